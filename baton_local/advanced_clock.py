@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton_local.engines.clients import client
 
 MAX_SECONDS = 10 * 366 * 86_400
@@ -65,7 +65,7 @@ class AdvancedClock:
             problem = f'Send {{"advanceSeconds": n}}, where n is a whole number from 1 to {MAX_SECONDS}.'
             return JSONResponse({"detail": problem}, status_code=422)
         now = await asyncio.to_thread(self.advance, timedelta(seconds=advance.advance_seconds))
-        return JSONResponse({"now": iso(now)})
+        return JSONResponse({"now": to_iso(now)})
 
     def advance(self, duration: timedelta) -> datetime:
         """Advance the clock, stop at up to ``MAX_STOPS`` times at which work is due to run it, and return the new time.

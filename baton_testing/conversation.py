@@ -136,7 +136,7 @@ class DrivenConversation:
         """Continue the unfinished workflow that was changed last."""
 
         async def resume(emit: Callable[[Event], None]) -> None:
-            unfinished = await self._ports.workflows.unfinished(self.scope)
+            unfinished = await self._ports.workflows.list_unfinished(self.scope)
             if not unfinished:
                 self._watch.problem("There is no unfinished workflow that could be continued.")
                 return

@@ -91,7 +91,7 @@ class _NoSecrets:
     def get(self, name: str) -> str:
         raise NotFound(f"Tests read no secrets of a deployment, such as {name}: stub the tool.")
 
-    def renewed(self, name: str) -> str:
+    def renew(self, name: str) -> str:
         return self.get(name)
 
 

@@ -116,7 +116,7 @@ class Bench:
             assert schedule is not None  # noqa: S101 - made above
             # A schedule whose time is past has the same stored size.
             past = schedule.plan(datetime.now(UTC))
-            entry = self._ports.schedules.entry(SCOPE, past)
+            entry = self._ports.schedules.make_entry(SCOPE, past)
             assert entry is not None  # noqa: S101 - it has a slot
             await self._count(f"{name}: starting it", self._start(entry))
         await self._measure_task()
@@ -125,7 +125,7 @@ class Bench:
     async def _begin_conversation(self) -> None:
         """Begin the conversation with a reminder."""
         schedule = await self._ports.schedules.get(SCOPE, "warm-up")
-        entry = self._ports.schedules.entry(SCOPE, schedule) if schedule is not None else None
+        entry = self._ports.schedules.make_entry(SCOPE, schedule) if schedule is not None else None
         assert entry is not None  # noqa: S101 - made before
         await self._start(entry)
         await self._run_queue()

@@ -231,7 +231,7 @@ async def _ways(threads: int) -> AsyncIterator[dict[str, Way]]:
         url = stack.enter_context(local_cloud(model_url))
         baton = await stack.enter_async_context(_baton_ways(url, threads))
         openai = await stack.enter_async_context(AsyncOpenAI(api_key=KEY, base_url=model_url, max_retries=0))
-        system_prompt = AgentFiles.load(ROOT / "agents", "assistant").default_main().system_prompt
+        system_prompt = AgentFiles.load(ROOT / "agents", "assistant").get_default_main().system_prompt
         yield {"the model, directly": Direct(openai, system_prompt, threads), **baton}
 
 

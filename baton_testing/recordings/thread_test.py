@@ -64,7 +64,7 @@ class ThreadTest:
     def _main(self) -> str:
         agent_id = self.stored.thread.get("agentId")
         definition = self.agents.get(str(agent_id))
-        return definition.id if definition is not None and definition.main else self.agents.default_main().id
+        return definition.id if definition is not None and definition.main else self.agents.get_default_main().id
 
     def _steps(self, *, with_answers: bool) -> Iterator[Json]:
         before: datetime | None = None

@@ -67,7 +67,7 @@ class AgentsInMemory:
     def all(self) -> list[AgentDefinition]:
         return sorted(self._definitions.values(), key=lambda definition: definition.id)
 
-    def default_main(self) -> AgentDefinition:
+    def get_default_main(self) -> AgentDefinition:
         return next(iter(self._definitions.values()))
 
 
@@ -77,7 +77,7 @@ class Record:
     def __init__(self) -> None:
         self.delivery = RecordDelivery(str(uuid.uuid4()), 1)
 
-    def seconds_left(self) -> float:
+    def count_seconds_left(self) -> float:
         return 60.0
 
     def note_attempt(self, attempt: int) -> None:

@@ -22,7 +22,7 @@ from ag_ui.core import (
 )
 from playwright.async_api import Locator, Page, Route, WebSocketRoute, expect
 
-from baton.domain.threads.events import bare
+from baton.domain.threads.events import to_body
 from baton_local import web
 from baton_local.root import ROOT
 
@@ -188,7 +188,7 @@ class Harness:
 
     def _numbered(self, event: BaseEvent, run_id: str | None = "") -> Json:
         self.seq += 1
-        body = bare(event)
+        body = to_body(event)
         stamp = {"threadId": self.thread_id, "runId": run_id or None, "seq": self.seq, "attempt": self.attempt}
         if run_id == "":
             stamp["runId"] = f"run-{self._runs}"

@@ -9,7 +9,7 @@ from playwright.async_api import Locator, Page, expect
 
 from baton.agents.answer_sources import select_answer_sources
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.threads.events import text_content, text_end, text_start
+from baton.domain.threads.events import make_text_content, make_text_end, make_text_start
 from tests.browser.accessibility import violations
 from tests.browser.harness import Harness, Json
 
@@ -56,10 +56,10 @@ async def answer(harness: Harness, text: str = TEXT) -> None:
     half = text.index("[1]") + 2
     sources = [dict(answer_source) for answer_source in select_answer_sources(text, [*PASSAGES[:2], CONSULTED])]
     await harness.play(
-        text_start("a-1", AGENT),
-        text_content("a-1", text[:half]),
-        text_content("a-1", text[half:]),
-        text_end("a-1", sources),
+        make_text_start("a-1", AGENT),
+        make_text_content("a-1", text[:half]),
+        make_text_content("a-1", text[half:]),
+        make_text_end("a-1", sources),
     )
     await harness.end()
 

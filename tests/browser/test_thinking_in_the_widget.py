@@ -7,7 +7,7 @@ from ag_ui.core import RunFinishedCancelledOutcome
 from playwright.async_api import Locator, Page, expect
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.threads.events import reasoning_content, reasoning_end, reasoning_start
+from baton.domain.threads.events import make_reasoning_content, make_reasoning_end, make_reasoning_start
 from tests.browser.accessibility import violations
 from tests.browser.harness import Harness, answer
 
@@ -34,7 +34,7 @@ def thoughts(page: Page) -> Locator:
 
 async def test_thinking_is_a_closed_line_above_the_answer_that_keys_open(page: Page, harness: Harness) -> None:
     await harness.begin("What is the capital of Austria?")
-    await harness.play(*reasoning_start("th-1", ASSISTANT), *reasoning_content("th-1", THOUGHTS[:20]))
+    await harness.play(*make_reasoning_start("th-1", ASSISTANT), *make_reasoning_content("th-1", THOUGHTS[:20]))
     await expect(line(page)).to_have_text("Thinking…")
     await expect(line(page)).to_have_attribute("aria-expanded", "false")
     await expect(thoughts(page)).to_be_hidden()
@@ -43,7 +43,7 @@ async def test_thinking_is_a_closed_line_above_the_answer_that_keys_open(page: P
     await line(page).focus()
     await page.keyboard.press("Enter")
     await expect(line(page)).to_have_attribute("aria-expanded", "true")
-    await harness.play(*reasoning_content("th-1", THOUGHTS[20:]), *reasoning_end("th-1"))
+    await harness.play(*make_reasoning_content("th-1", THOUGHTS[20:]), *make_reasoning_end("th-1"))
     await expect(line(page)).to_have_text("Thought for a moment")
     await expect(thoughts(page).locator("strong")).to_have_text("short")
     await expect(thoughts(page).locator("li")).to_have_text("The capital is Vienna.")
@@ -66,7 +66,11 @@ async def test_thinking_is_a_closed_line_above_the_answer_that_keys_open(page: P
 async def test_the_copied_answer_has_no_thinking(page: Page, harness: Harness) -> None:
     await page.evaluate(COPIED)
     await harness.begin("What is the capital of Austria?")
-    thinking = [*reasoning_start("th-1", ASSISTANT), *reasoning_content("th-1", THOUGHTS), *reasoning_end("th-1")]
+    thinking = [
+        *make_reasoning_start("th-1", ASSISTANT),
+        *make_reasoning_content("th-1", THOUGHTS),
+        *make_reasoning_end("th-1"),
+    ]
     await harness.play(*thinking, *answer("Vienna."))
     await harness.end()
     await page.get_by_role("button", name="Copy answer").click()
@@ -76,7 +80,7 @@ async def test_the_copied_answer_has_no_thinking(page: Page, harness: Harness) -
 
 async def test_a_stopped_thought_goes_on_no_more(page: Page, harness: Harness) -> None:
     await harness.begin("What is the capital of Austria?")
-    await harness.play(*reasoning_start("th-1", ASSISTANT), *reasoning_content("th-1", THOUGHTS))
+    await harness.play(*make_reasoning_start("th-1", ASSISTANT), *make_reasoning_content("th-1", THOUGHTS))
     await harness.end(RunFinishedCancelledOutcome(type="cancelled"))
     await expect(line(page)).to_have_text("Thought for a moment")
     await expect(page.locator(".thinking.busy")).to_have_count(0)

@@ -262,8 +262,8 @@ class DocumentFilesContract:
         places = [(rooms.ada, "pumps"), (rooms.ada, "valves"), (rooms.ada, "valves"), (ProjectScope(), "manual")]
         for number, (scope, agent_id) in enumerate(places, start=1):
             await rooms.files.write(scope, replace(document, agent_id=agent_id), number, "original", b"a")
-        assert list(await rooms.files.owners(rooms.ada)) == ["pumps", "valves"]
-        assert "manual" in await rooms.files.owners(ProjectScope())
+        assert list(await rooms.files.list_owners(rooms.ada)) == ["pumps", "valves"]
+        assert "manual" in await rooms.files.list_owners(ProjectScope())
         for number, (scope, agent_id) in enumerate(places, start=1):
             await rooms.files.remove(scope, replace(document, agent_id=agent_id), number, with_original=True)
-        assert list(await rooms.files.owners(rooms.ada)) == []
+        assert list(await rooms.files.list_owners(rooms.ada)) == []

@@ -68,11 +68,13 @@ class EpisodeContract:
 
     async def test_a_session_and_its_episode_are_read_at_once(self, stores: Stores) -> None:
         ref = await begun(stores)
-        assert await stores.episodes.ended(stores.ada, ref.thread_id, 1) == EndedSession(ref, None)
+        assert await stores.episodes.find_ended(stores.ada, ref.thread_id, 1) == EndedSession(ref, None)
         await stores.episodes.store(stores.ada, episode_of(stores, ref))
-        assert await stores.episodes.ended(stores.ada, ref.thread_id, 1) == EndedSession(ref, episode_of(stores, ref))
-        assert await stores.episodes.ended(stores.ada, ref.thread_id, 2) is None
-        assert await stores.episodes.ended(stores.stranger, ref.thread_id, 1) is None
+        assert await stores.episodes.find_ended(stores.ada, ref.thread_id, 1) == EndedSession(
+            ref, episode_of(stores, ref)
+        )
+        assert await stores.episodes.find_ended(stores.ada, ref.thread_id, 2) is None
+        assert await stores.episodes.find_ended(stores.stranger, ref.thread_id, 1) is None
 
     async def test_what_is_added_to_an_episode_returns_it(self, stores: Stores) -> None:
         ref = await begun(stores)

@@ -72,8 +72,8 @@ class ErasureContract:
         assert set(await erasing.threads(erasing.ada)) == {first, second}
         assert await erasing.threads(erasing.bob) == [other]
         assert await erasing.threads(erasing.stranger) == [foreign]
-        assert [fork.id for fork in await erasing.erasure.forks(erasing.ada, first)] == [fork]
-        assert list(await erasing.erasure.forks(erasing.ada, second)) == []
+        assert [fork.id for fork in await erasing.erasure.list_forks(erasing.ada, first)] == [fork]
+        assert list(await erasing.erasure.list_forks(erasing.ada, second)) == []
 
     async def test_a_thread_id_with_uploads_only_is_listed_until_it_is_swept(self, erasing: Erasing) -> None:
         thread_id = new_thread_id()

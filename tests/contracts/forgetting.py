@@ -47,7 +47,7 @@ class RequestContract:
         )
         await forgotten.requests.save(forgotten.ada, changed)
         assert await forgotten.requests.get(forgotten.bob, request.id) == changed
-        assert await forgotten.requests.latest(forgotten.bob, "t1") == changed
+        assert await forgotten.requests.find_latest(forgotten.bob, "t1") == changed
 
     async def test_one_request_of_a_subject_runs_at_a_time(self, forgotten: Forgotten) -> None:
         first = await forgotten.requests.open(forgotten.ada, forgotten.request(forgotten.ada))
@@ -70,31 +70,31 @@ class RequestContract:
 
     async def test_the_cutoff_is_the_latest_of_user_and_thread(self, forgotten: Forgotten) -> None:
         noon = forgotten.clock.now()
-        assert await forgotten.requests.cutoff(forgotten.ada, "t1") is None
+        assert await forgotten.requests.find_cutoff(forgotten.ada, "t1") is None
         user = await forgotten.requests.open(forgotten.ada, forgotten.request(forgotten.ada))
-        assert await forgotten.requests.cutoff(forgotten.ada, "t1") == noon
+        assert await forgotten.requests.find_cutoff(forgotten.ada, "t1") == noon
         later = noon + timedelta(minutes=16)
         await forgotten.requests.save(forgotten.ada, replace(user, cutoff_at=later, status=ForgetStatus.COMPLETED))
-        assert await forgotten.requests.cutoff(forgotten.ada, "t2") == later
-        assert await forgotten.requests.cutoff(forgotten.bob, "t1") is None
+        assert await forgotten.requests.find_cutoff(forgotten.ada, "t2") == later
+        assert await forgotten.requests.find_cutoff(forgotten.bob, "t1") is None
         forgotten.clock.advance(3600)
         await forgotten.requests.open(forgotten.ada, forgotten.request(forgotten.ada, thread_id="t1"))
-        assert await forgotten.requests.cutoff(forgotten.ada, "t1") == noon + timedelta(hours=1)
+        assert await forgotten.requests.find_cutoff(forgotten.ada, "t1") == noon + timedelta(hours=1)
 
     async def test_the_latest_request_of_retention_is_the_tenants(self, forgotten: Forgotten) -> None:
-        assert await forgotten.requests.latest_of_retention(forgotten.ada) is None
+        assert await forgotten.requests.find_latest_of_retention(forgotten.ada) is None
         await forgotten.requests.open(forgotten.ada, forgotten.request(forgotten.ada))
         request = replace(forgotten.request(forgotten.ada), subject=ForgetSubject.RETENTION)
         await forgotten.requests.open(forgotten.ada, request)
-        assert await forgotten.requests.latest_of_retention(forgotten.bob) == request
-        assert await forgotten.requests.latest_of_retention(Scope(f"{forgotten.tenant}-2", "ada")) is None
+        assert await forgotten.requests.find_latest_of_retention(forgotten.bob) == request
+        assert await forgotten.requests.find_latest_of_retention(Scope(f"{forgotten.tenant}-2", "ada")) is None
 
     async def test_another_tenants_requests_do_not_exist(self, forgotten: Forgotten) -> None:
         request = await forgotten.requests.open(forgotten.ada, forgotten.request(forgotten.ada, thread_id="t1"))
         stranger = Scope(f"{forgotten.tenant}-2", "ada")
         assert await forgotten.requests.get(stranger, request.id) is None
-        assert await forgotten.requests.latest(stranger, "t1") is None
-        assert await forgotten.requests.cutoff(stranger, "t1") is None
+        assert await forgotten.requests.find_latest(stranger, "t1") is None
+        assert await forgotten.requests.find_cutoff(stranger, "t1") is None
 
 
 class RetentionContract:
@@ -126,19 +126,19 @@ class RetentionContract:
 
     async def test_a_changed_one_is_due_at_once(self, forgotten: Forgotten) -> None:
         kept = Retention(uploads=9, changed_by="boss", changed_at=forgotten.clock.now())
-        assert await forgotten.retentions.due_at(forgotten.ada) is None
+        assert await forgotten.retentions.find_due_time(forgotten.ada) is None
         await forgotten.retentions.put(forgotten.ada, kept)
         now = forgotten.clock.now()
-        assert await forgotten.retentions.due_at(forgotten.bob) == now
+        assert await forgotten.retentions.find_due_time(forgotten.bob) == now
         assert forgotten.tenant in await forgotten.retentions.claim_due(now)
-        assert await forgotten.retentions.due_at(forgotten.ada) == now + timedelta(days=1)
+        assert await forgotten.retentions.find_due_time(forgotten.ada) == now + timedelta(days=1)
         await forgotten.retentions.put(forgotten.ada, replace(kept, uploads=1))
         assert forgotten.tenant in await forgotten.retentions.claim_due(now)
 
     async def test_it_can_be_made_due_again_while_anything_is_limited(self, forgotten: Forgotten) -> None:
         now = forgotten.clock.now()
         await forgotten.retentions.repeat_soon(forgotten.ada)
-        assert await forgotten.retentions.due_at(forgotten.ada) is None
+        assert await forgotten.retentions.find_due_time(forgotten.ada) is None
         await forgotten.retentions.put(forgotten.ada, Retention(uploads=9, changed_by="boss", changed_at=now))
         await forgotten.retentions.claim_due(now)
         await forgotten.retentions.repeat_soon(forgotten.ada)

@@ -24,11 +24,11 @@ class PipelineQueueContract:
     """Runs in progress change by one writer at a time, and runs that wait are found by tenant and age."""
 
     async def test_runs_in_progress_are_read_as_they_were_stored(self, queue: PipelineQueue) -> None:
-        assert await queue.running(Pipeline.CLOSING) == RunsInProgress({})
+        assert await queue.read_running(Pipeline.CLOSING) == RunsInProgress({})
         first = RunsInProgress({}).begin(run_of("acme"), NOW)
         assert await queue.save_running(Pipeline.CLOSING, first)
-        assert await queue.running(Pipeline.CLOSING) == first
-        assert await queue.running(Pipeline.CAPTURE) == RunsInProgress({})
+        assert await queue.read_running(Pipeline.CLOSING) == first
+        assert await queue.read_running(Pipeline.CAPTURE) == RunsInProgress({})
 
     async def test_one_of_two_writers_of_a_revision_succeeds(self, queue: PipelineQueue) -> None:
         first = RunsInProgress({}).begin(run_of("acme"), NOW)
@@ -37,7 +37,7 @@ class PipelineQueueContract:
         assert await queue.save_running(Pipeline.CLOSING, second)
         assert not await queue.save_running(Pipeline.CLOSING, other)
         assert await queue.save_running(Pipeline.CLOSING, second)  # its response was lost
-        assert await queue.running(Pipeline.CLOSING) == second
+        assert await queue.read_running(Pipeline.CLOSING) == second
 
     async def test_a_run_waits_once_for_each_subject(self, queue: PipelineQueue) -> None:
         run = run_of("acme", "session/1")
@@ -46,12 +46,12 @@ class PipelineQueueContract:
         assert not await queue.add(replace(run, name="session/1-2"), NOW + timedelta(minutes=5))
         assert await queue.is_waiting(Pipeline.CLOSING, run.subject)
         assert not await queue.is_waiting(Pipeline.CAPTURE, run.subject)
-        (waiting,) = await queue.oldest(Pipeline.CLOSING, after="", limit=10)
+        (waiting,) = await queue.list_oldest(Pipeline.CLOSING, after="", limit=10)
         assert (waiting.run, waiting.since) == (run, NOW)
         for _ in range(2):
             await queue.remove(waiting)
             assert not await queue.is_waiting(Pipeline.CLOSING, run.subject)
-            assert await queue.oldest(Pipeline.CLOSING, after="", limit=10) == []
+            assert await queue.list_oldest(Pipeline.CLOSING, after="", limit=10) == []
         assert await queue.add(run, NOW)
 
     @pytest.mark.parametrize("tenants", [("a", "a-b", "a.b", "b"), ("t1", "t10", "t2")])
@@ -66,7 +66,7 @@ class PipelineQueueContract:
         assert await queue.add(run_of("other", pipeline=Pipeline.CAPTURE), NOW)
 
         async def found(after: str, limit: int = 10) -> list[PipelineRun]:
-            return [each.run for each in await queue.oldest(Pipeline.CLOSING, after=after, limit=limit)]
+            return [each.run for each in await queue.list_oldest(Pipeline.CLOSING, after=after, limit=limit)]
 
         in_order = await found("")
         assert sorted(run.tenant_id for run in in_order) == sorted(tenants)

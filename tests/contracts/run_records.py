@@ -205,7 +205,7 @@ class StepContract:
             await stores.records.put_step(lease, one, first_ordinal=0)
         assert await steps(stores, lease, stores.ada) == [short, large, failed]
         assert await steps(stores, lease, stores.stranger) == []
-        assert list(await stores.records.steps(stores.ada, lease.thread_id, "m1", first_ordinal=1)) == []
+        assert list(await stores.records.list_steps(stores.ada, lease.thread_id, "m1", first_ordinal=1)) == []
 
     async def test_an_exchange_has_none_of_the_steps_of_one_that_came_to_nothing(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -332,7 +332,7 @@ def step(stores: Stores, step_id: str) -> RunStep:
 
 async def steps(stores: Stores, lease: Lease, scope: Scope) -> list[RunStep]:
     """The steps of that exchange, by their ids."""
-    found = await stores.records.steps(scope, lease.thread_id, "m1", first_ordinal=0)
+    found = await stores.records.list_steps(scope, lease.thread_id, "m1", first_ordinal=0)
     return sorted(found, key=lambda one: one.id)
 
 

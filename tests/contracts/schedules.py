@@ -176,13 +176,13 @@ class DueItemsContract:
         await stores.schedules.add(stores.ada, schedule(stores, "never", hours=None))
         assert await due(stores, now) == []
         [entry] = await due(stores, now + timedelta(hours=2))
-        assert entry == stores.schedules.entry(stores.ada, first)
+        assert entry == stores.schedules.make_entry(stores.ada, first)
         owner = Scope(stores.ada.tenant_id, stores.ada.user_id)
         assert await stores.due_items.load(entry) == DueSchedule(owner, first)
 
     async def test_what_has_moved_or_gone_is_not_due_at_the_former_time(self, stores: Stores) -> None:
         stored = await stores.schedules.add(stores.ada, schedule(stores))
-        entry = stores.schedules.entry(stores.ada, stored)
+        entry = stores.schedules.make_entry(stores.ada, stored)
         assert entry is not None
         moved = replace(stored, next_at=stores.clock.now() + timedelta(hours=5), revision=2)
         await stores.schedules.replace(stores.ada, moved)

@@ -221,15 +221,15 @@ class LiveContract:
         typing, silent = new_thread_id(), new_thread_id()
         since = dict.fromkeys([typing, silent], stores.clock.now() - timedelta(seconds=1))
         await stores.live.note_typing(stores.ada, typing)
-        assert await stores.live.typing(stores.ada, since) == {typing}
-        assert await stores.live.typing(stores.ada, {typing: stores.clock.now()}) == frozenset()
-        assert await stores.live.typing(stores.stranger, since) == frozenset()
+        assert await stores.live.find_typing(stores.ada, since) == {typing}
+        assert await stores.live.find_typing(stores.ada, {typing: stores.clock.now()}) == frozenset()
+        assert await stores.live.find_typing(stores.stranger, since) == frozenset()
         stores.clock.advance(2)
         await stores.live.note_typing(stores.ada, typing)  # too soon to be noted again
         stores.clock.advance(5)
-        assert await stores.live.typing(stores.ada, since) == frozenset()
+        assert await stores.live.find_typing(stores.ada, since) == frozenset()
         await stores.live.note_typing(stores.ada, typing)
-        assert await stores.live.typing(stores.ada, since) == {typing}
+        assert await stores.live.find_typing(stores.ada, since) == {typing}
         assert await stores.live.live(stores.ada, typing) == Live({})
 
     async def test_a_detached_connection_keeps_its_other_threads(self, stores: Stores) -> None:

@@ -24,7 +24,7 @@ class WorkflowContract:
         one = replace(workflow(stores, lease), data=data)
         await stores.workflows.put(lease, one)
         assert await stores.workflows.find(stores.ada, "w1") == one
-        assert await stores.workflows.unfinished(stores.ada) == [(one, False)]
+        assert await stores.workflows.list_unfinished(stores.ada) == [(one, False)]
 
     async def test_much_data_is_kept_whole(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -46,7 +46,7 @@ class WorkflowContract:
         for _ in range(2):
             await stores.workflows.put(lease, further)
         assert await stores.workflows.find(stores.ada, "w1") == further
-        assert await stores.workflows.unfinished(stores.ada) == [(further, False)]
+        assert await stores.workflows.list_unfinished(stores.ada) == [(further, False)]
 
     async def test_a_zombie_replaces_nothing_not_even_after_the_end(self, stores: Stores) -> None:
         zombie = await stores.acquire(new_thread_id())
@@ -57,7 +57,7 @@ class WorkflowContract:
         await stores.workflows.put(lease, done)
         with pytest.raises(LeaseLost):
             await stores.workflows.put(zombie, workflow(stores, zombie))
-        assert await stores.workflows.unfinished(stores.ada) == []
+        assert await stores.workflows.list_unfinished(stores.ada) == []
         assert await stores.workflows.find(stores.ada, "w1") == done
 
     async def test_a_workflow_that_is_continued_elsewhere_is_let_go_of_here(self, stores: Stores) -> None:
@@ -73,7 +73,7 @@ class WorkflowContract:
             await stores.workflows.put(first, replace(left, state="BUILD"))
         assert elsewhere.value.thread_id == second.thread_id
         assert await stores.workflows.find(stores.ada, "w1") == moved
-        assert await stores.workflows.unfinished(stores.ada) == [(moved, False)]
+        assert await stores.workflows.list_unfinished(stores.ada) == [(moved, False)]
 
     async def test_a_workflow_comes_back_to_the_thread_it_was_in_before(self, stores: Stores) -> None:
         first, second = [await stores.acquire(new_thread_id()) for _ in range(2)]
@@ -114,10 +114,10 @@ class WorkflowContract:
         await stores.workflows.put(lease, one)
         for _ in range(2):
             await stores.workflows.mark_offered(stores.ada, "w1")
-            assert await stores.workflows.unfinished(stores.ada) == [(one, True)]
+            assert await stores.workflows.list_unfinished(stores.ada) == [(one, True)]
         assert await stores.workflows.find(stores.ada, "w1") == one
         await stores.workflows.put(lease, replace(one, state="BUILD"))
-        assert await stores.workflows.unfinished(stores.ada) == [(replace(one, state="BUILD"), False)]
+        assert await stores.workflows.list_unfinished(stores.ada) == [(replace(one, state="BUILD"), False)]
 
     async def test_an_offer_of_one_workflow_is_none_of_another(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -125,15 +125,15 @@ class WorkflowContract:
         for each in (one, other):
             await stores.workflows.put(lease, each)
         await stores.workflows.mark_offered(stores.ada, "w1")
-        assert await stores.workflows.unfinished(stores.ada) == [(other, False), (one, True)]
+        assert await stores.workflows.list_unfinished(stores.ada) == [(other, False), (one, True)]
 
     async def test_offering_one_that_is_unknown_does_nothing(self, stores: Stores) -> None:
         await stores.workflows.mark_offered(stores.ada, "w1")
         assert await stores.workflows.find(stores.ada, "w1") is None
-        assert await stores.workflows.unfinished(stores.ada) == []
+        assert await stores.workflows.list_unfinished(stores.ada) == []
         lease = await stores.acquire(new_thread_id())
         await stores.workflows.put(lease, workflow(stores, lease))
-        [(_, is_offered)] = await stores.workflows.unfinished(stores.ada)
+        [(_, is_offered)] = await stores.workflows.list_unfinished(stores.ada)
         assert not is_offered
 
     async def test_nobody_marks_what_another_user_was_offered(self, stores: Stores) -> None:
@@ -141,8 +141,8 @@ class WorkflowContract:
         await stores.workflows.put(lease, workflow(stores, lease))
         for other in (stores.bob, stores.stranger, stores.auditor):
             await stores.workflows.mark_offered(other, "w1")
-            assert await stores.workflows.unfinished(other) == []
-        [(_, is_offered)] = await stores.workflows.unfinished(stores.ada)
+            assert await stores.workflows.list_unfinished(other) == []
+        [(_, is_offered)] = await stores.workflows.list_unfinished(stores.ada)
         assert not is_offered
 
     async def test_one_of_another_thread_cannot_be_written(self, stores: Stores) -> None:
@@ -158,14 +158,17 @@ class WorkflowContract:
             await stores.workflows.put(lease, one)
             workflows.append(one)
             stores.clock.advance(1)
-        assert [each.workflow for each in await stores.workflows.unfinished(stores.ada)] == [workflows[1], workflows[0]]
+        assert [each.workflow for each in await stores.workflows.list_unfinished(stores.ada)] == [
+            workflows[1],
+            workflows[0],
+        ]
 
     async def test_an_expired_one_is_listed_no_more(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         one = workflow(stores, lease)
         await stores.workflows.put(lease, one)
         stores.clock.advance((one.expires_at - stores.clock.now()).total_seconds())
-        assert await stores.workflows.unfinished(stores.ada) == []
+        assert await stores.workflows.list_unfinished(stores.ada) == []
 
     async def test_completed_ones_are_listed_with_their_data_the_newest_first(self, stores: Stores) -> None:
         done = [await complete(stores, f"w{number}", agent_id=f"agent-{number % 2}") for number in range(5)]
@@ -173,7 +176,7 @@ class WorkflowContract:
         listed: list[CompletedWorkflow] = []
         cursor: str | None = None
         while True:
-            page, cursor = await stores.workflows.completed(stores.ada, own, limit=2, cursor=cursor)
+            page, cursor = await stores.workflows.list_completed(stores.ada, own, limit=2, cursor=cursor)
             listed += page
             if cursor is None:
                 break
@@ -184,20 +187,20 @@ class WorkflowContract:
             (replace(own, state="GONE"), []),
             (times, [done[3], done[2], done[1]]),
         ):
-            page, _ = await stores.workflows.completed(stores.ada, query, limit=10, cursor=None)
+            page, _ = await stores.workflows.list_completed(stores.ada, query, limit=10, cursor=None)
             assert [record.workflow for record in page] == expected
 
     async def test_completed_ones_of_others_are_for_readers_of_the_tenant(self, stores: Stores) -> None:
         done = await complete(stores, "w1")
         everybody, of_ada = CompletedQuery(), CompletedQuery(stores.ada.user_id)
         for query in (everybody, of_ada):
-            page, _ = await stores.workflows.completed(stores.auditor, query, limit=10, cursor=None)
+            page, _ = await stores.workflows.list_completed(stores.auditor, query, limit=10, cursor=None)
             assert [(record.workflow, record.user_id) for record in page] == [(done, stores.ada.user_id)]
             with pytest.raises(Forbidden):
-                await stores.workflows.completed(stores.bob, query, limit=10, cursor=None)
+                await stores.workflows.list_completed(stores.bob, query, limit=10, cursor=None)
         for other in (stores.bob, stores.stranger):
             own = CompletedQuery(other.user_id)
-            assert await stores.workflows.completed(other, own, limit=10, cursor=None) == ([], None)
+            assert await stores.workflows.list_completed(other, own, limit=10, cursor=None) == ([], None)
 
     async def test_a_completion_is_recorded_once_and_not_by_a_zombie(self, stores: Stores) -> None:
         zombie = await stores.acquire(new_thread_id())
@@ -209,7 +212,9 @@ class WorkflowContract:
             await stores.workflows.put(lease, done)
         with pytest.raises(LeaseLost):
             await stores.workflows.put(zombie, replace(done, thread_id=zombie.thread_id, result="Number 2."))
-        page, _ = await stores.workflows.completed(stores.ada, CompletedQuery(stores.ada.user_id), limit=5, cursor=None)
+        page, _ = await stores.workflows.list_completed(
+            stores.ada, CompletedQuery(stores.ada.user_id), limit=5, cursor=None
+        )
         assert [record.workflow for record in page] == [done]
 
     async def test_one_that_went_on_elsewhere_is_not_completed_here(self, stores: Stores) -> None:
@@ -221,14 +226,14 @@ class WorkflowContract:
             await stores.workflows.put(first, replace(left, state="DONE", status=WorkflowStatus.COMPLETED))
         assert elsewhere.value.thread_id == second.thread_id
         own = CompletedQuery(stores.ada.user_id)
-        assert await stores.workflows.completed(stores.ada, own, limit=5, cursor=None) == ([], None)
+        assert await stores.workflows.list_completed(stores.ada, own, limit=5, cursor=None) == ([], None)
 
     async def test_every_user_and_tenant_has_workflows_of_its_own(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         await stores.workflows.put(lease, workflow(stores, lease))
         for other in (stores.bob, stores.stranger):
             assert await stores.workflows.find(other, "w1") is None
-            assert await stores.workflows.unfinished(other) == []
+            assert await stores.workflows.list_unfinished(other) == []
 
 
 async def complete(stores: Stores, workflow_id: str, *, agent_id: str = "skill-creation") -> Workflow:

@@ -63,7 +63,7 @@ class FakeDocumentFiles:
             self.bodies[place] = {ORIGINAL: files.pop(ORIGINAL)}
         return len(files)
 
-    async def owners(self, scope: Scope) -> list[str]:
+    async def list_owners(self, scope: Scope) -> list[str]:
         return sorted({agent for tenant, agent, _, _ in self.bodies if tenant == scope.tenant_id})
 
 

@@ -66,7 +66,7 @@ class FakeErasure:
             if key[0] == scope.tenant_id and key not in self.parents and old:
                 yield [trace]
 
-    async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
+    async def list_forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
         self._step()
         keys = [key for key, parent in self.parents.items() if key[0] == scope.tenant_id and parent == thread_id]
         return [self.traces[key] for key in keys if key in self.traces]
@@ -230,7 +230,7 @@ class FakeRetentions:
         elif retention.changed_at is not None:
             self.due[scope.tenant_id] = retention.changed_at
 
-    async def due_at(self, scope: Scope) -> datetime | None:
+    async def find_due_time(self, scope: Scope) -> datetime | None:
         return self.due.get(scope.tenant_id)
 
     async def repeat_soon(self, scope: Scope) -> None:

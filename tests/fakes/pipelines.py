@@ -19,11 +19,11 @@ class FakePipelineQueue:
         self._waiting: dict[tuple[Pipeline, str], WaitingRun] = {}
         """By subject."""
 
-    async def running(self, pipeline: Pipeline) -> RunsInProgress:
+    async def read_running(self, pipeline: Pipeline) -> RunsInProgress:
         return self._running.get(pipeline, RunsInProgress({}))
 
     async def save_running(self, pipeline: Pipeline, runs: RunsInProgress) -> bool:
-        stored = await self.running(pipeline)
+        stored = await self.read_running(pipeline)
         if stored.revision != runs.revision - 1:
             return stored == runs
         self._running[pipeline] = runs
@@ -41,7 +41,7 @@ class FakePipelineQueue:
     async def is_waiting(self, pipeline: Pipeline, subject: str) -> bool:
         return (pipeline, subject) in self._waiting
 
-    async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
+    async def list_oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
         first: dict[str, WaitingRun] = {}
         for (kind, _), waiting in sorted(self._waiting.items(), key=lambda item: (item[1].since, item[0][1])):
             if kind is pipeline:

@@ -78,7 +78,7 @@ class FakeWebhooks:
     """The answers to the next requests; 200 when there are no more."""
     posted: list[Posted] = field(default_factory=list)
 
-    def refusal(self, url: str) -> str | None:
+    def find_refusal(self, url: str) -> str | None:
         is_refused = not url.startswith("https://") or any(host in url for host in self.refused)
         return "url: not here." if is_refused else None
 
@@ -95,7 +95,7 @@ class _KnownSecret:
     def get(self, name: str) -> str:
         return "a secret of more than thirty-two characters"
 
-    renewed: Callable[[Any, str], str] = get
+    renew: Callable[[Any, str], str] = get
 
 
 def known_key() -> DerivedSigningKey:

@@ -121,7 +121,7 @@ class FakeSourceObjects:
     contents: dict[tuple[str, str], PageContent] = field(default_factory=dict)
     read_keys: list[str] = field(default_factory=list)
 
-    async def objects(self, bucket: str, prefix: str, *, limit: int) -> Sequence[StoredObject]:
+    async def list_objects(self, bucket: str, prefix: str, *, limit: int) -> Sequence[StoredObject]:
         return [
             StoredObject(key, content.etag or "", len(content.body))
             for (place, key), content in sorted(self.contents.items(), key=lambda each: each[0])

@@ -49,7 +49,7 @@ class PlainTextExtractor:
                 blocks.append(TextBlock(kind, paragraph.lstrip("# "), number, 1 if is_heading else None))
         return ExtractedText(tuple(blocks), None, len(pages), tuple(errors))
 
-    async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
+    async def read_sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
         try:
             return read_sitemap(body, limit=limit, charset=charset)
         except DocumentRefused as problem:

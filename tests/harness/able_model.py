@@ -37,7 +37,7 @@ class AbleModel:
     asked: list[ModelSettings] = field(default_factory=list)
     """The settings of every call."""
 
-    def learned(self, model: str) -> Mapping[str, JsonValue]:
+    def list_learned_facts(self, model: str) -> Mapping[str, JsonValue]:
         settings = sorted(self.refused - {"images"})
         facts: dict[str, JsonValue] = {"dropped": list[JsonValue](settings)} if settings and self.asked else {}
         return facts | ({"images": False} if "images" in self.refused and self.asked else {})

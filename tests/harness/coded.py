@@ -22,7 +22,7 @@ class NoSecrets:
     def get(self, name: str) -> str:
         raise NotFound(name)
 
-    renewed = get
+    renew = get
 
 
 def coded(

@@ -33,7 +33,7 @@ class Secrets:
             raise NotFound(name)
         return "s3cret"
 
-    renewed = get
+    renew = get
 
 
 class Endpoint:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.agents.agent_loop import AgentLoop
-from baton.domain.threads.events import reasoning_content, reasoning_end, reasoning_start
+from baton.domain.threads.events import make_reasoning_content, make_reasoning_end, make_reasoning_start
 
 
 def let_agents_think(patch: pytest.MonkeyPatch, *pieces: str) -> None:
@@ -14,10 +14,10 @@ def let_agents_think(patch: pytest.MonkeyPatch, *pieces: str) -> None:
 
     async def think_and_answer(loop: AgentLoop) -> None:
         message_id = loop._work.transcript.new_reasoning_id()
-        loop._context.emit_all(reasoning_start(message_id, loop._agent))
+        loop._context.emit_all(make_reasoning_start(message_id, loop._agent))
         for piece in pieces:
-            loop._context.emit_all(reasoning_content(message_id, piece))
-        loop._context.emit_all(reasoning_end(message_id))
+            loop._context.emit_all(make_reasoning_content(message_id, piece))
+        loop._context.emit_all(make_reasoning_end(message_id))
         await answer(loop)
 
     patch.setattr(AgentLoop, "answer", think_and_answer)

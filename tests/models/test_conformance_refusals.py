@@ -108,7 +108,7 @@ async def test_a_refused_temperature_is_learned_by_one_refusal_and_named(stand_i
             await talk.say("Hello")
             assert talk.last is not None
             assert "temperature" in talk.last.end.dropped
-        assert "temperature" in model.learned("some-model")["dropped"]
+        assert "temperature" in model.list_learned_facts("some-model")["dropped"]
     assert len(stand_ins.journal.refused) == 1
 
 

@@ -27,5 +27,5 @@ class FakeShippedAgents:
     def all(self) -> list[AgentDefinition]:
         return sorted(self.definitions.values(), key=lambda definition: definition.id)
 
-    def default_main(self) -> AgentDefinition:
+    def get_default_main(self) -> AgentDefinition:
         return next(iter(self.definitions.values()))

@@ -62,7 +62,7 @@ class FakeEpisodes:
     async def get(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
         return self._read((scope.tenant_id, thread_id, number))
 
-    async def ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
+    async def find_ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
         ref = await self.get_ref(scope, thread_id, number)
         return EndedSession(ref, await self.get(scope, thread_id, number)) if ref is not None else None
 

@@ -34,7 +34,7 @@ class FakeForgetRequests:
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest | None:
         return self.requests.get((scope.tenant_id, request_id))
 
-    async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
+    async def find_latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
         requests = [
             request
             for (tenant_id, _), request in self.requests.items()
@@ -42,7 +42,7 @@ class FakeForgetRequests:
         ]
         return max(requests, key=lambda forget_request: forget_request.requested_at, default=None)
 
-    async def latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
+    async def find_latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
         requests = [
             request
             for (tenant_id, _), request in self.requests.items()
@@ -53,7 +53,7 @@ class FakeForgetRequests:
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
         self.requests[scope.tenant_id, request.id] = request
 
-    async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
+    async def find_cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
         ends = [
             request.cutoff_at or request.requested_at
             for (tenant_id, _), request in self.requests.items()

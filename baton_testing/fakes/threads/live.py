@@ -95,7 +95,7 @@ class FakeLiveRegistry:
         if now - self._typed.get((scope.tenant_id, thread_id), now - TYPING_NOTED_EVERY) >= TYPING_NOTED_EVERY:
             self._typed[scope.tenant_id, thread_id] = now
 
-    async def typing(self, scope: Scope, since: Mapping[str, datetime]) -> frozenset[str]:
+    async def find_typing(self, scope: Scope, since: Mapping[str, datetime]) -> frozenset[str]:
         earliest = self._clock.now() - TYPING_COUNTS
         typed_at = {thread_id: self._typed.get((scope.tenant_id, thread_id)) for thread_id in since}
         return frozenset(

@@ -42,7 +42,9 @@ class FakeRunRecords:
             raise LeaseLost
         steps[key] = (lease.fence, replace(step, ended_at=_millis(step.ended_at)))
 
-    async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
+    async def list_steps(
+        self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int
+    ) -> Sequence[RunStep]:
         rows = sorted(self._steps[scope.tenant_id, thread_id].items())
         return [step for (ordinal, _), (_, step) in rows if ordinal == first_ordinal and step.message_id == message_id]
 

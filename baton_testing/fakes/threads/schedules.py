@@ -50,7 +50,7 @@ class FakeSchedules:
     async def remove(self, scope: Scope, schedule_id: str) -> bool:
         return self._of(scope).pop(schedule_id, None) is not None
 
-    def entry(self, scope: Scope, schedule: Schedule) -> DueEntry | None:
+    def make_entry(self, scope: Scope, schedule: Schedule) -> DueEntry | None:
         if schedule.next_at is None:
             return None
         return DueEntry(partition="#".join(_owner(scope)), sort=f"SCHEDULE#{schedule.id}", at=schedule.next_at)
@@ -117,7 +117,7 @@ class FakeDueItems:
             entry
             for owner, schedules in self._schedules.stored.items()
             for schedule in schedules.values()
-            if (entry := self._schedules.entry(Scope(*owner), schedule)) is not None
+            if (entry := self._schedules.make_entry(Scope(*owner), schedule)) is not None
         ]
         entries += [*map(_later_entry, self.later.values()), *self._tasks.due()]
         due = [entry for entry in entries if entry.at <= moment]
@@ -129,7 +129,7 @@ class FakeDueItems:
             return tasks[entry]
         for owner, schedules in self._schedules.stored.items():
             for schedule in schedules.values():
-                if self._schedules.entry(Scope(*owner), schedule) == entry:
+                if self._schedules.make_entry(Scope(*owner), schedule) == entry:
                     return DueSchedule(Scope(*owner), schedule)
         return next((later for later in self.later.values() if _later_entry(later) == entry), None)
 

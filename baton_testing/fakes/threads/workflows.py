@@ -46,7 +46,7 @@ class FakeWorkflows:
         if workflow.status is WorkflowStatus.COMPLETED:
             self._completed[key] = stored_workflow
 
-    async def completed(
+    async def list_completed(
         self, scope: Scope, query: CompletedQuery, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[CompletedWorkflow], str | None]:
         if query.user_id != scope.user_id:
@@ -71,7 +71,7 @@ class FakeWorkflows:
         row = self._of_users.get((scope.tenant_id, scope.user_id, workflow_id))
         return row[1] if row else None
 
-    async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
+    async def list_unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         now = self._clock.now()
         workflows = [
             UnfinishedWorkflow(workflow, key in self._offered)

@@ -62,7 +62,7 @@ class CachedValue(Generic[T]):
         """Return the value, at most ``LIFETIME_SECONDS`` old except in an outage. Raises the failure of ``read``."""
         return self._younger_than(LIFETIME_SECONDS)
 
-    def renewed(self) -> T:
+    def renew(self) -> T:
         """Return the value, at most ``RENEWAL_SECONDS`` old except in an outage. Raises the failure of ``read``."""
         return self._younger_than(RENEWAL_SECONDS)
 

@@ -17,7 +17,7 @@ from baton.agents.model_answer import AnswerEvents, ModelAnswer, StructuredAnswe
 from baton.agents.prompts.call_metadata import make_call_metadata
 from baton.agents.prompts.turn_prompt import TurnPrompt, ask_shortened, estimate_usage
 from baton.agents.tools.tool_set import CallIds
-from baton.domain.agents.sentences import sentence
+from baton.domain.agents.sentences import write_sentence
 from baton.domain.documents.numbered_passages import join_consulted, name_cited
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import OTHER_MODELS, ModelUsage, Usage
@@ -321,7 +321,7 @@ class AgentLoop:
         if not self._work.result.is_limited or self._is_limit_shown or self._work.task_id is not None:
             return ""
         self._is_limit_shown = True
-        return sentence(self._agent, "limited_resources") + "\n\n"
+        return write_sentence(self._agent, "limited_resources") + "\n\n"
 
     async def _count_usage(self, answer: ModelAnswer) -> None:
         """Count the usage that the endpoint reports.

@@ -21,7 +21,7 @@ from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import derive_record_id
-from baton.domain.threads.events import message_steered
+from baton.domain.threads.events import make_message_steered
 from baton.domain.threads.message import StoredMessage, with_text
 from baton.memory.prompt.message_prompts import count_message_tokens
 from baton.ports.tenants.audit import Once
@@ -168,7 +168,7 @@ class AgentWork:
             if self.context.enter is not None:
                 self.context.enter(message)
             else:
-                self.context.emit(message_steered(message))
+                self.context.emit(make_message_steered(message))
         return steered_messages
 
     async def _judge(self, message: StoredMessage) -> StoredMessage | None:

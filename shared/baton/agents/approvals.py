@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from baton.agents.call_outcome import CallOutcome
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.sentences import sentence
+from baton.domain.agents.sentences import write_sentence
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.runs.call_card import CallCard
 from baton.domain.runs.interrupt import (
@@ -120,7 +120,7 @@ def make_interrupts(
 
     def make_interrupt(number: int, call: ToolCall) -> Interrupt:
         is_client = is_client_call(call.id)
-        card = cards.get(call.id) or CallCard("", sentence(agent, "client_tool_waiting", tool=call.name))
+        card = cards.get(call.id) or CallCard("", write_sentence(agent, "client_tool_waiting", tool=call.name))
         return Interrupt(
             id=call.id if is_client else derive_interrupt_id(thread_id, run.message_id, number),
             tool_call_id=call.id,

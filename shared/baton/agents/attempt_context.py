@@ -28,7 +28,7 @@ from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.spending import SpendingWarning
-from baton.domain.threads.events import spending_warning
+from baton.domain.threads.events import make_spending_warning
 from baton.domain.threads.message import Role, StoredMessage, with_text
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import Run
@@ -242,7 +242,7 @@ class Attempt:
         """Warn the user that most of a spending limit is used up, once in this attempt for each account."""
         if warning.account not in self.warned:
             self.warned.add(warning.account)
-            self.emit(spending_warning(warning))
+            self.emit(make_spending_warning(warning))
 
     def note_version(self, agent: AgentDefinition) -> None:
         """Note the version of an agent that takes part, so that the session keeps using this version."""

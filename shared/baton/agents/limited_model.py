@@ -89,9 +89,9 @@ class LimitedModel:
             # The spending is recorded even if the run is cancelled.
             await asyncio.shield(in_background(self._settle_spending(reserved, spent), "spending of a call"))
 
-    def learned(self, model: str) -> Mapping[str, JsonValue]:
+    def list_learned_facts(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
-        return self.model.learned(model) if isinstance(self.model, LearningModel) else {}
+        return self.model.list_learned_facts(model) if isinstance(self.model, LearningModel) else {}
 
     async def _count_tokens(self, prompts: Sequence[Prompt], tools: Sequence[ToolSpec]) -> int:
         """Return the estimated number of tokens in a request."""

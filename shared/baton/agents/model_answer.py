@@ -151,13 +151,13 @@ class AnswerEvents:
         if isinstance(chunk, ReasoningDelta):
             if self._thinking_id is None:
                 self._thinking_id = self._transcript.new_reasoning_id()
-                yield from message_events.reasoning_start(self._thinking_id, self._agent)
-            yield from message_events.reasoning_content(self._thinking_id, chunk.text)
+                yield from message_events.make_reasoning_start(self._thinking_id, self._agent)
+            yield from message_events.make_reasoning_content(self._thinking_id, chunk.text)
             return
         yield from self._end_thinking()
         if isinstance(chunk, TextTakenBack):
             if self._is_open:
-                yield message_events.text_end(self.message_id, is_taken_back=True)
+                yield message_events.make_text_end(self.message_id, is_taken_back=True)
                 self._is_open, self.message_id = False, self._transcript.new_id()
             self.text = self.model_text = ""
             return
@@ -166,10 +166,10 @@ class AnswerEvents:
             return
         if not self._is_open:
             self._is_open = True
-            yield message_events.text_start(self.message_id, self._agent)
+            yield message_events.make_text_start(self.message_id, self._agent)
         text = self._prefix() + chunk.text
         self.text += text
-        yield message_events.text_content(self.message_id, text)
+        yield message_events.make_text_content(self.message_id, text)
 
     def show(self, text: str, *, is_structured: bool) -> Iterable[BaseEvent]:
         """Yield the events of a text that was held back, without its end."""
@@ -177,9 +177,9 @@ class AnswerEvents:
             return
         yield from self._end_thinking()
         self._is_open, self.text = True, text
-        yield message_events.text_start(self.message_id, self._agent, is_structured=is_structured)
+        yield message_events.make_text_start(self.message_id, self._agent, is_structured=is_structured)
         for start, end in split_slices(text, message_events.MAX_DELTA_CHARS):
-            yield message_events.text_content(self.message_id, text[start:end])
+            yield message_events.make_text_content(self.message_id, text[start:end])
 
     def refuse(self, sentence: str, by: str) -> Iterable[BaseEvent]:
         """Yield the events that show ``sentence`` in place of the answer, without its end.
@@ -188,28 +188,28 @@ class AnswerEvents:
         """
         yield from self._end_thinking()
         if self._is_open:
-            yield message_events.text_end(self.message_id, is_taken_back=True)
+            yield message_events.make_text_end(self.message_id, is_taken_back=True)
             self.message_id = self._transcript.new_id()
         self._is_open, self.text = True, sentence
-        yield message_events.text_start(self.message_id, self._agent, refused_by=by)
-        yield message_events.text_content(self.message_id, sentence)
+        yield message_events.make_text_start(self.message_id, self._agent, refused_by=by)
+        yield message_events.make_text_content(self.message_id, sentence)
 
     def take_back(self) -> Iterable[BaseEvent]:
         """Yield the events that remove the shown text from clients."""
         yield from self._end_thinking()
         if self._is_open:
-            yield message_events.text_end(self.message_id, is_taken_back=True)
+            yield message_events.make_text_end(self.message_id, is_taken_back=True)
         self._is_open, self.text = False, ""
 
     def end(self, sources: Iterable[Mapping[str, object]], *, is_cut: bool) -> Iterable[BaseEvent]:
         """Yield the events that end the thinking and the text. ``sources`` are those of the text."""
         yield from self._end_thinking()
         if self._is_open:
-            yield message_events.text_end(self.message_id, [dict(source) for source in sources], is_cut=is_cut)
+            yield message_events.make_text_end(self.message_id, [dict(source) for source in sources], is_cut=is_cut)
 
     def _end_thinking(self) -> Iterable[BaseEvent]:
         if self._thinking_id is not None:
-            yield from message_events.reasoning_end(self._thinking_id)
+            yield from message_events.make_reasoning_end(self._thinking_id)
             self._thinking_id = None
 
 

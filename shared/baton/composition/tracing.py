@@ -27,7 +27,7 @@ def make_tracer(settings: parts.TraceSettings, secrets: Callable[[], parts.Secre
     def read_headers() -> Mapping[str, str]:
         if settings.headers_secret is None:
             return {}
-        return parts.parse_trace_headers(secrets().renewed(settings.headers_secret))
+        return parts.parse_trace_headers(secrets().renew(settings.headers_secret))
 
     deployment, dropped = parts.TracedDeploymentSettings(), parts.SpansDropped()
     exporter = parts.RestingExporter(settings.endpoint, read_headers, dropped)

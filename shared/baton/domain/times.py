@@ -12,14 +12,14 @@ from zoneinfo import ZoneInfo
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def iso(moment: datetime) -> str:
+def to_iso(moment: datetime) -> str:
     """Return the time as UTC ISO 8601 with milliseconds and ``Z``."""
     utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     return f"{utc.isoformat(timespec='milliseconds')[:-6]}Z"
 
 
 def to_millis(moment: datetime) -> int:
-    """Return whole milliseconds since the Unix epoch, as ``iso`` shows them."""
+    """Return whole milliseconds since the Unix epoch, as ``to_iso`` shows them."""
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 

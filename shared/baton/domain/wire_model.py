@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self, Unpack
 from pydantic import AliasGenerator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 
 THREAD_ID = "550e8400-e29b-41d4-a716-446655440000"
 RUN_ID = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
@@ -18,7 +18,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 WORKFLOW_ID = "c1f0a6de-9d0b-5a5e-8a53-0e1b6d9c7f42"
 TIMESTAMP = "2026-03-14T09:26:53.589Z"
 
-Timestamp = Annotated[datetime, PlainSerializer(iso, return_type=str)]
+Timestamp = Annotated[datetime, PlainSerializer(to_iso, return_type=str)]
 """A time, as text in UTC with milliseconds."""
 
 

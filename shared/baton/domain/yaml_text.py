@@ -65,7 +65,7 @@ def read_yaml(text: str, *, aliases: bool = True, is_trusted: bool = False) -> Y
         raise InvalidYaml("a value is not valid for its type, such as a date that does not exist") from None
 
 
-def line_of(root: yaml.Node | None, path: Place) -> int:
+def find_line(root: yaml.Node | None, path: Place) -> int:
     """Return the line of the deepest existing part of ``path``, so that a missing field gets its parent's line."""
     node, line = root, (root.start_mark.line + 1 if root is not None else 1)
     for part in path:

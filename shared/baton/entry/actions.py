@@ -23,7 +23,14 @@ from baton.domain.metrics import Metric, count
 from baton.domain.runs.interrupt import to_client_interrupts
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
+from baton.domain.threads.events import (
+    MAX_FRAME_BYTES,
+    Event,
+    make_custom,
+    make_run_error,
+    make_state_snapshot,
+    make_unsequenced,
+)
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread_state import describe_thread_state
 from baton.domain.threads.turn_requests import ActionRequest
@@ -145,8 +152,8 @@ class Actions:
         """Advise the client to open a new connection if this connection ends soon. Both may be open for a while."""
         remaining = caller.connected_at + CONNECTION_LIFE - read_machine_time(self.clock)
         if remaining < RECONNECT_BEFORE:
-            advice = custom("reconnect", {"secondsLeft": max(0, int(remaining.total_seconds()))})
-            await self._reply(caller, unsequenced(advice))
+            advice = make_custom("reconnect", {"secondsLeft": max(0, int(remaining.total_seconds()))})
+            await self._reply(caller, make_unsequenced(advice))
 
     async def _message(self, caller: Caller, fields: dict[str, Any]) -> None:
         scope = caller.scope.in_language(parse_locale(fields.get("locale")))
@@ -166,7 +173,7 @@ class Actions:
         mode = await self.waiting.send(self.queue, scope, queued)
         busy = mode.as_accepted if mode is not None else None
         value = {"messageId": request.message_id, "threadId": request.thread.id, "busy": busy}
-        await self._reply(caller, unsequenced(custom("message_accepted", value), threadId=request.thread.id))
+        await self._reply(caller, make_unsequenced(make_custom("message_accepted", value), threadId=request.thread.id))
 
     async def _resume(self, caller: Caller, fields: dict[str, Any]) -> None:
         scope = caller.scope
@@ -184,7 +191,7 @@ class Actions:
             resume["interrupts"] = to_client_interrupts(thread.open_interrupts)
         agents = await self.agents.in_session(scope, thread)
         state = describe_thread_state(agents.describe, thread).wire()
-        events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
+        events = [make_unsequenced(make_state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
         if replay.snapshot is not None:
             events.append(replay.snapshot)
         if not sees_everything:
@@ -309,4 +316,4 @@ def refusal(error: BatonError, caller: Caller, fields: dict[str, Any]) -> Event:
         for name in ("action", "messageId", "threadId")
         if isinstance(value := fields.get(name), str) and len(value) <= 256 and value.isprintable()
     }
-    return unsequenced(run_error(error, requestId=caller.request_id), **subject)
+    return make_unsequenced(make_run_error(error, requestId=caller.request_id), **subject)

@@ -24,7 +24,7 @@ from baton.domain.errors import (
 from baton.domain.memory.forgetting import LATE_RECORD
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.a2a_task import MarkStatus, TaskMark
-from baton.domain.threads.events import run_error, unsequenced
+from baton.domain.threads.events import make_run_error, make_unsequenced
 from baton.domain.threads.queued import (
     ForgottenTask,
     Queued,
@@ -246,7 +246,7 @@ class QueuedTurns:
         await self.removed_tenants.check(queued.scope)
         if sent_at is None or self.clock.now() - sent_at < LATE_RECORD:
             return
-        cutoff = await self.forgotten.cutoff(queued.scope, queued.thread_id)
+        cutoff = await self.forgotten.find_cutoff(queued.scope, queued.thread_id)
         if cutoff is not None and sent_at <= cutoff:
             raise ThreadUnavailable
 
@@ -287,7 +287,7 @@ class QueuedTurns:
         about = {"action": queued.action, "threadId": queued.thread_id}
         if request is not None:
             about["messageId"] = request.message_id
-        refusal = unsequenced(run_error(error, requestId=queued.request_id), **about)
+        refusal = make_unsequenced(make_run_error(error, requestId=queued.request_id), **about)
         await send_to(self.connections, subscriber.connection_id, [refusal], patience=WORKER_SECONDS)
 
 

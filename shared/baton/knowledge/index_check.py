@@ -66,7 +66,9 @@ class KnowledgeIndexCheck:
         # Sources are read before documents, so that a document which is stored meanwhile does not make an orphan.
         sources = []
         if self.administration is not None:
-            sources = [source.source_id async for source in self.administration.sources(IndexName.KNOWLEDGE, tenant)]
+            sources = [
+                source.source_id async for source in self.administration.list_sources(IndexName.KNOWLEDGE, tenant)
+            ]
         documents = indexed = chunks = 0
         missing: list[DocumentRef] = []
         document_ids: set[str] = set()

@@ -87,7 +87,7 @@ class PageListings:
             bucket, key_prefix = self.rules().parse_prefix(scope.tenant_id, prefix)
         except (InvalidRequest, SourceRefused) as error:
             raise PageUnavailable(error.detail) from None
-        stored_objects = await self.objects.objects(bucket, key_prefix, limit=MAX_SOURCE_PAGES + 1)
+        stored_objects = await self.objects.list_objects(bucket, key_prefix, limit=MAX_SOURCE_PAGES + 1)
         listed = [
             stored_object
             for stored_object in stored_objects[:MAX_SOURCE_PAGES]
@@ -118,7 +118,7 @@ class PageListings:
             raise PageUnavailable(f"{url} answers that it is unchanged, although the request has no condition.")
         try:
             charset = MediaType.parse(content.content_type).charset
-            return await self.extractor.sitemap(content.body, limit=MAX_SOURCE_PAGES + 1, charset=charset)
+            return await self.extractor.read_sitemap(content.body, limit=MAX_SOURCE_PAGES + 1, charset=charset)
         except DocumentUnreadable as error:
             raise PageUnavailable(f"{url} cannot be read as a sitemap. {error.detail}") from None
 

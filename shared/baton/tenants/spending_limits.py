@@ -40,7 +40,7 @@ from baton.domain.tenants.spending import (
     find_day_number,
 )
 from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton.failures.reports import in_background
 from baton.ports.agents.chat_model import ModelCaller
 from baton.ports.clock import Clock
@@ -252,7 +252,7 @@ class SpendingLimits:
                     "agentId": account_limit.account.name if warning.account is AccountKind.AGENT else None,
                     "period": warning.period.value,
                     "percent": str(warning.percent),
-                    "resetsAt": iso(warning.resets_at),
+                    "resetsAt": to_iso(warning.resets_at),
                 }
                 known_detail = {name: value for name, value in detail.items() if value is not None}
                 await self.audit.record(scope, "spending.warn", thread_id=None, outcome="reached", detail=known_detail)

@@ -9,7 +9,7 @@ from ag_ui.core import BaseEvent
 from baton.domain.errors import ApprovalsWaiting, RunInProgress, ThreadLed, ThreadUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.branches import check_room, find_branch, find_tip
-from baton.domain.threads.events import branch_selected
+from baton.domain.threads.events import make_branch_selected
 from baton.domain.threads.thread import Thread
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
@@ -32,7 +32,7 @@ class SelectedBranch:
     thread_id: str
     branch_id: str
     last_seq: int
-    """The sequence number of ``branch_selected``, or of the thread's last event if nothing changed."""
+    """The sequence number of the event ``branch_selected``, or of the thread's last event if nothing changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class BranchSelection:
         if change is not None:
             conversation = await self.services.conversations.keep(lease, change)
             changes = list(await self.services.conversations.list_events_of_change(scope, thread, conversation))
-        bodies = [branch_selected(branch_id, after_id), *changes]
+        bodies = [make_branch_selected(branch_id, after_id), *changes]
         events, last_seq = await log_outside_run(self.services.log, lease, bodies)
         await self.services.store.select(
             replace(lease, thread=point.thread),

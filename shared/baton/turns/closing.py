@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from baton.domain.desks.desk_session import Person
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.events import thread_closed, unsequenced
+from baton.domain.threads.events import make_thread_closed, make_unsequenced
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import EndReason, ThreadStatus
 from baton.ports.tenants.audit import AuditLog
@@ -82,6 +82,6 @@ class Closer:
         closed_thread = ClosedThread(thread.id, find_last_episode_id(thread))
         if subscriber is not None:
             reason, person = await sessions.read_last_end(lease.scope, thread)
-            event = unsequenced(thread_closed(reason, closed_thread.episode_id, person), threadId=thread.id)
+            event = make_unsequenced(make_thread_closed(reason, closed_thread.episode_id, person), threadId=thread.id)
             await send_to(self.services.connections, subscriber.connection_id, [event], patience=WORKER_SECONDS)
         return closed_thread

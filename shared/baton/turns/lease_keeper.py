@@ -13,7 +13,7 @@ from ag_ui.core import BaseEvent
 
 from baton.agents.attempt_context import Attempt
 from baton.domain.errors import StoreUnavailable
-from baton.domain.threads.events import custom, unsequenced
+from baton.domain.threads.events import make_custom, make_unsequenced
 from baton.domain.threads.thread import USUAL_TIMES, LeaseMark, LeaseTimes
 from baton.ports.clock import Clock
 from baton.ports.threads.leases import Lease
@@ -115,7 +115,7 @@ class LeaseHolder:
         """Return the seconds for which the record is still hidden; a day if the lease does not depend on a record."""
         if self._record is None or self.lease.delivery is None:
             return DAY_SECONDS
-        return max(-DAY_SECONDS, min(self._record.seconds_left(), DAY_SECONDS))
+        return max(-DAY_SECONDS, min(self._record.count_seconds_left(), DAY_SECONDS))
 
 
 class LeaseKeeper:
@@ -241,7 +241,9 @@ class LeaseKeeper:
             self._last_seq, self._heard_at = self._log.last_seq, now
         elif now - self._heard_at >= HEARTBEAT_SECONDS:
             self._heard_at = now
-            self._outbox.send_heartbeat(unsequenced(custom("heartbeat", {}), threadId=self._holder.lease.thread_id))
+            self._outbox.send_heartbeat(
+                make_unsequenced(make_custom("heartbeat", {}), threadId=self._holder.lease.thread_id)
+            )
 
     @staticmethod
     def _read_loop_time() -> float:

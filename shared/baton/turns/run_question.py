@@ -130,7 +130,7 @@ async def read_earlier_steps(
     is_first = run.attempt == 1 and first_ordinal == lease.thread.next_ordinal
     if is_first or all(agent.code.run is None for agent in agents.all()):
         return {}
-    steps = await records.steps(lease.scope, lease.thread_id, message_id, first_ordinal=first_ordinal)
+    steps = await records.list_steps(lease.scope, lease.thread_id, message_id, first_ordinal=first_ordinal)
     return {step.id: step for step in steps}
 
 

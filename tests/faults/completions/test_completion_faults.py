@@ -72,10 +72,10 @@ async def test_a_workflow_whose_worker_is_killed_at_any_call_is_completed_once(a
         assert len({call.context.idempotency_key for call in harness.tools.calls}) == 1, what
         assert len(desk.files) == 1 or dying.noted[at - 1] in ("call", "ensure", "renew", "put_call"), what
         assert [record.succeeded for record in await desk.records()] == [True], what
-        page, _ = await harness.workflows.completed(harness.ada, CompletedQuery("ada"), limit=5, cursor=None)
+        page, _ = await harness.workflows.list_completed(harness.ada, CompletedQuery("ada"), limit=5, cursor=None)
         assert [(done.state, done.data["ASK"], done.result) for done, _ in page] == [
             ("DONE", {"name": "Box"}, f"Number {len(desk.files)}.")
         ], what
         assert await active(harness) == "assistant", what
-        assert await harness.workflows.unfinished(harness.ada) == [], what
+        assert await harness.workflows.list_unfinished(harness.ada) == [], what
         await check_handoffs(harness)

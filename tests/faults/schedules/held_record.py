@@ -20,7 +20,7 @@ class Held:
     def delivery(self) -> RecordDelivery:
         return self._delivery
 
-    def seconds_left(self) -> float:
+    def count_seconds_left(self) -> float:
         return self._hidden_until - asyncio.get_running_loop().time()
 
     def note_attempt(self, attempt: int) -> None:
@@ -28,11 +28,11 @@ class Held:
 
     async def keep_hidden(self) -> None:
         """Extend it, in the worker's own process, for as long as that lives and is in time."""
-        while self.seconds_left() > 0:
+        while self.count_seconds_left() > 0:
             self._hidden_until = asyncio.get_running_loop().time() + self._seconds
             await asyncio.sleep(TIMES.extend)
 
     async def lapsed(self, task: asyncio.Task[None]) -> None:
         """Wait for the end of the work, or until the record comes again."""
-        while not task.done() and self.seconds_left() > 0:
-            await asyncio.wait([task], timeout=self.seconds_left())
+        while not task.done() and self.count_seconds_left() > 0:
+            await asyncio.wait([task], timeout=self.count_seconds_left())

@@ -84,7 +84,7 @@ def test_a_record_that_comes_again_goes_on_with_the_run_while_the_dead_workers_l
         await workers.until_event(1)
         worker.is_dead = True
         died = workers.loop.time()
-        await asyncio.sleep(held.seconds_left())
+        await asyncio.sleep(held.count_seconds_left())
         workers.work(2)
         await workers.until_event(2)
         assert workers.loop.time() - died < TIMES.hidden + 1 < TIMES.lease
@@ -116,7 +116,7 @@ def test_a_worker_that_cannot_extend_its_record_keeps_the_run() -> None:
     async def scenario(workers: Workers) -> None:
         first, held, _ = workers.work(1, extends=False)
         await workers.until_event(1)
-        await asyncio.sleep(held.seconds_left())
+        await asyncio.sleep(held.count_seconds_left())
         second, _, _ = workers.work(2)
         await asyncio.wait([first, second], return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait([first])
@@ -144,10 +144,10 @@ def test_a_starved_worker_loses_its_run_once_at_most(seconds: float) -> None:
         while task is None or not task.done() or task.exception() is not None:
             task, held, worker = workers.work(receives)
             receives += 1
-            while not task.done() and held.seconds_left() > 0:
+            while not task.done() and held.count_seconds_left() > 0:
                 await asyncio.sleep(3)
                 workers.loop.freeze(worker, seconds)
-                await asyncio.sleep(min(seconds, max(held.seconds_left(), 0)) + 0.01)
+                await asyncio.sleep(min(seconds, max(held.count_seconds_left(), 0)) + 0.01)
 
     workers = outcome_of(scenario)
     assert workers.attempts[-1] <= 2
@@ -159,7 +159,7 @@ def test_a_worker_that_wakes_up_after_its_successor_began_says_no_more() -> None
         first, held, worker = workers.work(1)
         await workers.until_event(1)
         workers.loop.freeze(worker, 2 * TIMES.hidden)
-        await asyncio.sleep(held.seconds_left())
+        await asyncio.sleep(held.count_seconds_left())
         second, _, _ = workers.work(2)
         await asyncio.wait([first, second])
         assert first.exception() is not None

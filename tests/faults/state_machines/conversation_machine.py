@@ -130,7 +130,7 @@ class ConversationMachine(RuleBasedStateMachine):
     @rule(data=st.data(), which=st.integers(0, 3), script=scripts, fault=faults)
     def take_up(self, data: st.DataObject, which: int, script: list[Answer], fault: tuple[str, int]) -> None:
         at = self.any_thread(data)
-        known = [each.workflow.id for each in self.runner.run(self.stores.workflows.unfinished(self.stores.ada))]
+        known = [each.workflow.id for each in self.runner.run(self.stores.workflows.list_unfinished(self.stores.ada))]
         # Not drawn from what is known: that may differ when hypothesis tries the same again.
         workflow_id = [*known, "unknown"][which % (len(known) + 1)]
         request = make_continue_request(self.ids[at], workflow_id, key=self.new_key())

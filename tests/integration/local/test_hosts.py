@@ -78,10 +78,10 @@ def test_the_products_own_routes_are_served_under_every_name(cloud: LocalCloud) 
 def test_a_setting_names_more_hosts() -> None:
     hosts = LocalHosts(["proxy.example", "[fe80::1]"])
     for name in (b"proxy.example:443", b"[fe80::1]:8080", b"localhost"):
-        assert hosts.refusal({"method": "POST", "headers": [(b"host", name)]}) is None
-    assert hosts.refusal({"method": "POST", "headers": [(b"host", b"other.example")]})
-    assert hosts.refusal({"method": "POST", "headers": [(b"host", b"localhost"), (b"host", b"localhost")]})
-    assert hosts.refusal({"method": "POST", "headers": []})
+        assert hosts.find_refusal({"method": "POST", "headers": [(b"host", name)]}) is None
+    assert hosts.find_refusal({"method": "POST", "headers": [(b"host", b"other.example")]})
+    assert hosts.find_refusal({"method": "POST", "headers": [(b"host", b"localhost"), (b"host", b"localhost")]})
+    assert hosts.find_refusal({"method": "POST", "headers": []})
 
 
 @pytest.mark.parametrize("engine", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS"])

@@ -38,7 +38,7 @@ async def fill(world: World, scope: Scope) -> None:
         await world.table.put({**key, **own, "user_id": scope.user_id, "detail": "{}", "text": SECRET})
     for pipeline in Pipeline:
         queue = DynamoPipelineQueue(world.table)
-        running = await queue.running(pipeline)
+        running = await queue.read_running(pipeline)
         run = PipelineRun(pipeline, scope.tenant_id, f"{scope.tenant_id}-{thread_id}", "run", {})
         assert await queue.save_running(pipeline, running.begin(run, world.clock.now()))
         assert await queue.add(replace(run, subject=f"waiting-{run.subject}"), world.clock.now())

@@ -209,11 +209,11 @@ class TestThread:
         await complete_workflow(world, forgotten)
         await forget_thread(world, ADA, forgotten)
         query = CompletedQuery("ada")
-        page, _ = await world.stores.workflows.completed(ADA, query, limit=5, cursor=None)
+        page, _ = await world.stores.workflows.list_completed(ADA, query, limit=5, cursor=None)
         assert [done.workflow.thread_id for done in page] == [kept]
         request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
         await world.run(ADA, request.id)
-        assert await world.stores.workflows.completed(ADA, query, limit=5, cursor=None) == ([], None)
+        assert await world.stores.workflows.list_completed(ADA, query, limit=5, cursor=None) == ([], None)
         assert [item for item in world.items() if item["SK"].startswith(("COMPLETED", "FLOW"))] == []
 
     async def test_its_dead_deliveries_to_webhooks_go_with_it_and_leave_the_list(self, world: World) -> None:

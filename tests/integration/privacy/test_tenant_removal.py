@@ -42,7 +42,7 @@ class TestData:
         assert done.status is RemovalStatus.COMPLETED
         assert everything_of(world, "acme") == ([], [], {})
         assert {tenant_id: everything_of(world, tenant_id) for tenant_id in before} == before
-        running = [await DynamoPipelineQueue(world.table).running(pipeline) for pipeline in Pipeline]
+        running = [await DynamoPipelineQueue(world.table).read_running(pipeline) for pipeline in Pipeline]
         assert {slot.tenant_id for runs in running for slot in runs.slots.values()} == {*SIMILAR, "globex"}
         assert done.counts["objectVersions"] == 3
         assert done.counts["searchDocuments"] == 1

@@ -150,7 +150,7 @@ async def test_what_is_written_and_deleted_meanwhile_is_in_the_new_version(
     assert await newer.count(bob, EPISODES, EVERYTHING) == 0
     # Functions of the old deployment may have written after the end. Another run embeds that.
     await administration.reindex(EPISODES, larger)
-    assert [source.without_vectors async for source in administration.sources(EPISODES)] == [0] * len(expected)
+    assert [source.without_vectors async for source in administration.list_sources(EPISODES)] == [0] * len(expected)
 
 
 async def test_reindexing_twice_at_once_ends_with_one_whole_version(
@@ -173,14 +173,14 @@ async def test_sources_are_counted_by_owner(administration: OpenSearchAdministra
     plain = document("c", "", source_id="s2", views={"turn": IndexedText("green")}, embedder=None)
     await index.put(ada, EPISODES, [document("a", "x", source_id="s1"), document("b", "y", source_id="s1"), plain])
     await index.put(bob, EPISODES, [document("a", "x", source_id="s1")])
-    found = [source async for source in administration.sources(EPISODES)]
+    found = [source async for source in administration.list_sources(EPISODES)]
     expected = [
         IndexedSource(ada.tenant_id, "ada", "s1", 2, 0),
         IndexedSource(ada.tenant_id, "ada", "s2", 1, 1),
         IndexedSource(bob.tenant_id, "bob", "s1", 1, 0),
     ]
     assert found == sorted(expected, key=lambda source: (source.tenant_id, source.user_id, source.source_id))
-    of_ada = [source async for source in administration.sources(EPISODES, ada.tenant_id)]
+    of_ada = [source async for source in administration.list_sources(EPISODES, ada.tenant_id)]
     assert of_ada == [source for source in found if source.tenant_id == ada.tenant_id]
     assert len(of_ada) == 2
 

@@ -62,7 +62,7 @@ async def administer(engine: Engine, layout: Layout) -> None:
         await engine.request("PUT", f"/_plugins/_security/api/rolesmapping/{layout.prefix}", {})
     await administration.migrate(EMBEDDER)
     await administration.reindex(IndexName.EPISODES, FakeEmbedder("larger", 96))
-    assert [source async for source in administration.sources(IndexName.EPISODES)] == []
+    assert [source async for source in administration.list_sources(IndexName.EPISODES)] == []
 
 
 def used(asked: set[tuple[str, str]], *names: str) -> set[Grant]:

@@ -165,7 +165,7 @@ async def test_a_rebuild_asks_for_what_the_role_of_its_function_grants(on_dynamo
         for number in range(2):  # one waits for the other
             ref = DocumentRef(tenant, AGENT, f"doc_{number:032x}", 1)
             assert await ingestions.rebuild(ref, created_at=clock.now())
-        for subject in (await admission.queue.running(pipelines.Pipeline.INGESTION)).slots:
+        for subject in (await admission.queue.read_running(pipelines.Pipeline.INGESTION)).slots:
             await admission.note_end(pipelines.Pipeline.INGESTION, subject)
     decisions = decide(asked, roles(declared))
     refused = [str(each) for each, one in zip(asked, decisions, strict=True) if one.result != "Allowed"]

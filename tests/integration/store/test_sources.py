@@ -48,10 +48,10 @@ async def test_objects_below_a_prefix_are_listed_with_the_etags_that_they_are_re
     for number in range(1010):
         s3.put_object(Bucket=bucket, Key=f"acme/{number:04}.md", Body=b"x" * (number % 3))
     s3.put_object(Bucket=bucket, Key="acme2/a.md", Body=b"x", ContentType="text/Markdown; charset=utf-8")
-    found = await objects.objects(bucket, "acme/", limit=2000)
+    found = await objects.list_objects(bucket, "acme/", limit=2000)
     assert [each.key for each in found] == [f"acme/{number:04}.md" for number in range(1010)]
-    assert len(await objects.objects(bucket, "acme/", limit=1005)) == 1005
-    assert await objects.objects(bucket, "globex/", limit=10) == []
+    assert len(await objects.list_objects(bucket, "acme/", limit=1005)) == 1005
+    assert await objects.list_objects(bucket, "globex/", limit=10) == []
     content = await objects.read(bucket, "acme/0002.md", limit=2)
     assert (content.body, content.etag) == (b"xx", found[2].etag)
     assert (await objects.read(bucket, "acme2/a.md", limit=1)).content_type == "text/Markdown; charset=utf-8"
@@ -62,7 +62,7 @@ async def test_the_bucket_of_a_deployment_is_read_with_what_its_policy_grants(
 ) -> None:
     s3.put_object(Bucket=bucket, Key="acme/a.md", Body=b"x")
     with watched("IngestionRole", s3, **{bucket: "manuals"}) as asked:
-        await objects.objects(bucket, "acme/", limit=10)
+        await objects.list_objects(bucket, "acme/", limit=10)
         await objects.read(bucket, "acme/a.md", limit=10)
     decisions = decide(asked, roles(template(SourceBucket="manuals")))
     assert {decision.result for decision in decisions} == {"Allowed"}
@@ -78,5 +78,5 @@ async def test_what_cannot_be_read_says_why(objects: S3SourceObjects, bucket: st
         await objects.read(bucket, "acme/none.md", limit=10)
     assert gone.value.is_gone
     with pytest.raises(PageUnavailable, match="NoSuchBucket") as lost:
-        await objects.objects("no-such-bucket-here", "acme/", limit=10)
+        await objects.list_objects("no-such-bucket-here", "acme/", limit=10)
     assert not lost.value.is_gone

@@ -45,7 +45,7 @@ class Machine:
     async def end(self) -> None:
         """End all runs, as the last step of each does."""
         for pipeline in Pipeline:
-            for subject in (await self.admission.queue.running(pipeline)).slots:
+            for subject in (await self.admission.queue.read_running(pipeline)).slots:
                 await self.admission.note_end(pipeline, subject)
 
 

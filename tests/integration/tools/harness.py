@@ -48,7 +48,7 @@ class Kept:
             raise NotFound(f"The secret {name} has no value.")
         return self.values[name]
 
-    renewed = get
+    renew = get
 
 
 @dataclass

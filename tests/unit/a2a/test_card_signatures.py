@@ -38,7 +38,7 @@ KEY = private_jwk()
 
 
 async def signed(card: Json = CARD, key: Json = KEY) -> Json:
-    signatures = await JwkCardSigner(lambda: key_set(key)).signatures(card, KEYS_URL)
+    signatures = await JwkCardSigner(lambda: key_set(key)).sign_card(card, KEYS_URL)
     return {**card, "signatures": signatures}
 
 
@@ -112,7 +112,7 @@ def test_any_signatures_are_refused_or_trusted_without_a_fault(given_signatures:
 async def test_keys_that_are_none_are_an_error_that_does_not_quote_them(secret: str) -> None:
     signer = JwkCardSigner(lambda: secret)
     with pytest.raises(InternalError, match=r"key") as caught:
-        await signer.signatures(CARD, KEYS_URL)
+        await signer.sign_card(CARD, KEYS_URL)
     assert KEY["d"] not in str(caught.value)
 
 

@@ -50,7 +50,7 @@ def specialist(agent_id: str) -> str:
 
 def test_the_agents_of_this_repository_are_good() -> None:
     shipped_agents = AgentFiles.load(ROOT / "agents")
-    assert shipped_agents.default_main().id == "assistant"
+    assert shipped_agents.get_default_main().id == "assistant"
     assert shipped_agents.get("assistant") in shipped_agents.all()
     assert shipped_agents.get("nobody") is None
 
@@ -234,7 +234,7 @@ def test_a_misspelt_sentence_is_reported_with_the_known_ones_and_every_other_pro
 def test_one_agent_may_be_asked_and_handed_over_to(folder: Path) -> None:
     (folder / "web.yaml").write_text(GOOD.replace("id: assistant", "id: web").replace("main: true", "main: false"))
     (folder / "assistant.yaml").write_text(GOOD + "sub_agents: [web]\nhandoffs: [web]\n")
-    assert [handoff.agent for handoff in AgentFiles.load(folder).default_main().handoffs] == ["web"]
+    assert [handoff.agent for handoff in AgentFiles.load(folder).get_default_main().handoffs] == ["web"]
 
 
 def test_deep_nesting_is_a_problem_of_the_file_and_of_nothing_else(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_folder_without_agents_is_named(tmp_path: Path) -> None:
 def test_the_only_main_agent_is_the_default_whatever_it_is_called(folder: Path) -> None:
     (folder / "assistant.yaml").write_text(GOOD.replace("id: assistant", "id: concierge"))
     (folder / "c.yaml").write_text(GOOD.replace("id: assistant", "id: c").replace("main: true", "main: false"))
-    assert AgentFiles.load(folder).default_main().id == "concierge"
+    assert AgentFiles.load(folder).get_default_main().id == "concierge"
 
 
 def test_one_of_several_main_agents_has_to_be_chosen(folder: Path) -> None:
@@ -260,7 +260,7 @@ def test_one_of_several_main_agents_has_to_be_chosen(folder: Path) -> None:
     (folder / "c.yaml").write_text(GOOD.replace("id: assistant", "id: c").replace("main: true", "main: false"))
     with pytest.raises(AgentFileError, match=r"BATON_DEFAULT_AGENT .*: assistant, b$"):
         AgentFiles.load(folder)
-    assert AgentFiles.load(folder, default_main="b").default_main().id == "b"
+    assert AgentFiles.load(folder, default_main="b").get_default_main().id == "b"
     assert [agent.id for agent in AgentFiles.load(folder, "b").all()] == ["assistant", "b", "c"]
 
 
@@ -290,8 +290,8 @@ def test_a_sentence_is_said_in_the_nearest_language(locale: str | None, expected
         system_prompt="A.",
         sentences={"en": {"wait": "Wait."}, "de": {"wait": "Warten."}},
     )
-    assert agent.sentence("wait", locale) == expected
-    assert agent.sentence("unknown", locale) is None
+    assert agent.find_sentence("wait", locale) == expected
+    assert agent.find_sentence("unknown", locale) is None
 
 
 @given(st.text())
@@ -308,7 +308,7 @@ def test_a_tool_is_found_where_it_is_written(folder: Path) -> None:
     path.write_text(f"{GOOD}\ntools:\n{tool.replace('NAME', 'one')}{tool.replace('NAME', 'two')}")
     files = AgentFiles.load(folder)
     lines = path.read_text().splitlines()
-    for number, declared in enumerate(files.default_main().tools):
+    for number, declared in enumerate(files.get_default_main().tools):
         [line] = [index for index, text in enumerate(lines, 1) if f"name: {declared.name}" in text]
         assert files.find_tool_position(declared) == f"{path}:{line}: tools.{number}"
-    assert files.find_tool_position(files.default_main().tools[0].model_copy()) is None
+    assert files.find_tool_position(files.get_default_main().tools[0].model_copy()) is None

@@ -99,7 +99,7 @@ async def collecting(name: str, *, mode: str = "summary") -> str:
     await harness.say("m2", "Call it so")
     harness.model.script("Go on.")
     await harness.say("m3", "And?")
-    [kept] = await harness.workflows.unfinished(harness.ada)
+    [kept] = await harness.workflows.list_unfinished(harness.ada)
     assert kept.workflow.data["ASK"] == {"name": name}
     return next(
         str(reported) for role, reported in harness.model.asked[-1].contents if role == "context" and "ASK" in reported

@@ -8,7 +8,7 @@ import pytest
 
 from baton.adapters.agents.agent_files import AgentFiles
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.sentences import SENTENCES, sentence
+from baton.domain.agents.sentences import SENTENCES, write_sentence
 from baton.domain.handoffs.handoff import ContextMode
 from baton.domain.handoffs.triggers import find_exit_locale, find_first_match
 from baton.domain.handoffs.workflow import WorkflowStatus
@@ -61,9 +61,9 @@ def agent() -> AgentDefinition:
     ],
 )
 def test_its_sentences_are_said_word_for_word(agent: AgentDefinition, name: str, said: str) -> None:
-    assert sentence(agent, name, **FILLED) == said
+    assert write_sentence(agent, name, **FILLED) == said
     assert name in SENTENCES
-    german = sentence(agent, name, locale="de-AT", **FILLED)
+    german = write_sentence(agent, name, locale="de-AT", **FILLED)
     assert german != said
     assert "{" not in german
 
@@ -128,7 +128,7 @@ def test_what_it_collects_makes_a_skill(agent: AgentDefinition) -> None:
 
 
 def test_the_main_agent_hands_over_to_it_and_its_workflow_makes_a_skill(agent: AgentDefinition) -> None:
-    main = AgentFiles.load(ROOT / "agents").default_main()
+    main = AgentFiles.load(ROOT / "agents").get_default_main()
     [handoff] = [handoff for handoff in main.handoffs if handoff.agent == agent.id]
     assert handoff.context_mode is ContextMode.SUMMARY
     assert handoff.reason

@@ -93,7 +93,7 @@ async def test_answers_of_other_agents_have_no_result() -> None:
     [start] = [event.body for event in said.events if event.type == "TEXT_MESSAGE_START"]
     assert "isStructured" not in start["metadata"]
     assert answers(said)[0].result is None
-    assert "result" not in answers(said)[0].metadata()
+    assert "result" not in answers(said)[0].make_metadata()
 
 
 def test_nothing_is_shown_before_the_answer_is_checked() -> None:
@@ -117,7 +117,7 @@ async def test_the_message_says_its_value_when_the_history_is_read_again(harness
     await harness.say()
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     page = await harness.store.read_messages(harness.ada, thread, limit=9, before=None)
-    assert page.messages[-1].metadata()["result"] == OSLO
+    assert page.messages[-1].make_metadata()["result"] == OSLO
 
 
 async def test_a_repeated_message_gets_the_same_result(harness: Harness) -> None:

@@ -108,10 +108,10 @@ async def test_a_call_is_labelled_by_how_it_ended(harness: Harness) -> None:
     assert sorted(shown) == sorted([*ends.items(), ("weather", "refused")])
     assert said.finished is not None
     stored = [m for m in said.finished.messages if m.role is Role.TOOL]
-    assert sorted((str(m.tool_name), m.metadata()["outcome"]) for m in stored) == sorted(shown)
+    assert sorted((str(m.tool_name), m.make_metadata()["outcome"]) for m in stored) == sorted(shown)
     errors = {m.tool_name: m.as_ag_ui().model_dump().get("error") for m in stored if m.tool_name != "weather"}
     assert errors["station"] == "The station is closed."
-    assert "outcome" not in said.finished.messages[0].metadata()
+    assert "outcome" not in said.finished.messages[0].make_metadata()
 
 
 async def test_calls_beyond_the_turns_limit_are_labelled_as_refused() -> None:

@@ -16,38 +16,38 @@ from baton.domain.runs.usage import Usage
 from baton.domain.threads.events import (
     Event,
     RunStamp,
-    bare,
-    custom,
-    messages_snapshot,
-    reasoning_content,
-    reasoning_end,
-    reasoning_start,
-    run_error,
-    run_finished,
-    run_started,
-    state_snapshot,
-    text_content,
-    text_end,
-    text_start,
-    thread_closed,
-    unsequenced,
+    make_custom,
+    make_messages_snapshot,
+    make_reasoning_content,
+    make_reasoning_end,
+    make_reasoning_start,
+    make_run_error,
+    make_run_finished,
+    make_run_started,
+    make_state_snapshot,
+    make_text_content,
+    make_text_end,
+    make_text_start,
+    make_thread_closed,
+    make_unsequenced,
+    to_body,
 )
 from baton.domain.threads.message import MessageStatus, Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.run_events import (
     HANDOFF,
     RETURN,
-    activity,
-    activity_change,
+    list_state_changes,
+    make_activity,
+    make_activity_change,
     make_handover_notice,
-    state_changes,
-    step_finished,
-    step_started,
-    subagent_error,
-    subagent_finished,
-    subagent_started,
-    tool_call,
-    tool_result,
+    make_step_finished,
+    make_step_started,
+    make_subagent_error,
+    make_subagent_finished,
+    make_subagent_started,
+    make_tool_call,
+    make_tool_result,
 )
 from baton.domain.threads.thread import EndReason
 from baton_testing.fakes.agents.shipped_agents import agent
@@ -104,14 +104,16 @@ def _started(
 ) -> BaseEvent:
     if given:
         message = replace(message, role=Role.TOOL, content="")
-    return run_started("t-1", "r-1", message, previous_seq=previous_seq, parent_run_id=parent_run_id, answers=given)
+    return make_run_started(
+        "t-1", "r-1", message, previous_seq=previous_seq, parent_run_id=parent_run_id, answers=given
+    )
 
 
 started = st.builds(
     _started, messages, st.none() | st.integers(1, 10**9), st.none() | ids, st.lists(answers, max_size=2)
 )
 finished = st.builds(
-    lambda usage, model, outcome, waits: run_finished(
+    lambda usage, model, outcome, waits: make_run_finished(
         "t-1", "r-1", usage=usage, model=model, outcome_type=outcome, interrupts=waits
     ),
     st.none() | usages,
@@ -122,38 +124,40 @@ finished = st.builds(
 KINDS: tuple[st.SearchStrategy[BaseEvent], ...] = (
     started,
     finished,
-    st.builds(run_error, errors, st.none() | usages, st.none() | ids),
-    st.builds(state_snapshot, objects),
-    st.builds(text_start, ids, agents),
-    st.builds(text_content, ids, texts.filter(bool)),
-    st.builds(text_end, ids, st.lists(objects, max_size=2)),
-    st.builds(lambda *of: reasoning_start(*of)[0], ids, agents),
-    st.builds(lambda *of: reasoning_start(*of)[1], ids, agents),
-    st.builds(lambda *of: reasoning_content(*of)[0], ids, texts.filter(bool)),
-    st.builds(lambda *of: reasoning_end(*of)[0], ids),
-    st.builds(lambda *of: reasoning_end(*of)[1], ids),
-    st.builds(messages_snapshot, st.lists(messages, max_size=4)),
-    st.builds(custom, ids, objects),
-    st.builds(thread_closed, st.sampled_from(EndReason), st.none() | ids, st.none() | st.just(Person("anna", "Anna"))),
-    st.builds(tool_call, calls, ids).map(list).flatmap(st.sampled_from),
-    st.builds(tool_result, calls, ids, texts),
-    st.builds(subagent_started, ids, agents, calls),
-    st.builds(subagent_finished, ids),
-    st.builds(subagent_error, ids, ids, texts),
-    st.builds(activity, ids, ids, objects),
-    st.builds(activity_change, ids, ids, st.dictionaries(st.just("/notice"), values, min_size=1)),
+    st.builds(make_run_error, errors, st.none() | usages, st.none() | ids),
+    st.builds(make_state_snapshot, objects),
+    st.builds(make_text_start, ids, agents),
+    st.builds(make_text_content, ids, texts.filter(bool)),
+    st.builds(make_text_end, ids, st.lists(objects, max_size=2)),
+    st.builds(lambda *of: make_reasoning_start(*of)[0], ids, agents),
+    st.builds(lambda *of: make_reasoning_start(*of)[1], ids, agents),
+    st.builds(lambda *of: make_reasoning_content(*of)[0], ids, texts.filter(bool)),
+    st.builds(lambda *of: make_reasoning_end(*of)[0], ids),
+    st.builds(lambda *of: make_reasoning_end(*of)[1], ids),
+    st.builds(make_messages_snapshot, st.lists(messages, max_size=4)),
+    st.builds(make_custom, ids, objects),
+    st.builds(
+        make_thread_closed, st.sampled_from(EndReason), st.none() | ids, st.none() | st.just(Person("anna", "Anna"))
+    ),
+    st.builds(make_tool_call, calls, ids).map(list).flatmap(st.sampled_from),
+    st.builds(make_tool_result, calls, ids, texts),
+    st.builds(make_subagent_started, ids, agents, calls),
+    st.builds(make_subagent_finished, ids),
+    st.builds(make_subagent_error, ids, ids, texts),
+    st.builds(make_activity, ids, ids, objects),
+    st.builds(make_activity_change, ids, ids, st.dictionaries(st.just("/notice"), values, min_size=1)),
     st.builds(make_handover_notice, ids, st.sampled_from([HANDOFF, RETURN]), agents, agents, texts, texts),
-    st.builds(lambda state: next(state_changes({}, {"workflow": state})), values),
-    st.builds(step_started, ids),
-    st.builds(step_finished, ids),
+    st.builds(lambda state: next(list_state_changes({}, {"workflow": state})), values),
+    st.builds(make_step_started, ids),
+    st.builds(make_step_finished, ids),
 )
 bare_events = st.one_of(*KINDS)
 
 
 def _on_the_wire(event: BaseEvent, seq: int | None, run_id: str | None) -> Event:
     if seq is None:
-        return unsequenced(event, threadId="t-1", runId=run_id, replayed=True)
-    return RunStamp("t-1", run_id, 1).number(bare(event), seq)
+        return make_unsequenced(event, threadId="t-1", runId=run_id, replayed=True)
+    return RunStamp("t-1", run_id, 1).number(to_body(event), seq)
 
 
 events: st.SearchStrategy[Event] = st.builds(

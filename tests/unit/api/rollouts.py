@@ -6,7 +6,7 @@ from typing import Any
 
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.domain.threads.thread import Thread
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton.tenants.tenant_copies import FRESH
 from tests.harness.harness import Harness
 from tests.unit.api.authors import TUTOR, Authors
@@ -18,7 +18,7 @@ def evaluation(harness: Harness, passed: float = 1.0, **fields: Any) -> dict[str
     passes = round(passed * 100)
     metric = {"name": "passed", "mean": passed, "low": 0.1, "high": 1.0, "runs": 100, "notJudged": 0, "isRate": True}
     case = {"name": "Refund", "runs": 100, "judged": 100, "passes": passes, "metrics": {}, "reasons": [], "tags": []}
-    numbers = {"beganAt": iso(harness.clock.now()), "seconds": 1.5}
+    numbers = {"beganAt": to_iso(harness.clock.now()), "seconds": 1.5}
     named = {"name": "5d0ad1c6d1b0", "label": "my-shop", "model": "gpt-6-luna"}
     return {**named, **numbers, "metrics": [metric], "cases": [case], **fields}
 

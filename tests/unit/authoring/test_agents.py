@@ -304,9 +304,9 @@ def test_modules_and_files_in_yaml_are_one_set_of_agents(tmp_path: Path) -> None
         repairs='from baton import Agent\nrepairs = Agent("repairs", "Repair.", description="Repairs.")\n',
     )
     assert [agent.id for agent in files.all()] == ["desk", "faq", "repairs"]
-    assert files.default_main().sub_agents == ("faq", "repairs")
-    assert files.default_main().system_prompt == "Answer politely."
-    assert files.find_position(files.default_main(), "sub_agents", 1) == f"{tmp_path}/desk.py:4: sub_agents.1"
+    assert files.get_default_main().sub_agents == ("faq", "repairs")
+    assert files.get_default_main().system_prompt == "Answer politely."
+    assert files.find_position(files.get_default_main(), "sub_agents", 1) == f"{tmp_path}/desk.py:4: sub_agents.1"
 
 
 BAD_FIELDS = """\
@@ -421,8 +421,8 @@ def test_an_agent_that_is_made_elsewhere_names_the_line_of_its_call() -> None:
 
 
 def test_a_module_is_read_again_as_it_is_now(tmp_path: Path) -> None:
-    before = load(tmp_path, assistant=GOOD).default_main()
-    after = load(tmp_path, assistant=GOOD.replace("You help.", "You assist.")).default_main()
+    before = load(tmp_path, assistant=GOOD).get_default_main()
+    after = load(tmp_path, assistant=GOOD.replace("You help.", "You assist.")).get_default_main()
     assert (before.system_prompt, after.system_prompt) == ("You help.", "You assist.")
 
 
@@ -440,7 +440,7 @@ agent = Agent("a", "A.", main=True, tools=[find])
 
 def test_a_function_of_an_agent_is_found_by_what_lists_tools(tmp_path: Path) -> None:
     files = load(tmp_path, agent=FIND)
-    [declared] = files.default_main().tools
+    [declared] = files.get_default_main().tools
     assert isinstance(declared, tools.PythonTool)
     assert (declared.name, declared.description) == ("find", "Find it.")
     assert declared.function is not None

@@ -177,6 +177,6 @@ async def test_calls_are_shown_approved_and_recorded_with_the_arguments_of_a_hoo
     shown = [event.body["delta"] for event in said.events if event.type == "TOOL_CALL_ARGS"]
     assert (shown, made, texts(ended)) == (['{"euros": 5}'] * 2, [5, -5], ["5 5"])
     assert ended.finished is not None
-    kept = await harness.records.steps(harness.ada, harness.thread_id, "m1", first_ordinal=0)
+    kept = await harness.records.list_steps(harness.ada, harness.thread_id, "m1", first_ordinal=0)
     assert len(kept) >= 2
     assert "4111" not in str((said.events, ended.events, ended.finished.messages, kept))

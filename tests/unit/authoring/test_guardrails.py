@@ -94,7 +94,7 @@ class TestOutput:
         [start] = [event for event in said.events if event.type == "TEXT_MESSAGE_START"]
         assert start.body["metadata"]["refusedBy"] == "no_secrets"
         assert said.finished is not None
-        assert said.finished.messages[-1].metadata()["refusedBy"] == "no_secrets"
+        assert said.finished.messages[-1].make_metadata()["refusedBy"] == "no_secrets"
         record = await harness.context()
         assert ServedContextRecord.model_validate(record).guardrails is not None
         [judged] = record["guardrails"]

@@ -8,7 +8,7 @@ import pytest
 
 from baton import Agent, Desk, HandOver, Refuse, Replace, RunContext
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.sentences import sentence
+from baton.domain.agents.sentences import write_sentence
 from baton.domain.desks.desk_session import DeskStatus
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
@@ -18,7 +18,7 @@ from tests.harness.handoffs import texts
 from tests.harness.harness import Harness
 
 SUPPORT = Desk("support")
-WAITING = ("Support", sentence(SUPPORT.definition, "desk_waiting", agent="Support"))
+WAITING = ("Support", write_sentence(SUPPORT.definition, "desk_waiting", agent="Support"))
 
 
 def clerk(*others: Agent, **fields: Any) -> Agent:

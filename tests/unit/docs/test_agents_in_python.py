@@ -50,14 +50,14 @@ class StandInPool:
 
 
 def test_the_agents_of_the_guide_are_good(agents: AgentFiles) -> None:
-    support = agents.default_main()
+    support = agents.get_default_main()
     assert [agent.id for agent in agents.all()] == ["faq", "repairs", "support"]
     assert (support.sub_agents, support.handoffs[0].agent) == (("faq",), "repairs")
     assert (support.tools[0].name, support.tools[0].requires_approval) == ("refund", True)
 
 
 async def test_the_prompt_of_the_guide_depends_on_the_user(agents: AgentFiles) -> None:
-    about = agents.default_main().code.prompt
+    about = agents.get_default_main().code.prompt
     assert about is not None
     functions = Functions()
     texts = [
@@ -89,7 +89,7 @@ async def test_the_guardrails_and_the_hook_of_the_guide_judge(tmp_path: Path) ->
     guide = (ROOT / "docs" / "how-to" / "add-guardrails.md").read_text(encoding="utf-8")
     code, handing_over = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
     (tmp_path / "support.py").write_text(code)
-    lawsuits, cards, refunds = AgentFiles.load(tmp_path).default_main().code.hooks
+    lawsuits, cards, refunds = AgentFiles.load(tmp_path).get_default_main().code.hooks
 
     async def ask(hook: Hook, **given: Any) -> Any:
         return await Functions().call_with(hook.function, context(), given, HOOK_ARGUMENTS[hook.point])
@@ -101,7 +101,7 @@ async def test_the_guardrails_and_the_hook_of_the_guide_judge(tmp_path: Path) ->
     assert isinstance(await ask(refunds, name="refund", arguments={}), Refuse)
     assert refunds.timeout_seconds == 2
     (tmp_path / "support.py").write_text(handing_over)
-    [calm] = AgentFiles.load(tmp_path).default_main().code.hooks
+    [calm] = AgentFiles.load(tmp_path).get_default_main().code.hooks
     assert (await ask(calm, messages=[{"role": "user", "text": "No!!!!"}])).agent_id == "people"
     [written] = [yaml.safe_load(each) for each in re.findall(r"```yaml\n(guardrails:.*?)```", guide, re.DOTALL)]
     agent, problems = check_agent({"id": "a", "name": "A", "description": "A.", "system_prompt": "Be.", **written})

@@ -14,7 +14,7 @@ import yaml
 from baton.adapters.agents.agent_files import AgentFiles
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_checks import check_agent
-from baton.domain.agents.sentences import SENTENCES, sentence
+from baton.domain.agents.sentences import SENTENCES, write_sentence
 from baton.domain.handoffs.triggers import find_first_match
 from baton.domain.handoffs.workflow import measure_progress
 from baton.domain.handoffs.workflow_moves import IllegalTransition, advance, begin, list_open_targets
@@ -97,7 +97,7 @@ def test_the_workflow_of_the_how_to_leads_a_damaged_order_past_the_photo(returns
 
 def test_the_workflow_of_the_how_to_reads_well_where_baton_names_it(returns: AgentDefinition) -> None:
     assert returns.workflow is not None
-    said = sentence(returns, "busy", session=returns.workflow.name)
+    said = write_sentence(returns, "busy", session=returns.workflow.name)
     assert said == "You're currently in a product return session. Would you like to finish that first?"
     assert said.partition(". ")[0] in WORKFLOWS.read_text()
 

@@ -84,7 +84,7 @@ async def test_a_text_is_read_by_its_charset(form: DocumentFormat) -> None:
 
 async def test_a_sitemap_is_read_in_a_process_too() -> None:
     body = b"<urlset><url><loc>https://a.example/1</loc></url><url><loc>https://a.example/2</loc></url></urlset>"
-    found = await ChildProcessExtractor().sitemap(body, limit=1)
+    found = await ChildProcessExtractor().read_sitemap(body, limit=1)
     assert (found.urls, found.is_complete) == (["https://a.example/1"], False)
 
 
@@ -93,7 +93,7 @@ async def test_a_sitemap_whose_parser_takes_the_square_of_its_length_is_given_up
 ) -> None:
     monkeypatch.setattr(document_reader, "SITEMAP_SECONDS", 1.0)
     with pytest.raises(DocumentUnreadable) as raised:
-        await ChildProcessExtractor().sitemap(b"<urlset><!--" + b"-x" * 10_000_000, limit=1)
+        await ChildProcessExtractor().read_sitemap(b"<urlset><!--" + b"-x" * 10_000_000, limit=1)
     assert raised.value.reason == "document_too_slow"
 
 

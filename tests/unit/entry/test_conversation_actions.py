@@ -291,13 +291,13 @@ async def test_a_new_conversation_can_begin_with_a_workflow() -> None:
     thread = await socket.harness.store.get_thread(socket.harness.ada, socket.harness.thread_id)
     assert (thread.agent_id, thread.active_agent_id) == ("assistant", "maker")
     assert (await state(socket))["workflow"]["state"] == "BUILD"
-    [unfinished] = await socket.harness.workflows.unfinished(socket.harness.ada)
+    [unfinished] = await socket.harness.workflows.list_unfinished(socket.harness.ada)
     assert unfinished.workflow.thread_id == socket.harness.thread_id
 
 
 async def test_a_workflow_that_goes_on_elsewhere_is_let_go_there() -> None:
     socket = await handed_over()
-    [unfinished] = await socket.harness.workflows.unfinished(socket.harness.ada)
+    [unfinished] = await socket.harness.workflows.list_unfinished(socket.harness.ada)
     first, socket.harness.thread_id = socket.harness.thread_id, str(uuid.uuid4())
     await socket.send("continue", workflowId=unfinished.workflow.id)
     await socket.work()

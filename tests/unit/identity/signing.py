@@ -48,7 +48,7 @@ class OneSecret:
             raise NotFound
         return self.cached
 
-    def renewed(self, name: str) -> str:
+    def renew(self, name: str) -> str:
         self.times_renewed += 1
         self.cached = self.value
         return self.get(name)

@@ -47,11 +47,11 @@ def test_a_value_serves_five_minutes(cached: CachedValue[int], time: Monotonic) 
 
 
 def test_a_fresh_value_is_read_every_thirty_seconds_at_most(cached: CachedValue[int], time: Monotonic) -> None:
-    assert cached.renewed() == 1
+    assert cached.renew() == 1
     time.pass_(29)
-    assert cached.renewed() == 1
+    assert cached.renew() == 1
     time.pass_(1)
-    assert cached.renewed() == 2
+    assert cached.renew() == 2
     assert cached.get() == 2
 
 
@@ -60,7 +60,7 @@ def test_an_outage_leaves_the_last_value_for_an_hour(cached: CachedValue[int], s
     source.error = StoreUnavailable
     time.pass_(3599)
     assert cached.get() == 1
-    assert cached.renewed() == 1
+    assert cached.renew() == 1
     time.pass_(1)
     with pytest.raises(StoreUnavailable, match="gone"):
         cached.get()

@@ -47,7 +47,7 @@ def test_a_rotated_secret_is_seen_when_it_is_asked_for(manager: Any, secrets: Se
     assert secrets.get("keys") == "first"
     manager.put_secret_value(SecretId="keys", SecretString="second")
     time.pass_(30)
-    assert secrets.renewed("keys") == "second"
+    assert secrets.renew("keys") == "second"
 
 
 def test_every_secret_is_kept_by_itself(manager: Any, secrets: SecretsManager) -> None:

@@ -27,7 +27,7 @@ class Sources:
     def __init__(self, search: FakeSearchIndex) -> None:
         self.search = search
 
-    async def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
+    async def list_sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
         for (name, tenant, user), documents in self.search.documents.items():
             if name is index and tenant == tenant_id:
                 for source in sorted({document.source_id for document in documents.values()}):

@@ -61,7 +61,7 @@ from baton.domain.runs.usage import Price, Prices, Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
 from baton.domain.tenants.tenant_limits import DeploymentLimits
-from baton.domain.threads.events import custom, unsequenced
+from baton.domain.threads.events import make_custom, make_unsequenced
 from baton.domain.threads.feedback import Rating
 from baton.domain.threads.message import Role
 from baton.domain.threads.queued import RecordDelivery
@@ -414,14 +414,14 @@ async def a_cancellation_over_mcp_whose_run_is_not_found(monkeypatch: pytest.Mon
 async def a_client_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     connections = FakeConnections()
     connections.script("c1", *[ConnectionBusy()] * 3)
-    assert not await send_to(connections, "c1", [unsequenced(custom("heartbeat", {}))], patience=0.0)
+    assert not await send_to(connections, "c1", [make_unsequenced(make_custom("heartbeat", {}))], patience=0.0)
 
 
 @failure(Metric.FRAMES_REFUSED)
 async def a_frame_that_the_gateway_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     connections = FakeConnections()
     connections.script("c1", FrameRefused("PayloadTooLargeException", may_pass_later=False))
-    assert not await send_to(connections, "c1", [unsequenced(custom("heartbeat", {}))])
+    assert not await send_to(connections, "c1", [make_unsequenced(make_custom("heartbeat", {}))])
 
 
 @failure(Metric.RECORDS_NOT_HIDDEN)
@@ -568,7 +568,7 @@ async def a_dead_collector_of_traces(monkeypatch: pytest.MonkeyPatch) -> None:
 @failure(Metric.RUNS_NOT_ADMITTED)
 async def an_end_of_a_run_that_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
-    monkeypatch.setattr(harness.admission.queue, "running", Failing(StoreUnavailable()).running)
+    monkeypatch.setattr(harness.admission.queue, "read_running", Failing(StoreUnavailable()).read_running)
     await harness.admission.note_end(pipelines.Pipeline.CLOSING, "a session")
 
 
@@ -653,7 +653,7 @@ class OneText:
     def get(self, name: str) -> str:
         return self._text
 
-    renewed = get
+    renew = get
 
 
 @pytest.fixture(autouse=True)

@@ -132,7 +132,7 @@ async def test_everything_else_changes_too(deployment: Deployment) -> None:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://baton.test") as client:
         assert (await client.options("/v1/runs", headers=preflight)).headers["access-control-allow-origin"] == "*"
         assert (ports.prices, ports.deployment_limits.thread_tokens) == (NO_PRICES, None)
-        assert ports.webhooks.refusal("https://hooks.example.com/") is not None
+        assert ports.webhooks.find_refusal("https://hooks.example.com/") is not None
         assert ports.source_rules.egress.hosts == ()
 
         deployment.put(
@@ -149,7 +149,7 @@ async def test_everything_else_changes_too(deployment: Deployment) -> None:
         assert allowed.headers["access-control-allow-origin"] == "https://other.example.com"
         assert ports.prices.of("m") is not None
         assert ports.deployment_limits.thread_tokens == 10
-        assert ports.webhooks.refusal("https://hooks.example.com/") is None
+        assert ports.webhooks.find_refusal("https://hooks.example.com/") is None
         assert ports.source_rules.egress.hosts == ("api.example.com",)
 
 

@@ -83,7 +83,7 @@ async def test_the_user_goes_on_talking_and_the_result_comes_by_itself(due: DueH
     messages = await due.messages()
     assert said(messages)[-2:] == ["Because of Rayleigh.", "It is Rayleigh scattering."]
     cause = next(message for message in messages if message.begun_by is not None)
-    assert cause.metadata()["source"] == {"kind": "task", "id": task.id, "type": "researcher"}
+    assert cause.make_metadata()["source"] == {"kind": "task", "id": task.id, "type": "researcher"}
     assert task.result_run_id == cause.run_id
     assert "No person has written this" in str(due.model.asked[-1].prompts[-1].content)
 

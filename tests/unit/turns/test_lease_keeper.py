@@ -13,7 +13,7 @@ from ag_ui.core import BaseEvent
 
 from baton.agents.attempt_context import Attempt
 from baton.domain.errors import LeaseLost
-from baton.domain.threads.events import Event, RunStamp, text_content
+from baton.domain.threads.events import Event, RunStamp, make_text_content
 from baton.ports.threads.leases import Lease
 from baton.threads.outbox.delivery import Delivery
 from baton.threads.outbox.event_log import EventLog
@@ -65,7 +65,7 @@ class Run:
 
 
 def piece(text: str) -> BaseEvent:
-    return text_content("m1", text)
+    return make_text_content("m1", text)
 
 
 async def leased_run() -> Run:

@@ -55,7 +55,7 @@ async def test_a_schedule_follows_its_user_and_runs_on_time(
     due.clock.time = arrived.next_at - timedelta(minutes=1)
     assert await due.pass_time() == 0
     assert await due.pass_time(minutes=1) == 1
-    assert (await due.messages())[-2].begun_by == schedule.source(schedule.next_at or due.clock.time)
+    assert (await due.messages())[-2].begun_by == schedule.make_source(schedule.next_at or due.clock.time)
     following = (await kept(due)).next_slot
     assert following is not None
     assert following.endswith(f"T{at}:00")

@@ -38,7 +38,7 @@ async def test_a_reminder_begins_one_run_at_its_time(due: DueHarness) -> None:
     assert await due.pass_time(hours=5) == 0
     cause, answer = await due.messages()
     assert (cause.text, answer.text) == (WATER, "Time to water the plants.")
-    assert cause.metadata()["source"] == {"kind": "schedule", "id": "water"} or cause.begun_by is not None
+    assert cause.make_metadata()["source"] == {"kind": "schedule", "id": "water"} or cause.begun_by is not None
     [schedule] = await due.app.self_started.schedule_making.list_schedules(due.ada)
     assert (schedule.status, schedule.runs, schedule.last_run_id) == (ScheduleStatus.FINISHED, 1, cause.run_id)
 
@@ -57,7 +57,7 @@ async def test_the_queue_brings_what_is_due_before_the_next_sweep(due: DueHarnes
 
 async def test_a_record_that_comes_before_its_time_is_given_to_the_queue_again(due: DueHarness) -> None:
     schedule = await due.remind()
-    entry = due.schedules.entry(due.ada, schedule)
+    entry = due.schedules.make_entry(due.ada, schedule)
     assert entry is not None
     due.clock.advance(3600)
     due.clock.advance(-30)  # the clock has stepped back

@@ -160,7 +160,7 @@ async def test_a_run_over_a_rate_is_put_off_and_not_lost(shop: EventSender) -> N
 )
 async def test_quiet_hours_may_pass_midnight(begin: str, end: str, now: str, seconds: int) -> None:
     local = datetime.fromisoformat(f"2040-03-01T{now}").replace(tzinfo=UTC)
-    assert QuietHours(begin=begin, end=end).seconds_left(local) == seconds
+    assert QuietHours(begin=begin, end=end).count_seconds_left(local) == seconds
 
 
 async def test_a_tenant_may_be_stricter_than_its_deployment_and_never_laxer() -> None:

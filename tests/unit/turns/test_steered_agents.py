@@ -233,6 +233,6 @@ async def test_the_page_of_messages_and_the_export_have_the_message_once() -> No
         await busy.write("m2")
     await busy.tab.work()
     [steered] = [message for message in await stored(busy) if message.is_steered]
-    assert steered.metadata()["isSteered"] is True
+    assert steered.make_metadata()["isSteered"] is True
     ordinals = [message.ordinal for message in await stored(busy)]
     assert ordinals == list(range(len(ordinals)))

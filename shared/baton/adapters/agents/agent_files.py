@@ -111,7 +111,7 @@ class AgentFiles:
     def all(self) -> list[AgentDefinition]:
         return sorted(self._by_id.values(), key=lambda definition: definition.id)
 
-    def default_main(self) -> AgentDefinition:
+    def get_default_main(self) -> AgentDefinition:
         return self._default
 
 

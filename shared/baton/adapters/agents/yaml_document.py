@@ -8,7 +8,7 @@ from typing import Any
 
 from yaml import Node
 
-from baton.domain.yaml_text import InvalidYaml, Place, line_of, read_yaml
+from baton.domain.yaml_text import InvalidYaml, Place, find_line, read_yaml
 
 
 class YamlFileError(Exception):
@@ -48,4 +48,4 @@ class YamlDocument:
 
     def line(self, path: Place) -> int:
         """Return the line of the value at ``path``, from 1."""
-        return line_of(self._root, path)
+        return find_line(self._root, path)

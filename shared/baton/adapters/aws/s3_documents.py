@@ -36,7 +36,7 @@ class S3SourceObjects:
     def __init__(self, client: S3Client) -> None:
         self._client = client
 
-    async def objects(self, bucket: str, prefix: str, *, limit: int) -> Sequence[StoredObject]:
+    async def list_objects(self, bucket: str, prefix: str, *, limit: int) -> Sequence[StoredObject]:
         try:
             return await aws.call(self._list, bucket, prefix, limit)
         except ClientError as error:
@@ -125,7 +125,7 @@ class S3Documents:
         prefix = _key(scope, document, version, "" if with_original else "steps/")
         return await S3Erasure(self.client, self.bucket).sweep_below(prefix)
 
-    async def owners(self, scope: Scope) -> Sequence[str]:
+    async def list_owners(self, scope: Scope) -> Sequence[str]:
         return await aws.call(self._owners, f"{scope.tenant_id}/~documents/")
 
     def _owners(self, prefix: str) -> list[str]:

@@ -45,9 +45,9 @@ class CachedSecrets(ABC):
         """Return the value, at most 300 s old except in an outage. Raises the errors of ``Secrets``."""
         return self._cached_value(name).get()
 
-    def renewed(self, name: str) -> str:
+    def renew(self, name: str) -> str:
         """Return the value, at most 30 s old except in an outage. Raises the errors of ``Secrets``."""
-        return self._cached_value(name).renewed()
+        return self._cached_value(name).renew()
 
     def _cached_value(self, name: str) -> CachedValue[str]:
         with self._lock:

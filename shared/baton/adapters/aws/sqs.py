@@ -81,7 +81,7 @@ class SqsHeldRecord:
         """Whether another worker has the record."""
         return self._hidden_until == -math.inf
 
-    def seconds_left(self) -> float:
+    def count_seconds_left(self) -> float:
         return self._hidden_until - asyncio.get_running_loop().time()
 
     def note_attempt(self, attempt: int) -> None:
@@ -124,7 +124,7 @@ class SqsHeldRecord:
             logger.exception("visibility not changed")
             count(Metric.RECORDS_NOT_HIDDEN)
             return False
-        if self.seconds_left() > 0:  # otherwise another worker may have received it meanwhile
+        if self.count_seconds_left() > 0:  # otherwise another worker may have received it meanwhile
             self._hidden_until = until
         return True
 

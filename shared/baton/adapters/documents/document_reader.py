@@ -59,7 +59,7 @@ class ChildProcessExtractor:
         with _as_baton_errors("extract", len(body), Metric.DOCUMENTS_UNREAD):
             return await self._processes.extract(body, form, part, charset)
 
-    async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
+    async def read_sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
         """See ``TextExtractor``."""
         with _as_baton_errors("sitemap", len(body), Metric.DOCUMENTS_UNREAD):
             return await self._processes.read_sitemap(body, limit=limit, charset=charset, seconds=SITEMAP_SECONDS)

@@ -20,7 +20,7 @@ _LAST = "\uffff"
 class DynamoPipelineQueue(TableStore):
     """``PipelineQueue`` on the conversation table."""
 
-    async def running(self, pipeline: Pipeline) -> RunsInProgress:
+    async def read_running(self, pipeline: Pipeline) -> RunsInProgress:
         item = await self._table.get(keys.running_runs(pipeline.value))
         if item is None:
             return RunsInProgress({})
@@ -63,7 +63,7 @@ class DynamoPipelineQueue(TableStore):
     async def is_waiting(self, pipeline: Pipeline, subject: str) -> bool:
         return await self._table.get(keys.waiting_subject(pipeline.value, subject)) is not None
 
-    async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
+    async def list_oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
         """See ``PipelineQueue``. Each tenant takes one request."""
         oldest: dict[str, WaitingRun] = {}
         last, is_second_round = after, not after

@@ -37,7 +37,7 @@ class HttpWebhooks:
         policy = self.policy()
         return bool(policy.hosts) or policy.allow_local
 
-    def refusal(self, url: str) -> str | None:
+    def find_refusal(self, url: str) -> str | None:
         policy = self.policy()
         try:
             parts = urlsplit(url)

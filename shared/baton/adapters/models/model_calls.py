@@ -139,7 +139,7 @@ class ApiChatModel:
             is_failure=lambda error: _is_outage(error) if is_patient or not isinstance(error, ModelTimeout) else None,
         )
 
-    def learned(self, model: str) -> Mapping[str, JsonValue]:
+    def list_learned_facts(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
         return list_learned_facts(self._profiles.declared(model), self._profiles.of(model))
 

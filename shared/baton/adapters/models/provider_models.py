@@ -99,13 +99,13 @@ class ProviderModels:
             else:
                 return
 
-    def learned(self, model: str) -> Mapping[str, JsonValue]:
+    def list_learned_facts(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
         selected = route(model, self._providers)
         provider = self._providers.get(selected.provider)
         if provider is None or not isinstance(provider.client, LearningModel):
             return {}
-        return provider.client.learned(selected.model)
+        return provider.client.list_learned_facts(selected.model)
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""

@@ -92,7 +92,7 @@ class OpenSearchAdministration:
         await self._delete(old)
         return ReindexResult(index, new.name, copy.copied, copy.embedded)
 
-    async def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
+    async def list_sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
         alias = self._layout.read_alias(index)
         await self._engine.request("POST", f"/{alias}/_refresh")
         composite: dict[str, Any] = {

@@ -53,7 +53,7 @@ class EmbedKeys:
         """
         try:
             embed_key = self._keys.of(self._secrets.get(self._name)).get(kid)
-            return embed_key or self._keys.of(self._secrets.renewed(self._name)).get(kid)
+            return embed_key or self._keys.of(self._secrets.renew(self._name)).get(kid)
         except NotFound as error:
             _log.error("No embed token can be checked: %s", error)
             count(Metric.KEYS_UNREADABLE)

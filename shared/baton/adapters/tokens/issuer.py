@@ -52,7 +52,7 @@ class IssuerKeys:
         if algorithm not in self.issuer.algorithms:
             return None
         key_name = (kid, algorithm)
-        return self._keys.get().get(key_name) or self._keys.renewed().get(key_name)
+        return self._keys.get().get(key_name) or self._keys.renew().get(key_name)
 
     def find_read_problem(self) -> str | None:
         """Return the reason why the keys cannot be read; None if they can be."""

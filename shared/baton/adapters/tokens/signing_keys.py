@@ -92,11 +92,11 @@ class JwkCardSigner:
         self._read = read
         self._parsed = ParsedText(parse_card_keys)
 
-    async def key_id(self) -> str:
+    async def find_key_id(self) -> str:
         """Return the id of the first key."""
         return str((await self._keys())[0].key_id)
 
-    async def signatures(self, card: Mapping[str, Any], keys_url: str) -> list[dict[str, str]]:
+    async def sign_card(self, card: Mapping[str, Any], keys_url: str) -> list[dict[str, str]]:
         """Return the signatures of the card by the first key."""
         # Only deployments that sign load the SDK for a card.
         from baton.adapters.a2a.signatures import sign_card

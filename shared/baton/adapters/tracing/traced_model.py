@@ -90,9 +90,9 @@ class TracedModel:
             answer.set_attributes(self._prices())
             span.end()
 
-    def learned(self, model: str) -> Mapping[str, JsonValue]:
+    def list_learned_facts(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
-        return self._model.learned(model) if isinstance(self._model, LearningModel) else {}
+        return self._model.list_learned_facts(model) if isinstance(self._model, LearningModel) else {}
 
     def _request_attributes(self, settings: ModelSettings) -> dict[Attribute, Any]:
         return {

@@ -11,10 +11,10 @@ from ag_ui.core import ActivitySnapshotEvent, BaseEvent
 from baton.agents.attempt_context import EmitEvent
 from baton.concurrency.tasks import stop_all
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.sentences import sentence
+from baton.domain.agents.sentences import write_sentence
 from baton.domain.runs.task import TaskStatus
 from baton.domain.runs.tool_call import CallEnd, ToolCall
-from baton.domain.threads.run_events import activity, activity_change
+from baton.domain.threads.run_events import make_activity, make_activity_change
 
 RESEARCH = "research"
 UPDATE_SECONDS = 8.0
@@ -52,8 +52,8 @@ class ProgressIndicator:
         self._updates: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> ProgressIndicator:
-        content = {"label": sentence(self._asking, "researching"), "agents": self._agents, "notice": None}
-        self._emit(activity(self._message_id, RESEARCH, content))
+        content = {"label": write_sentence(self._asking, "researching"), "agents": self._agents, "notice": None}
+        self._emit(make_activity(self._message_id, RESEARCH, content))
         self._updates = asyncio.ensure_future(self._send_updates())
         return self
 
@@ -66,7 +66,7 @@ class ProgressIndicator:
         for index, agent in enumerate(self._agents):
             if agent["id"] == agent_id and agent["status"] == TaskStatus.WORKING.value:
                 agent["status"] = status.value
-                self._emit(activity_change(self._message_id, RESEARCH, {f"/agents/{index}/status": status.value}))
+                self._emit(make_activity_change(self._message_id, RESEARCH, {f"/agents/{index}/status": status.value}))
                 return
 
     def make_reporter(self, agent_id: str) -> Callable[[str], None]:
@@ -83,7 +83,7 @@ class ProgressIndicator:
                 return
             count, last = count + 1, label
             if count <= MAX_LABELS:
-                self._emit(activity_change(self._message_id, RESEARCH, {f"/agents/{position}/label": label}))
+                self._emit(make_activity_change(self._message_id, RESEARCH, {f"/agents/{position}/label": label}))
             else:
                 self._labels[position] = label
 
@@ -101,8 +101,8 @@ class ProgressIndicator:
             self._labels.clear()
             if waited_seconds >= LONG_SECONDS and not is_notice_shown:
                 is_notice_shown = True
-                changes["/notice"] = sentence(self._asking, "still_waiting")
-            self._emit(activity_change(self._message_id, RESEARCH, changes))
+                changes["/notice"] = write_sentence(self._asking, "still_waiting")
+            self._emit(make_activity_change(self._message_id, RESEARCH, changes))
 
 
 class ToolProgress:
@@ -133,7 +133,7 @@ class ToolProgress:
             return
         # A whole activity, because the bridges to A2A and MCP apply no changes to activities.
         content = {"toolCallId": self._call.id, "tool": self._call.name, "label": label, "status": "working"}
-        self._emit(activity(self._id, PROGRESS, content))
+        self._emit(make_activity(self._id, PROGRESS, content))
         self._labels, self._last, self._waiting, self._shown_at = self._labels + 1, label, "", now
 
     def end(self, end: CallEnd) -> None:
@@ -141,7 +141,7 @@ class ToolProgress:
         self._has_ended = True
         if self._labels:
             changes = {"/label": self._waiting} if self._waiting else {}
-            self._emit(activity_change(self._id, PROGRESS, {**changes, "/status": end.value}))
+            self._emit(make_activity_change(self._id, PROGRESS, {**changes, "/status": end.value}))
 
 
 def make_label_receiver(report: Callable[[str], None]) -> EmitEvent:

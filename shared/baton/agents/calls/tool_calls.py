@@ -34,7 +34,7 @@ from baton.domain.runs.task import TaskStatus
 from baton.domain.runs.tool_call import ADVANCE, ASK, ToolCall, derive_completing_call_id, derive_tool_call_id, is_shown
 from baton.domain.schemas.schema_validator import estimate_check_size
 from baton.domain.text import replace_surrogates
-from baton.domain.threads.run_events import tool_call, tool_result
+from baton.domain.threads.run_events import make_tool_call, make_tool_result
 
 logger = Logger(child=True)
 
@@ -110,7 +110,7 @@ class ToolCalls:
         for call in calls:
             if call.id in outcomes:
                 output = self.get_result_for_model(call)
-                self._context.emit(tool_result(call, result_ids[call.id], output, outcomes[call.id].end))
+                self._context.emit(make_tool_result(call, result_ids[call.id], output, outcomes[call.id].end))
         remaining = [call for call in calls if call.id not in outcomes]
         if remaining:
             activity_id = transcript.new_activity_id()
@@ -245,7 +245,7 @@ class ToolCalls:
             output = self.get_result_for_model(call)
             if call.name.startswith(ASK) and outcome.task_id is not None:
                 output = json.dumps({"taskId": outcome.task_id, "status": outcome.task_status})
-            self._context.emit(tool_result(call, result_id, output, outcome.end))
+            self._context.emit(make_tool_result(call, result_id, output, outcome.end))
 
     async def _execute(self, call: ToolCall, *, is_approved: bool) -> CallOutcome:
         admitted = self._hooked.take(call) or await self._admit(call)
@@ -339,7 +339,7 @@ class ToolCalls:
         if completing.id in self._settled:
             await self.settle(completing, self._settled[completing.id])
             output = self.get_result_for_model(completing)
-            self._context.emit(tool_result(completing, result_id, output, self.outcomes[completing.id].end))
+            self._context.emit(make_tool_result(completing, result_id, output, self.outcomes[completing.id].end))
         else:
             await self._carry_out_one(completing, result_id, is_approved=completing.id in self._approved)
         if self._fatal is not None:
@@ -367,4 +367,4 @@ class ToolCalls:
 
 def make_call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[BaseEvent]:
     """Return the events that show the calls to clients. Calls of built-in tools have none."""
-    return [event for call in calls if is_shown(call.name) for event in tool_call(call, parent_message_id)]
+    return [event for call in calls if is_shown(call.name) for event in make_tool_call(call, parent_message_id)]

@@ -102,7 +102,7 @@ class ModelChecks:
         choices = {agent.id: agent.model for agent in self.shipped_agents.all() if agent.id in asking}
         probes = ModelProbes(self.model, seconds=self.seconds)
         checks = await probes.check(model.name, tuple(choices.values()))
-        learned = dict(self.model.learned(model.name)) if isinstance(self.model, LearningModel) else {}
+        learned = dict(self.model.list_learned_facts(model.name)) if isinstance(self.model, LearningModel) else {}
         report = ModelReport(model, checks, learned)
         name = route(model.name, self.providers()).model
         advice = (*advise_on_settings(report.dropped, choices), *advise_on_limits(name, learned))

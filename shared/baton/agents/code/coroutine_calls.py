@@ -12,7 +12,7 @@ from baton.agents.calls.tool_calls import ADVICE, NO_MORE, ToolCalls, make_call_
 from baton.domain.errors import RunLimitReached
 from baton.domain.runs.run_step import RunStep, StepKind
 from baton.domain.runs.tool_call import ASK, CallEnd, ToolCall, derive_tool_call_id, is_shown
-from baton.domain.threads.run_events import tool_result
+from baton.domain.threads.run_events import make_tool_result
 
 CALLS = (StepKind.CALL, StepKind.ASK, StepKind.BEGIN)
 """The steps that are calls of tools or agents."""
@@ -122,7 +122,7 @@ class CoroutineCalls:
         full_output = step.value if step.error is None else f"Error: {step.error}"
         output = full_output[: self._agent.limits.result_chars] or "(no output)"
         self._context.emit_all(make_call_events([call], message_id))
-        self._context.emit(tool_result(call, result_id, output, end))
+        self._context.emit(make_tool_result(call, result_id, output, end))
         self._add(call, message_id, result_id, output, end, step.sources)
 
     def show_waiting(self) -> None:

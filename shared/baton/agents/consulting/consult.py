@@ -36,7 +36,7 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.text import cut_to_bytes
 from baton.domain.threads.message import Content, Role
-from baton.domain.threads.run_events import subagent_error, subagent_finished, subagent_started
+from baton.domain.threads.run_events import make_subagent_error, make_subagent_finished, make_subagent_started
 from baton.failures.reports import in_background
 from baton.memory.prompt.context import AssembledContext, Notes
 from baton.memory.recalled import MemorySearch
@@ -89,7 +89,7 @@ class Consultations:
             context.services.records.put_task(context.lease(), task), "record of a consultation"
         )
         context.note_version(agent)
-        emit(subagent_started(task.id, agent, call))
+        emit(make_subagent_started(task.id, agent, call))
         work = ConsultedWork()
         try:
             status, error = await self._let_answer(question, task, work)
@@ -100,12 +100,12 @@ class Consultations:
             if context.stop.is_set():
                 if question.judge is not None:
                     work.replace_answer(None)  # the answer was not judged
-                emit(subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
+                emit(make_subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
                 context.writes.add(
                     self._store_task(record_write, task, TaskStatus.CANCELLED, work, "stopped by the user.")
                 )
             raise
-        emit(subagent_error(task.id, status.value, error) if error else subagent_finished(task.id))
+        emit(make_subagent_error(task.id, status.value, error) if error else make_subagent_finished(task.id))
         context.writes.add(self._store_task(record_write, task, status, work, error))
         return outcome
 

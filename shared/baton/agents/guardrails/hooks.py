@@ -31,7 +31,7 @@ from baton.domain.agents.guardrail import (
     Verdict,
 )
 from baton.domain.agents.handoff_rules import find_declared_handoff
-from baton.domain.agents.sentences import sentence
+from baton.domain.agents.sentences import write_sentence
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.metrics import Metric, count
 from baton.domain.text import replace_surrogates
@@ -153,7 +153,9 @@ class Hooks:
         """Raise ``HookRefusal`` unless the input guardrails allow the text of a question's file unchanged."""
         arguments = {"text": text, "origin": Origin.FILE.value}
         if await self.judge(HookPoint.INPUT_GUARDRAIL, arguments, "text") != text:
-            raise HookRefusal(sentence(self._agent, "refused"), self._list_checks(HookPoint.INPUT_GUARDRAIL)[0].name)
+            raise HookRefusal(
+                write_sentence(self._agent, "refused"), self._list_checks(HookPoint.INPUT_GUARDRAIL)[0].name
+            )
 
     async def judge_other(self, text: str, origin: Origin) -> str | None:
         """Return a text of the prompt that is not the question, or its replacement; None if guardrails refuse it.
@@ -207,10 +209,12 @@ class Hooks:
             if isinstance(verdict, Refuse):
                 count(Metric.GUARDRAIL_REFUSALS)
                 logger.info("refused", hook=check.name, point=point.value, agent=self._agent.id)
-                raise HookRefusal(verdict.sentence or sentence(self._agent, "refused"), check.name)
+                raise HookRefusal(verdict.sentence or write_sentence(self._agent, "refused"), check.name)
             if isinstance(verdict, HandOver):
                 handover = replace(verdict, reason=verdict.reason or check.name)
-                raise HookHandOver(sentence(self._agent, "unavailable", agent=verdict.agent_id), check.name, handover)
+                raise HookHandOver(
+                    write_sentence(self._agent, "unavailable", agent=verdict.agent_id), check.name, handover
+                )
             yield verdict
 
     async def _ask(self, check: _Check, point: HookPoint, arguments: Mapping[str, Any]) -> tuple[Verdict, str | None]:
@@ -239,7 +243,7 @@ class Hooks:
             # A user who stops the run or uses up its time must not get a text past the check.
             had_less_time = isinstance(error, TimeoutError) and seconds < check.timeout_seconds
             is_allowed = check.on_failure is OnFailure.OPEN and not had_less_time
-            return (None if is_allowed else Refuse(sentence(self._agent, "unchecked"))), failure
+            return (None if is_allowed else Refuse(write_sentence(self._agent, "unchecked"))), failure
 
     def _check_target(self, verdict: HandOver) -> None:
         """Raise ``ValueError`` if the agent can never hand over to this target."""

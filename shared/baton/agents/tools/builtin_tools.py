@@ -28,7 +28,7 @@ from baton.domain.handoffs.workflow_moves import (
 from baton.domain.json_values import make_closed_object
 from baton.domain.runs.tool_call import ADVANCE, END, RETURN, SILENT, TRANSFER, make_tool_name
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.run_events import workflow_completed
+from baton.domain.threads.run_events import make_workflow_completed
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.memory.prompt.quoting import quote_json
 from baton.ports.agents.agent_client import AgentReport
@@ -251,7 +251,7 @@ class BuiltinTools:
             *(self.tracker.end_step() if has_moved else ()),
             *self.tracker.list_changes_since(conversation.shown),
             *(self.tracker.begin_step() if has_moved else ()),
-            *((workflow_completed(after),) if after.status is WorkflowStatus.COMPLETED else ()),
+            *((make_workflow_completed(after),) if after.status is WorkflowStatus.COMPLETED else ()),
         ):
             emit(event)
 

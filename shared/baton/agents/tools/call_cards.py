@@ -12,7 +12,7 @@ from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.approval_question import fill_question
-from baton.domain.agents.sentences import sentence
+from baton.domain.agents.sentences import write_sentence
 from baton.domain.locale_formats import LocaleFormat, find_format
 from baton.domain.runs.call_card import CallCard, CardField
 from baton.domain.runs.tool_call import ToolCall
@@ -71,7 +71,7 @@ def make_card(
         return isolate(cut(line, MAX_VALUE_IN_TEXT))
 
     question = fill_question(tool.asks, show_value) if tool.asks else None
-    text = question or sentence(agent, "approval_needed", tool=label)
+    text = question or write_sentence(agent, "approval_needed", tool=label)
     room = min(MAX_CHARACTERS, MAX_CHARACTERS_TOGETHER - sum(card.size for card in others))
     fields = _mark_shown(
         _limit_fields(writer.yield_fields(arguments), room), complete_paths if question is not None else set()

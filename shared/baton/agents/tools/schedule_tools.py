@@ -13,7 +13,7 @@ from baton.domain.errors import BatonError, StoreUnavailable
 from baton.domain.json_values import make_closed_object
 from baton.domain.schedules.schedule import MAX_TEXT, Schedule, ScheduleStatus
 from baton.domain.tenants.identity import Scope
-from baton.domain.times import convert_to_zone, iso
+from baton.domain.times import convert_to_zone, to_iso
 from baton.ports.agents.chat_model import ToolSpec
 from baton.ports.agents.tools import CallContext, OfferedTools, Tool, ToolFailed, ToolResult, Tools
 from baton.ports.clock import Clock
@@ -130,7 +130,7 @@ class ToolsWithSchedules:
         if at is not None and minutes is not None:
             raise ToolFailed("Give `at` or `in_minutes`, not both.", is_refused=True)
         if minutes is not None:
-            at = iso(self.clock.now() + timedelta(minutes=minutes))
+            at = to_iso(self.clock.now() + timedelta(minutes=minutes))
         schedule = await self.book().create_by_agent(
             context.scope,
             context.idempotency_key,

@@ -307,7 +307,7 @@ async def sign(card: dict[str, Any], app: App, base: str) -> dict[str, Any]:
     if signer is None:
         return card
     try:
-        return {**card, "signatures": await signer.signatures(card, f"{base}{KEYS}")}
+        return {**card, "signatures": await signer.sign_card(card, f"{base}{KEYS}")}
     except errors.BatonError as error:
         # The card is served unsigned. Clients that require a signature refuse it.
         logger.error("Agent cards cannot be signed", reason=error.detail)
@@ -326,4 +326,4 @@ async def _encode_signed(card: dict[str, Any], app: App, base: str | None) -> tu
     signer = app.ports.card_signer
     if signed is card or signer is None:
         return body, make_entity_tag(body)
-    return encode_card(signed), f"W/{make_entity_tag(body + (await signer.key_id()).encode())}"
+    return encode_card(signed), f"W/{make_entity_tag(body + (await signer.find_key_id()).encode())}"

@@ -95,7 +95,7 @@ class TaskNotices:
         task = await self._find_concerned(notice, notice.task)
         if task is None:
             return  # the task was forgotten meanwhile
-        if (reason := ports.webhooks.refusal(config.url)) is not None:
+        if (reason := ports.webhooks.find_refusal(config.url)) is not None:
             _give_up(reason)
             return
         served = await to_task(_shorten(task), self.agents, scope)

@@ -111,7 +111,7 @@ def parse(caller: A2ACaller, request: types.TaskPushNotificationConfig, task_id:
         scheme=authentication.scheme or None,
         credentials=authentication.credentials or None,
     )
-    problem = config.problem or caller.app.ports.webhooks.refusal(config.url)
+    problem = config.problem or caller.app.ports.webhooks.find_refusal(config.url)
     if problem is not None:
         raise InvalidParamsError(f"push notification configuration: {problem}")
     return config

@@ -22,7 +22,7 @@ from baton.domain.desks.desk import DeskDefinition
 from baton.domain.errors import FieldProblem, InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
 from baton.domain.tenants.identity import is_printable
 from baton.domain.wire_model import Timestamp, WireModel
-from baton.domain.yaml_text import InvalidYaml, YamlText, line_of, read_yaml
+from baton.domain.yaml_text import InvalidYaml, YamlText, find_line, read_yaml
 from baton.tenants.registry.agent_changes import AgentChange, ExpectedState
 
 MAX_BODY = 256 * 1024
@@ -56,7 +56,7 @@ class SentAgent:
         except InvalidAgent as error:
             if self.root is None:
                 raise
-            raise error.at_lines(lambda path: line_of(self.root, path)) from None
+            raise error.at_lines(lambda path: find_line(self.root, path)) from None
 
 
 async def read_agent(request: Request) -> SentAgent:

@@ -21,7 +21,7 @@ from baton.api.runs import sse
 from baton.composition.app import App
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Permission, Scope
-from baton.domain.threads.events import Event, custom, unsequenced
+from baton.domain.threads.events import Event, make_custom, make_unsequenced
 from baton.domain.threads.thread import Thread
 
 Marks = dict[str, int]
@@ -97,7 +97,7 @@ async def _frames(
             taken = [thread for thread in threads if _is_taken_by(thread, caller.user_id)][:MAX_TYPING]
             # Typing before the last message does not count, because that text was sent.
             since = {thread.id: thread.last_activity_at for thread in taken}
-            typing = await app.ports.live.typing(caller, since) if since else frozenset()
+            typing = await app.ports.live.find_typing(caller, since) if since else frozenset()
             items = {
                 thread.id: DeskItem.from_record(thread).model_copy(update={"typing": thread.id in typing})
                 for thread in threads
@@ -147,7 +147,7 @@ async def _find_followed(app: App, caller: Scope) -> tuple[list[Thread], int]:
 
 
 def _make_event(name: str, value: dict[str, Any]) -> str:
-    event: Event = unsequenced(custom(name, value))
+    event: Event = make_unsequenced(make_custom(name, value))
     return event.json()
 
 

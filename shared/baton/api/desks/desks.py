@@ -47,7 +47,7 @@ from baton.domain.threads.desk_requests import (
     make_taken_error,
     make_transfer_request,
 )
-from baton.domain.threads.events import custom, unsequenced
+from baton.domain.threads.events import make_custom, make_unsequenced
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import ActionRequest
@@ -144,7 +144,7 @@ async def show_typing(thread_id: ThreadId, caller: Caller, app: UseCases) -> Res
     """Send the user's open connections a CUSTOM `typing` with `{"who": "person"}`. It is stored nowhere."""
     at_desk = await _find(app, caller, thread_id, "desk.typing")
     _require_taken(at_desk, caller)
-    event = unsequenced(custom("typing", {"who": "person"}), threadId=at_desk.thread.id)
+    event = make_unsequenced(make_custom("typing", {"who": "person"}), threadId=at_desk.thread.id)
     ports = app.ports
     await send_to_all(ports.live, ports.connections, ports.clock, at_desk.owner, at_desk.thread.id, event)
     return Response(status_code=204)

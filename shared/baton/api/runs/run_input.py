@@ -14,7 +14,7 @@ from baton.composition.app import App
 from baton.domain.errors import BatonError, InterruptUnavailable, UnsupportedPart
 from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision, derive_decision_message_id, is_client_call
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.events import Event, run_finished, run_started, unsequenced
+from baton.domain.threads.events import Event, make_run_finished, make_run_started, make_unsequenced
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import ClientOffer, DecisionRequest, MessageRequest
@@ -193,7 +193,7 @@ def make_waiting_events(run_input: RunAgentInput, thread: Thread) -> list[Event]
     """Return the events, which belong to no run, of a request whose answers are stored until all answers are given."""
     placeholder = StoredMessage(run_input.run_id, Role.TOOL, "", 0, run_input.run_id, thread.last_activity_at, 0)
     events = (
-        run_started(thread.id, run_input.run_id, placeholder),
-        run_finished(thread.id, run_input.run_id, usage=None, model=None, interrupts=thread.open_interrupts),
+        make_run_started(thread.id, run_input.run_id, placeholder),
+        make_run_finished(thread.id, run_input.run_id, usage=None, model=None, interrupts=thread.open_interrupts),
     )
-    return [unsequenced(event, threadId=thread.id) for event in events]
+    return [make_unsequenced(event, threadId=thread.id) for event in events]

@@ -15,7 +15,7 @@ from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.front_ends import Convert
 from baton.domain.errors import BatonError, TokenExpired
 from baton.domain.metrics import Metric, count
-from baton.domain.threads.events import Event, run_error, unsequenced
+from baton.domain.threads.events import Event, make_run_error, make_unsequenced
 from baton.failures.reports import report_failure
 from baton.threads.outbox.reader_events import ReaderEvents
 
@@ -78,7 +78,7 @@ def frame(event: Event) -> Frame:
 
 def token_expired(request_id: str) -> Frame:
     """Return the last event of a stream whose token has expired. The run continues."""
-    return frame(unsequenced(run_error(TokenExpired(), requestId=request_id)))
+    return frame(make_unsequenced(make_run_error(TokenExpired(), requestId=request_id)))
 
 
 def respond(
@@ -147,7 +147,7 @@ class RunStream:
                 if error.status >= 500:
                     count(Metric.REQUESTS_FAILED)
                     report_failure(error, "request failed", request_id=self.request_id)
-                yield frame(unsequenced(run_error(error, requestId=self.request_id)))
+                yield frame(make_unsequenced(make_run_error(error, requestId=self.request_id)))
                 return
             for event in await self._redact_for_reader(item):
                 yield frame(self.convert(event))

@@ -19,7 +19,7 @@ from baton.api.threads.record_schemas import ServedAuditRecord
 from baton.api.threads.thread_filters import period
 from baton.composition.app import App
 from baton.domain.tenants.identity import Permission, Scope
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton.domain.wire_model import TIMESTAMP, RequestTime
 from baton.ports.tenants.audit import AuditRecord
 
@@ -57,7 +57,7 @@ class AuditFilters:
     def detail(self) -> dict[str, Any]:
         """The detail of the audit record for a read with these filters."""
         times = {"from": self.since, "to": self.until}
-        return {**self.fields, **{name: iso(time) for name, time in times.items() if time is not None}}
+        return {**self.fields, **{name: to_iso(time) for name, time in times.items() if time is not None}}
 
 
 async def _make_filters(

@@ -23,7 +23,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import Prices
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread_state import Describe, describe_resumable_workflow
-from baton.domain.times import convert_to_zone, is_offset, iso
+from baton.domain.times import convert_to_zone, is_offset, to_iso
 from baton.tenants.privacy.export import ExportKind, ExportPiece, Session
 from baton.tenants.privacy.readers import Readers
 
@@ -77,7 +77,7 @@ class ExportLines:
                 return _encode(await self._redact(_make_session_message(piece)))
             case ExportKind.SESSION_END:
                 ended_at = piece.value.ended_at
-                return ("]}" if ended_at is None else f'],"endedAt":"{iso(ended_at)}"}}') + "\n"
+                return ("]}" if ended_at is None else f'],"endedAt":"{to_iso(ended_at)}"}}') + "\n"
             case ExportKind.CURSOR:
                 return make_line({"type": "cursor", "cursor": piece.value})
         shape = self.make_shapes(await self.find_describe(piece))[piece.kind](piece.value)
@@ -111,7 +111,7 @@ def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
         ExportKind.SKILL: lambda skill: ServedProcedure.from_record(skill).wire(),
         ExportKind.SCHEDULE: lambda schedule: ServedSchedule.of(schedule, user_id=None).wire(),
         ExportKind.BACKGROUND: lambda task: {**ServedBackgroundTask.of(task).wire(), "message": task.message},
-        ExportKind.TIME_ZONE: lambda zone: {"timeZone": zone.name, "since": iso(zone.since)},
+        ExportKind.TIME_ZONE: lambda zone: {"timeZone": zone.name, "since": to_iso(zone.since)},
         ExportKind.AUDIT: lambda record: ServedAuditRecord.of(record).wire(),
         ExportKind.EPISODE: lambda episode: ServedEpisode.from_record(
             tenant_id, episode.user_id, episode.ref, episode
@@ -144,7 +144,7 @@ def _make_time(message: StoredMessage) -> dict[str, str]:
     zone = message.time_zone
     if zone is not None and is_offset(zone):
         return {"timestamp": convert_to_zone(zone, message.timestamp).isoformat(timespec="milliseconds")}
-    return {"timestamp": iso(message.timestamp), **({"timeZone": zone} if zone is not None else {})}
+    return {"timestamp": to_iso(message.timestamp), **({"timeZone": zone} if zone is not None else {})}
 
 
 def make_error_line(problem: Exception) -> str:

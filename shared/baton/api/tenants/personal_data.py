@@ -242,7 +242,7 @@ async def put_retention(body: RetentionRequest, caller: Caller, app: UseCases) -
 
 async def _to_retention(app: App, caller: Scope, retention: Retention) -> ServedRetention:
     due_at, last = await gather_all(
-        app.ports.retentions.due_at(caller), app.ports.forget_requests.latest_of_retention(caller)
+        app.ports.retentions.find_due_time(caller), app.ports.forget_requests.find_latest_of_retention(caller)
     )
     return ServedRetention.of(
         retention,

@@ -17,7 +17,7 @@ from baton.api.tenants.personal_data import JSON_LINES
 from baton.domain.errors import TenantRemoved
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton.ports.tenants.export import StoredObject, StoredRecord
 from baton.tenants.privacy.tenant_export import FORMAT, ExportEnd, ExportPart, ExportPosition, TenantExports
 
@@ -67,7 +67,7 @@ async def _write_lines(
 ) -> AsyncGenerator[str, None]:
     """Yield the lines of a page, and then free ``resources``."""
     async with resources:
-        began_at = iso(position.began_at)
+        began_at = to_iso(position.began_at)
         yield make_line({"type": "begin", "format": FORMAT, "tenantId": scope.tenant_id, "beganAt": began_at})
         try:
             async with aclosing(exports.read_page(scope, position, seconds=PAGE_SECONDS)) as parts:
@@ -92,7 +92,7 @@ def _to_line(part: ExportPart) -> dict[str, Any]:
             thread_id, _, digest = part.name.split("/")
             return {"type": "body", "threadId": thread_id, "sha256": digest, "value": part.body}
         case StoredObject():
-            stored_at = iso(part.stored_at)
+            stored_at = to_iso(part.stored_at)
             return {"type": "file", "name": part.name, "bytes": part.size, "storedAt": stored_at, "url": part.url}
         case ExportEnd():
             numbers = {"counts": dict(sorted(part.counts.items())), "leftOut": dict(sorted(part.left_out.items()))}

@@ -15,7 +15,7 @@ from baton.api.threads.thread_filters import period
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Permission
 from baton.domain.threads.thread_state import Workflow, describe_resumable_workflow
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, WORKFLOW_ID, RequestTime, Timestamp, WireModel
 from baton.ports.threads.handoffs import CompletedQuery
 from baton.ports.threads.handoffs import CompletedWorkflow as Record
@@ -50,7 +50,7 @@ async def list_workflows(caller: Caller, app: UseCases) -> Listing[Workflow]:
 
     `POST /v1/threads/{id}/continue` continues a workflow.
     """
-    unfinished = await app.ports.workflows.unfinished(caller)
+    unfinished = await app.ports.workflows.list_unfinished(caller)
     workflows = [workflow for workflow, _ in unfinished]
     agents = await agents_of_workflows(app, caller, workflows)
     items = [
@@ -98,10 +98,10 @@ async def list_completed_workflows(
     if scope == "tenant":
         filters = {"userId": user_id, "agentId": agent_id, "state": state}
         times = {"from": start, "to": end}
-        detail = {**filters, **{name: iso(time) for name, time in times.items() if time is not None}}
+        detail = {**filters, **{name: to_iso(time) for name, time in times.items() if time is not None}}
         detail = {name: value for name, value in detail.items() if value is not None}
         await app.ports.audit.record(caller, "workflow.list", thread_id=None, outcome="allowed", detail=detail)
-    records, next_cursor = await app.ports.workflows.completed(caller, selection, limit=limit, cursor=cursor)
+    records, next_cursor = await app.ports.workflows.list_completed(caller, selection, limit=limit, cursor=cursor)
     items = [CompletedWorkflow.from_record(record) for record in records]
     items = await app.privacy.readers.redact_each_for(caller, items, lambda workflow: workflow.user_id)
     return Listing[CompletedWorkflow](items=items, next_cursor=next_cursor)

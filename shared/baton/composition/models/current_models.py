@@ -70,9 +70,9 @@ class CurrentModels:
             models.answers -= 1
             self._close_unused()
 
-    def learned(self, model: str) -> Mapping[str, JsonValue]:
+    def list_learned_facts(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
-        return self._find_current().clients.learned(model)
+        return self._find_current().clients.list_learned_facts(model)
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""

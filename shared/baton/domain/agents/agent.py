@@ -307,7 +307,7 @@ class AgentDefinition(Definition):
                 raise ValueError(f"two of the handoffs are to {target!r}")
         return self
 
-    def sentence(self, name: str, locale: str | None = None) -> str | None:
+    def find_sentence(self, name: str, locale: str | None = None) -> str | None:
         """Return the agent's sentence ``name``; None if it has none.
 
         The sentence is in ``locale``, or else in its language, or else in the default locale.

@@ -106,19 +106,19 @@ def fill_sentence(
     agent: AgentDefinition, name: str, value_of: Callable[[str], str | None], *, locale: str | None = None
 ) -> str | None:
     """Return the sentence ``name`` filled with ``value_of(placeholder)``; None if a placeholder has no value."""
-    text = agent.sentence(name, locale) or SENTENCES[name]
+    text = agent.find_sentence(name, locale) or SENTENCES[name]
     values = {placeholder: value_of(placeholder) for placeholder in PLACEHOLDER.findall(text)}
     if None in values.values():
         return None
     return PLACEHOLDER.sub(lambda match: values[match[1]] or "", text)
 
 
-def sentence(agent: AgentDefinition, name: str, /, *, locale: str | None = None, **filled: str) -> str:
+def write_sentence(agent: AgentDefinition, name: str, /, *, locale: str | None = None, **filled: str) -> str:
     """Return the sentence ``name`` from the agent's definition, in ``locale`` if it has that, or Baton's default.
 
     A placeholder that is not filled stays as it is.
     """
-    text = agent.sentence(name, locale) or SENTENCES[name]
+    text = agent.find_sentence(name, locale) or SENTENCES[name]
     return PLACEHOLDER.sub(lambda match: filled.get(match[1], match[0]), text)
 
 

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from baton.domain.documents.numbered_passages import Citation
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, WireModel
 
 
@@ -205,7 +205,7 @@ class ContextItem(RecordedModel):
             item.title,
             item.shown,
             item.tokens,
-            date=iso(item.at) if item.kind != PROCEDURE else None,
+            date=to_iso(item.at) if item.kind != PROCEDURE else None,
             score=round(item.score, 4),
             signals={name: round(score, 4) for name, score in item.signals.items()},
             included=item.included,

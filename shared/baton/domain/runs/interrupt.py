@@ -17,7 +17,7 @@ from ag_ui.core import ResumeEntry
 
 from baton.domain.runs.call_card import CardField, write_plain
 from baton.domain.runs.tool_call import ToolCall, make_model_call
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 
 APPROVAL = "tool_approval"
 """The reason of an interrupt for a call that needs approval."""
@@ -126,7 +126,7 @@ class Interrupt:
             message=self.message,
             tool_call_id=self.tool_call_id,
             response_schema=None if self.is_client_call else APPROVAL_SCHEMA,
-            expires_at=iso(self.expires_at),
+            expires_at=to_iso(self.expires_at),
             metadata=self._make_metadata(),
         )
 

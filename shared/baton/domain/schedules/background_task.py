@@ -163,7 +163,7 @@ class BackgroundTask:
         compared = secret if self.is_open else _digest_secret(secret)
         return hmac.compare_digest(compared.encode(), self.token.encode())
 
-    def scope(self, owner: Scope) -> Scope:
+    def make_scope(self, owner: Scope) -> Scope:
         """Return the scope of its work and of the run of its result."""
         return Scope(owner.tenant_id, owner.user_id, frozenset(self.permissions), name=self.user_name)
 

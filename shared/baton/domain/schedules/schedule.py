@@ -157,12 +157,12 @@ class Schedule:
             raise InvalidRequest("The time of this schedule has passed while it was paused. Send a new `at` or `rule`.")
         return resumed
 
-    def source(self, now: datetime) -> RunSource:
+    def make_source(self, now: datetime) -> RunSource:
         """Return the cause of the run for the next slot, if the run begins at ``now``."""
         source = RunSource(CauseKind.SCHEDULE, self.id)
         return source.begin(now, self.next_at) if self.next_at is not None else source
 
-    def scope(self, owner: Scope) -> Scope:
+    def make_scope(self, owner: Scope) -> Scope:
         """Return the scope of its runs: the owner's, with the permissions of its maker."""
         return Scope(owner.tenant_id, owner.user_id, frozenset(self.permissions), name=self.user_name)
 

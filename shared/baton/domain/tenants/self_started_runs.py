@@ -36,7 +36,7 @@ class QuietHours(_Rules):
             raise ValueError("begin and end must differ")
         return self
 
-    def seconds_left(self, local: datetime) -> int:
+    def count_seconds_left(self, local: datetime) -> int:
         """Return the seconds until the quiet hours end; 0 outside them. ``local`` is the time on the user's clocks."""
         now, begin, end = local.time(), time.fromisoformat(self.begin), time.fromisoformat(self.end)
         is_over_midnight = end < begin

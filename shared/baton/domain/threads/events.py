@@ -23,7 +23,7 @@ from baton.domain.text import replace_surrogates, split_slices
 from baton.domain.threads.message import LENGTH, MessageAuthor, Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import EndReason, Thread
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 
 PROTOCOL_VERSION = "1.0"
 MAX_FRAME_BYTES = 28 * 1024
@@ -57,7 +57,7 @@ class Event:
     def _json(self) -> str:
         return json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
 
-    def frames(self) -> list[str]:
+    def split_into_frames(self) -> list[str]:
         """Return the WebSocket frames of this event: one, or PART frames for clients to join if it exceeds 28 KB."""
         whole = self.json()
         if len(whole.encode()) <= MAX_FRAME_BYTES:
@@ -88,24 +88,24 @@ class RunStamp:
     """None for events outside a run, such as the closing of a thread."""
     attempt: int
 
-    def number(self, bare: dict[str, Any], seq: int) -> Event:
-        """Return the event ``bare`` as number ``seq`` of its thread."""
+    def number(self, body: dict[str, Any], seq: int) -> Event:
+        """Return the event with ``body`` as number ``seq`` of its thread."""
         stamp = {"threadId": self.thread_id, "runId": self.run_id, "seq": seq, "attempt": self.attempt}
-        return Event({**bare, "metadata": {**bare.get("metadata", {}), **stamp}}, seq)
+        return Event({**body, "metadata": {**body.get("metadata", {}), **stamp}}, seq)
 
 
-def bare(event: ag_ui.BaseEvent) -> dict[str, Any]:
+def to_body(event: ag_ui.BaseEvent) -> dict[str, Any]:
     """Return the wire form of an AG-UI event, before it is numbered."""
     return event.model_dump(by_alias=True, mode="json")
 
 
-def unsequenced(event: ag_ui.BaseEvent, **metadata: Any) -> Event:
+def make_unsequenced(event: ag_ui.BaseEvent, **metadata: Any) -> Event:
     """Return an event outside the sequence; ``metadata`` names its thread and run, if any."""
-    body = bare(event)
+    body = to_body(event)
     return Event({**body, "metadata": {**body.get("metadata", {}), **metadata}})
 
 
-def run_started(
+def make_run_started(
     thread_id: str,
     run_id: str,
     message: StoredMessage,
@@ -132,12 +132,12 @@ def run_started(
         run_id=run_id,
         protocol_version=PROTOCOL_VERSION,
         parent_run_id=parent_run_id,
-        input=run_input(thread_id, run_id, message, parent_run_id=parent_run_id, answers=answers),
+        input=make_run_input(thread_id, run_id, message, parent_run_id=parent_run_id, answers=answers),
         metadata=metadata,
     )
 
 
-def run_input(
+def make_run_input(
     thread_id: str,
     run_id: str,
     message: StoredMessage,
@@ -162,12 +162,12 @@ def run_input(
     )
 
 
-def state_snapshot(state: dict[str, Any]) -> ag_ui.StateSnapshotEvent:
+def make_state_snapshot(state: dict[str, Any]) -> ag_ui.StateSnapshotEvent:
     """Return STATE_SNAPSHOT with the whole state of a thread."""
     return ag_ui.StateSnapshotEvent(snapshot=state)
 
 
-def text_start(
+def make_text_start(
     message_id: str,
     agent: AgentDefinition,
     *,
@@ -194,12 +194,12 @@ def text_start(
     return ag_ui.TextMessageStartEvent(message_id=message_id, role="assistant", name=name, metadata=metadata)
 
 
-def text_content(message_id: str, delta: str) -> ag_ui.TextMessageContentEvent:
+def make_text_content(message_id: str, delta: str) -> ag_ui.TextMessageContentEvent:
     """Return a piece of the text of a message."""
     return ag_ui.TextMessageContentEvent(message_id=message_id, delta=delta)
 
 
-def text_end(
+def make_text_end(
     message_id: str,
     sources: Sequence[Mapping[str, Any]] = (),
     *,
@@ -226,7 +226,7 @@ def text_end(
     return ag_ui.TextMessageEndEvent(message_id=message_id, metadata=metadata)
 
 
-def reasoning_start(message_id: str, agent: AgentDefinition) -> tuple[ag_ui.BaseEvent, ...]:
+def make_reasoning_start(message_id: str, agent: AgentDefinition) -> tuple[ag_ui.BaseEvent, ...]:
     """Return the events that begin a block of the model's visible thinking.
 
     ``message_id`` identifies the block and differs from the ids of the texts: see ``Transcript.new_reasoning_id``.
@@ -239,7 +239,7 @@ def reasoning_start(message_id: str, agent: AgentDefinition) -> tuple[ag_ui.Base
     )
 
 
-def reasoning_content(message_id: str, delta: str) -> tuple[ag_ui.BaseEvent, ...]:
+def make_reasoning_content(message_id: str, delta: str) -> tuple[ag_ui.BaseEvent, ...]:
     """Return the events of a piece of thinking of any length: each holds at most ``MAX_DELTA_CHARS`` characters."""
     return tuple(
         ag_ui.ReasoningMessageContentEvent(message_id=message_id, delta=replace_surrogates(delta[start:end]))
@@ -247,7 +247,7 @@ def reasoning_content(message_id: str, delta: str) -> tuple[ag_ui.BaseEvent, ...
     )
 
 
-def reasoning_end(message_id: str) -> tuple[ag_ui.BaseEvent, ...]:
+def make_reasoning_end(message_id: str) -> tuple[ag_ui.BaseEvent, ...]:
     """Return the events that end a block of thinking."""
     return (ag_ui.ReasoningMessageEndEvent(message_id=message_id), ag_ui.ReasoningEndEvent(message_id=message_id))
 
@@ -264,7 +264,7 @@ class RunFinishedEvent(ag_ui.RunFinishedEvent):
     outcome: ag_ui.RunFinishedOutcome | DeliveredOutcome | None = None  # type: ignore[assignment]
 
 
-def run_finished(
+def make_run_finished(
     thread_id: str,
     run_id: str,
     *,
@@ -300,18 +300,18 @@ def run_finished(
     )
 
 
-def branch_selected(branch_id: str, after_id: str | None) -> ag_ui.CustomEvent:
+def make_branch_selected(branch_id: str, after_id: str | None) -> ag_ui.CustomEvent:
     """Return the event of a selected branch: clients drop the messages after ``after_id`` and read what follows."""
-    return custom("branch_selected", {"branchId": branch_id, "after": after_id})
+    return make_custom("branch_selected", {"branchId": branch_id, "after": after_id})
 
 
-def run_error(
+def make_run_error(
     error: BatonError, usage: Usage | None = None, model: str | None = None, **metadata: Any
 ) -> ag_ui.RunErrorEvent:
     """Return RUN_ERROR for a failed run or, outside the sequence, for a refused request."""
     retry: dict[str, Any] = {} if error.retry_after is None else {"retryAfter": error.retry_after}
     if error.resets_at is not None:
-        retry["resetsAt"] = iso(error.resets_at)
+        retry["resetsAt"] = to_iso(error.resets_at)
     if error.can_continue:
         retry["canContinue"] = True
     return ag_ui.RunErrorEvent(
@@ -322,61 +322,61 @@ def run_error(
     )
 
 
-def messages_snapshot(messages: Sequence[StoredMessage]) -> ag_ui.MessagesSnapshotEvent:
+def make_messages_snapshot(messages: Sequence[StoredMessage]) -> ag_ui.MessagesSnapshotEvent:
     """Return MESSAGES_SNAPSHOT with those of the messages that clients see."""
     return ag_ui.MessagesSnapshotEvent(messages=[message.as_ag_ui() for message in messages if message.is_shown])
 
 
-def custom(name: str, value: dict[str, Any]) -> ag_ui.CustomEvent:
+def make_custom(name: str, value: dict[str, Any]) -> ag_ui.CustomEvent:
     """Return an event of Baton's, which AG-UI does not define."""
     return ag_ui.CustomEvent(name=name, value=value)
 
 
-def message_steered(message: StoredMessage) -> ag_ui.CustomEvent:
+def make_message_steered(message: StoredMessage) -> ag_ui.CustomEvent:
     """Return the event of a message that has entered a run, from which other clients show the message."""
     body = message.as_ag_ui().model_dump(by_alias=True, mode="json")
-    return custom("message_steered", {"messageId": message.id, "runId": message.run_id, "message": body})
+    return make_custom("message_steered", {"messageId": message.id, "runId": message.run_id, "message": body})
 
 
-def thread_title(title: str) -> ag_ui.CustomEvent:
+def make_thread_title(title: str) -> ag_ui.CustomEvent:
     """Return the event of a new title."""
-    return custom("thread_title", {"title": title})
+    return make_custom("thread_title", {"title": title})
 
 
-def spending_warning(warning: SpendingWarning) -> ag_ui.CustomEvent:
+def make_spending_warning(warning: SpendingWarning) -> ag_ui.CustomEvent:
     """Return the event that an account has spent most of what models may cost."""
     value = {
         "account": warning.account.value.lower(),
         "period": warning.period.value,
         "percent": warning.percent,
-        "resetsAt": iso(warning.resets_at),
+        "resetsAt": to_iso(warning.resets_at),
     }
-    return custom("spending_warning", value)
+    return make_custom("spending_warning", value)
 
 
-def background_changed(task: BackgroundTask) -> ag_ui.CustomEvent:
+def make_background_changed(task: BackgroundTask) -> ag_ui.CustomEvent:
     """Return the event of a task whose status or progress has changed. Clients read the task for more."""
-    return custom("background", {"taskId": task.id, "status": task.status.value})
+    return make_custom("background", {"taskId": task.id, "status": task.status.value})
 
 
-def thread_updated(thread: Thread) -> ag_ui.CustomEvent:
+def make_thread_updated(thread: Thread) -> ag_ui.CustomEvent:
     """Return the event of new or read answers in a conversation that its receiver does not watch."""
     value = {
         "threadId": thread.id,
         "title": thread.title,
         "unread": thread.unread,
-        "lastActivityAt": iso(thread.last_activity_at),
+        "lastActivityAt": to_iso(thread.last_activity_at),
     }
-    return custom("thread_updated", value)
+    return make_custom("thread_updated", value)
 
 
-def thread_closed(reason: EndReason, episode_id: str | None, closed_by: Person | None = None) -> ag_ui.CustomEvent:
+def make_thread_closed(reason: EndReason, episode_id: str | None, closed_by: Person | None = None) -> ag_ui.CustomEvent:
     """Return the event for an ended session; ``episode_id`` is None if the session had no messages.
 
     ``closed_by``: the person of a desk who has ended it.
     """
     person = {"person": MessageAuthor.of(closed_by).wire()} if closed_by is not None else {}
-    return custom("thread_closed", {"reason": reason.value, "episodeId": episode_id, **person})
+    return make_custom("thread_closed", {"reason": reason.value, "episodeId": episode_id, **person})
 
 
 def without_stamp(event: Event) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from baton.domain.runs.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.schedules.run_source import RunSource
 from baton.domain.threads.branches import BranchStart
 from baton.domain.threads.run_end import OutcomeType, RunEnd
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton.domain.wire_model import RUN_ID, TIMESTAMP, Timestamp, WireModel
 
 
@@ -316,16 +316,16 @@ class StoredMessage:
         """The end of the call that a tool's message answers; None for other messages."""
         return self.call_end if self.role is Role.TOOL else None
 
-    def metadata(self) -> dict[str, Any]:
+    def make_metadata(self) -> dict[str, Any]:
         """Return the wire metadata."""
         return MessageMetadata.of(self).wire()
 
     def as_ag_ui(self, *, with_metadata: bool = True) -> ag_ui.Message:
         """Return the message as an AG-UI message for clients."""
-        metadata = self.metadata() if with_metadata else None
+        metadata = self.make_metadata() if with_metadata else None
         if self.begun_by is not None:
             label = self.begun_by.type or self.text[:MAX_LABEL]
-            card = {"kind": self.begun_by.kind.value, "label": label, "at": iso(self.timestamp)}
+            card = {"kind": self.begun_by.kind.value, "label": label, "at": to_iso(self.timestamp)}
             return ag_ui.ActivityMessage(id=self.id, activity_type=EVENT, content=card, metadata=metadata)
         if self.role is Role.USER:
             content = self.content if isinstance(self.content, str) else list(self.content)

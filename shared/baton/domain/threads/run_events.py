@@ -13,7 +13,7 @@ from baton.domain.runs.tool_call import CallEnd, ToolCall
 from baton.domain.threads.events import MAX_DELTA_CHARS
 
 
-def tool_call(call: ToolCall, parent_message_id: str) -> Iterator[ag_ui.BaseEvent]:
+def make_tool_call(call: ToolCall, parent_message_id: str) -> Iterator[ag_ui.BaseEvent]:
     """Yield a call, from TOOL_CALL_START to TOOL_CALL_END; long arguments in several deltas."""
     yield ag_ui.ToolCallStartEvent(
         tool_call_id=call.id, tool_call_name=call.name, parent_message_id=parent_message_id, metadata=call.metadata
@@ -23,7 +23,7 @@ def tool_call(call: ToolCall, parent_message_id: str) -> Iterator[ag_ui.BaseEven
     yield ag_ui.ToolCallEndEvent(tool_call_id=call.id)
 
 
-def tool_result(call: ToolCall, message_id: str, content: str, end: CallEnd) -> ag_ui.ToolCallResultEvent:
+def make_tool_result(call: ToolCall, message_id: str, content: str, end: CallEnd) -> ag_ui.ToolCallResultEvent:
     """Return TOOL_CALL_RESULT for the message ``message_id``."""
     metadata = {"outcome": end.value}
     return ag_ui.ToolCallResultEvent(
@@ -31,7 +31,7 @@ def tool_result(call: ToolCall, message_id: str, content: str, end: CallEnd) -> 
     )
 
 
-def subagent_started(task_id: str, agent: AgentDefinition, call: ToolCall) -> ag_ui.SubagentStartedEvent:
+def make_subagent_started(task_id: str, agent: AgentDefinition, call: ToolCall) -> ag_ui.SubagentStartedEvent:
     """Return SUBAGENT_STARTED for the sub-task ``task_id``, in which ``call`` asks ``agent``."""
     return ag_ui.SubagentStartedEvent(
         subagent_run_id=task_id,
@@ -42,24 +42,24 @@ def subagent_started(task_id: str, agent: AgentDefinition, call: ToolCall) -> ag
     )
 
 
-def subagent_finished(task_id: str) -> ag_ui.SubagentFinishedEvent:
+def make_subagent_finished(task_id: str) -> ag_ui.SubagentFinishedEvent:
     """Return SUBAGENT_FINISHED. The sub-agent's answer is not sent to the user."""
     return ag_ui.SubagentFinishedEvent(
         subagent_run_id=task_id, outcome=ag_ui.SubagentFinishedSuccessOutcome(type="success")
     )
 
 
-def subagent_error(task_id: str, code: str, message: str) -> ag_ui.SubagentErrorEvent:
+def make_subagent_error(task_id: str, code: str, message: str) -> ag_ui.SubagentErrorEvent:
     """Return SUBAGENT_ERROR for a sub-task that has failed."""
     return ag_ui.SubagentErrorEvent(subagent_run_id=task_id, code=code, message=message)
 
 
-def activity(message_id: str, kind: str, content: Mapping[str, Any]) -> ag_ui.ActivitySnapshotEvent:
+def make_activity(message_id: str, kind: str, content: Mapping[str, Any]) -> ag_ui.ActivitySnapshotEvent:
     """Return an activity or a notice, which clients show as an entry of the conversation."""
     return ag_ui.ActivitySnapshotEvent(message_id=message_id, activity_type=kind, content=dict(content), replace=True)
 
 
-def activity_change(message_id: str, kind: str, changes: Mapping[str, Any]) -> ag_ui.ActivityDeltaEvent:
+def make_activity_change(message_id: str, kind: str, changes: Mapping[str, Any]) -> ag_ui.ActivityDeltaEvent:
     """Return a change of an activity's content; ``changes`` maps JSON Pointers to values."""
     patch = [{"op": "add", "path": path, "value": value} for path, value in changes.items()]
     return ag_ui.ActivityDeltaEvent.model_validate({"messageId": message_id, "activityType": kind, "patch": patch})
@@ -76,17 +76,17 @@ def make_handover_notice(
 ) -> ag_ui.ActivitySnapshotEvent:
     """Return the notice that ``target`` has become active. ``kind`` is ``HANDOFF`` or ``RETURN``."""
     content = {"from": source.id, "to": target.id, "label": label, "reason": reason}
-    return activity(activity_id, kind, content)
+    return make_activity(activity_id, kind, content)
 
 
-def state_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ag_ui.StateDeltaEvent]:
+def list_state_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ag_ui.StateDeltaEvent]:
     """Yield an event for each part of a thread's state that is new or has changed."""
     for name, value in after.items():
         if name not in before or before[name] != value:
             yield ag_ui.StateDeltaEvent(delta=[{"op": "replace", "path": f"/{name}", "value": value}])
 
 
-def workflow_completed(workflow: Workflow) -> ag_ui.BaseEvent:
+def make_workflow_completed(workflow: Workflow) -> ag_ui.BaseEvent:
     """Return the event of a workflow that has reached its end. Its data, which may be large, are read over the API."""
     value = {
         "workflowId": workflow.id,
@@ -98,11 +98,11 @@ def workflow_completed(workflow: Workflow) -> ag_ui.BaseEvent:
     return ag_ui.CustomEvent(name="workflow_completed", value=value)
 
 
-def step_started(state: str) -> ag_ui.StepStartedEvent:
+def make_step_started(state: str) -> ag_ui.StepStartedEvent:
     """Return STEP_STARTED for the workflow's ``state``."""
     return ag_ui.StepStartedEvent(step_name=state)
 
 
-def step_finished(state: str) -> ag_ui.StepFinishedEvent:
+def make_step_finished(state: str) -> ag_ui.StepFinishedEvent:
     """Return STEP_FINISHED for the workflow's ``state``, which it has left or in which the run ends."""
     return ag_ui.StepFinishedEvent(step_name=state)

@@ -52,7 +52,7 @@ class ForgetCalls:
         Repeated calls return the same request while the thread is being forgotten. Raises ``ThreadUnavailable``, which
         is audited, ``ThreadLed`` and ``StoreUnavailable``.
         """
-        latest = await self.requests.latest(scope, thread_id)
+        latest = await self.requests.find_latest(scope, thread_id)
         if latest is not None and latest.user_id == scope.user_id and latest.status is not ForgetStatus.COMPLETED:
             # The thread's tombstone hides it already. The pipeline is started again in case a worker died before that.
             if latest.is_running(self.clock.now()):

@@ -36,7 +36,7 @@ class LibraryCommands:
         """Carry out a command. Raises ``ValueError`` for an unknown command or an invalid name of a library."""
         command = event["command"]
         if command == "list_libraries":
-            return {"libraries": list(await self.files.owners(ProjectScope())), "search": self.engine()}
+            return {"libraries": list(await self.files.list_owners(ProjectScope())), "search": self.engine()}
         library = str(event.get("library"))
         if not re.fullmatch(AGENT_ID, library):
             raise ValueError(f"{library!r} is no name of a library: small letters, digits, - and _, at most 41.")

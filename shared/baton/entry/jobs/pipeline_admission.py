@@ -138,7 +138,7 @@ class PipelineAdmission:
         """
         if len(running.slots) >= self.limits.at_once:
             return None
-        runs = await self.queue.oldest(pipeline, after=running.last_tenant_id, limit=TENANTS)
+        runs = await self.queue.list_oldest(pipeline, after=running.last_tenant_id, limit=TENANTS)
         candidates = [
             waiting
             for waiting in runs
@@ -206,6 +206,6 @@ class PipelineAdmission:
 
     async def _read_running(self, pipeline: Pipeline) -> RunsInProgress:
         oldest = self.clock.now() - LONGEST_RUN
-        return (await self.queue.running(pipeline)).select_begun_since(
+        return (await self.queue.read_running(pipeline)).select_begun_since(
             max(oldest, self.since) if self.since else oldest
         )

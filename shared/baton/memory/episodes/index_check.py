@@ -64,7 +64,7 @@ class IndexCheck:
         indexed: dict[str, list[IndexedSource]] = {tenant: [] for tenant in tenants}
         if self.administration is not None:
             for tenant_id in (None,) if with_others else tuple(indexed):
-                async for source in self.administration.sources(IndexName.EPISODES, tenant_id):
+                async for source in self.administration.list_sources(IndexName.EPISODES, tenant_id):
                     indexed.setdefault(source.tenant_id, []).append(source)
         return [await self._verify(tenant, sources) for tenant, sources in sorted(indexed.items())]
 
@@ -90,7 +90,7 @@ class IndexCheck:
         """
         indexed: dict[str, set[str]] = defaultdict(set)
         if self.administration is not None:
-            async for source in self.administration.sources(IndexName.EPISODES, tenant):
+            async for source in self.administration.list_sources(IndexName.EPISODES, tenant):
                 indexed[source.user_id].add(source.source_id)
         async for episode in self.episodes.of_tenant(make_stored_scope(tenant, OPERATOR)):
             user, is_missing = episode.user_id, _is_due(episode)

@@ -96,7 +96,7 @@ class SessionClosing:
         """
         try:
             episode_ref, thread = await gather_all(
-                self.episodes.ended(scope, thread_id, number), self.store.get_thread(scope, thread_id)
+                self.episodes.find_ended(scope, thread_id, number), self.store.get_thread(scope, thread_id)
             )
         except ThreadUnavailable:
             _note_deleted(thread_id, number)

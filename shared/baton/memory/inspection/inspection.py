@@ -14,7 +14,7 @@ from baton.domain.memory.found_item import ContextItem
 from baton.domain.runs.conversation_data import ConversationData
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Content, Role, StoredMessage, part_as_json
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton.memory.episodes.episode_index import SUMMARY
 from baton.memory.prompt.context import SUMMARISED, AssembledContext
 from baton.memory.prompt.message_prompts import REPLY_TOKENS, count_prompt_tokens, is_masked
@@ -138,7 +138,7 @@ def make_context_record(
     return {
         "runId": run_id,
         "threadId": thread_id,
-        "recordedAt": iso(recorded_at),
+        "recordedAt": to_iso(recorded_at),
         "budget": own.context.budget if own is not None else None,
         "redacted": False,
         "cut": [],
@@ -259,7 +259,7 @@ def make_history_item(message: StoredMessage, reason: str | None, *, is_masked: 
         "kind": message.role.value,
         "title": message.author.name if message.author is not None else message.agent_name or message.shown_role,
         "text": message.text,
-        "date": iso(message.timestamp),
+        "date": to_iso(message.timestamp),
         "score": None,
         "signals": {},
         "tokens": message.tokens if reason is None else 0,
@@ -300,7 +300,7 @@ def _describe_call(
         "agentId": call.agent_id,
         "taskId": call.task_id,
         "model": call.model,
-        "beganAt": iso(call.began_at),
+        "beganAt": to_iso(call.began_at),
         "messages": [describe_sent_message(prompt) for prompt in call.prompts],
         "tools": [tool.name for tool in call.tools],
         "estimatedTokens": _estimate(call, counter, contexts, sizes) + tools,

@@ -19,7 +19,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import Thread
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton.memory.inspection.compact_record import compact, expand, list_referred_ordinals
 from baton.memory.inspection.inspection import Inspection, make_context_record
 from baton.memory.prompt.context import make_system_prompt
@@ -125,7 +125,7 @@ class Inspector:
                     "messageId": rating.message_id,
                     "rating": rating.rating.value,
                     "comment": comment,
-                    "updatedAt": iso(rating.updated_at),
+                    "updatedAt": to_iso(rating.updated_at),
                 }
             )
         return {**record, "feedback": entries}

@@ -84,7 +84,7 @@ class Webhooks(Protocol):
     def is_on(self) -> bool:
         """True if this deployment sends notifications."""
 
-    def refusal(self, url: str) -> str | None:
+    def find_refusal(self, url: str) -> str | None:
         """Return the reason why this deployment never posts to ``url``; None if it may, though ``post`` may refuse."""
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
@@ -110,10 +110,10 @@ class CardSigner(Protocol):
     Every method raises ``InternalError`` for unusable keys, and ``StoreUnavailable`` if they cannot be read.
     """
 
-    async def key_id(self) -> str:
+    async def find_key_id(self) -> str:
         """Return the id of the key that signs."""
 
-    async def signatures(self, card: Mapping[str, Any], keys_url: str) -> list[dict[str, str]]:
+    async def sign_card(self, card: Mapping[str, Any], keys_url: str) -> list[dict[str, str]]:
         """Return the signatures of ``card``, each with ``protected`` and ``signature`` (RFC 7515).
 
         ``keys_url`` is the address at which clients find ``read_public_keys``.

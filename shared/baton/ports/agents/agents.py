@@ -22,7 +22,7 @@ class ShippedAgents(Protocol):
     def all(self) -> list[AgentDefinition]:
         """Return every definition, sorted by id."""
 
-    def default_main(self) -> AgentDefinition:
+    def get_default_main(self) -> AgentDefinition:
         """Return the main agent of conversations whose first message names no agent."""
 
 

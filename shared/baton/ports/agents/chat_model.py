@@ -213,7 +213,7 @@ class ChatModel(Protocol):
 class LearningModel(Protocol):
     """A chat model that learns the abilities of its models from refusals."""
 
-    def learned(self, model: str) -> Mapping[str, JsonValue]:
+    def list_learned_facts(self, model: str) -> Mapping[str, JsonValue]:
         """Return facts that this process has learned about a model, in the form of ``modelProfiles``; may be empty."""
 
 

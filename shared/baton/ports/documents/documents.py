@@ -78,7 +78,7 @@ class DocumentFiles(Protocol):
     async def remove(self, scope: Scope, document: Document, version: int, *, with_original: bool) -> int:
         """Remove the files of a version, with all object versions, and return their number."""
 
-    async def owners(self, scope: Scope) -> Sequence[str]:
+    async def list_owners(self, scope: Scope) -> Sequence[str]:
         """Return the agents that have files in the scope's tenant; for the project, its libraries."""
 
 
@@ -127,7 +127,7 @@ class TextExtractor(Protocol):
         ``charset`` is the label of the encoding in the media type of a text.
         """
 
-    async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
+    async def read_sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
         """Return the first ``limit`` addresses of a sitemap or of an index of sitemaps."""
 
 

@@ -12,7 +12,7 @@ from baton.domain.documents.pipelines import Pipeline, PipelineRun, RunsInProgre
 class PipelineQueue(Protocol):
     """The pipeline runs of the deployment, in progress and waiting. Methods raise ``StoreUnavailable``."""
 
-    async def running(self, pipeline: Pipeline) -> RunsInProgress:
+    async def read_running(self, pipeline: Pipeline) -> RunsInProgress:
         """Return the runs in progress, by a consistent read."""
 
     async def save_running(self, pipeline: Pipeline, runs: RunsInProgress) -> bool:
@@ -27,7 +27,7 @@ class PipelineQueue(Protocol):
     async def is_waiting(self, pipeline: Pipeline, subject: str) -> bool:
         """Return whether a run with this subject waits."""
 
-    async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
+    async def list_oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
         """Return, for each of up to ``limit`` tenants, the run that has waited longest.
 
         Tenants are in the order of their ids, from the first after ``after``. The first tenant follows the last.

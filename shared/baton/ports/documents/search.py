@@ -156,5 +156,5 @@ class SearchAdministration(Reindexing, Protocol):
     async def migrate(self, embedder: Embedder) -> Sequence[IndexState]:
         """Make the missing indices, and return the state of all. Existing indices are not changed."""
 
-    def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
+    def list_sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
         """Yield the sources of all documents, or of one tenant's, ordered by tenant, user and source."""

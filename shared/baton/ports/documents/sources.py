@@ -101,7 +101,7 @@ class StoredObject:
 class SourceObjects(Protocol):
     """The objects in the buckets that sources may name."""
 
-    async def objects(self, bucket: str, prefix: str, *, limit: int) -> Sequence[StoredObject]:
+    async def list_objects(self, bucket: str, prefix: str, *, limit: int) -> Sequence[StoredObject]:
         """Return the first ``limit`` objects below a prefix, by key. Raises ``PageUnavailable``."""
 
     async def read(self, bucket: str, key: str, *, limit: int) -> PageContent:

@@ -34,7 +34,7 @@ class Episodes(Protocol):
     async def get(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
         """Return the episode; None until it is stored."""
 
-    async def ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
+    async def find_ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
         """Return the results of ``get_ref`` and ``get`` in one request; None for a session that is not recorded."""
 
     async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:

@@ -42,5 +42,5 @@ class Secrets(Protocol):
     def get(self, name: str) -> str:
         """Return the value, at most some minutes old."""
 
-    def renewed(self, name: str) -> str:
+    def renew(self, name: str) -> str:
         """Return the value, at most some seconds old, for a caller whose value stopped working (rotation)."""

@@ -49,7 +49,7 @@ class Erasure(Protocol):
         All threads that were last active before ``before`` are included. Others that were created before may be.
         """
 
-    async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
+    async def list_forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
         """Return the forks of a thread, including tombstones."""
 
     async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace | None:
@@ -136,16 +136,16 @@ class ForgetRequests(Protocol):
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest | None:
         """Return a request of the tenant; None if there is none with this id."""
 
-    async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
+    async def find_latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
         """Return the latest request for the thread; None if none was made in the last weeks."""
 
-    async def latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
+    async def find_latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
         """Return the latest request that enforced the tenant's retention; None if there was none in the last weeks."""
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
         """Store the progress of a request, and its cut-off for ``cutoff``, which queued turns read."""
 
-    async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
+    async def find_cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
         """Return the latest cut-off of the scope's user or of the thread; None if neither was forgotten recently."""
 
 

@@ -35,7 +35,7 @@ class Retentions(Protocol):
     async def put(self, scope: Scope, retention: Retention) -> None:
         """Set the tenant's retention. It is due at once, and then once a day."""
 
-    async def due_at(self, scope: Scope) -> datetime | None:
+    async def find_due_time(self, scope: Scope) -> datetime | None:
         """Return the time at which the tenant's retention is due next; None if nothing is limited."""
 
     async def repeat_soon(self, scope: Scope) -> None:

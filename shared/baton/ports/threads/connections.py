@@ -107,7 +107,7 @@ class LiveRegistry(Protocol):
         The ownership must have been checked before.
         """
 
-    async def typing(self, scope: Scope, since: Mapping[str, datetime]) -> frozenset[str]:
+    async def find_typing(self, scope: Scope, since: Mapping[str, datetime]) -> frozenset[str]:
         """Return the threads in ``since`` whose users are typing, and began to type after the thread's time there.
 
         Callers must be allowed to read each of the threads.

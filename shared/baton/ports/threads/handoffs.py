@@ -96,10 +96,10 @@ class WorkflowStore(Protocol):
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
         """Return the caller's own workflow in any thread; None if there is none. Finished ones are deleted later."""
 
-    async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
+    async def list_unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         """Return the caller's workflows that are active or can be continued, latest change first."""
 
-    async def completed(
+    async def list_completed(
         self, scope: Scope, query: CompletedQuery, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[CompletedWorkflow], str | None]:
         """Return a page of the tenant's completed workflows, the newest first, and the next cursor.

@@ -61,7 +61,9 @@ class RunRecords(Protocol):
         An exchange may take several runs. Large results go to S3.
         """
 
-    async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
+    async def list_steps(
+        self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int
+    ) -> Sequence[RunStep]:
         """Return all steps of the exchange that began with a message at ``first_ordinal``."""
 
 

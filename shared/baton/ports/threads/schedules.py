@@ -63,7 +63,7 @@ class Schedules(Protocol):
     async def remove(self, scope: Scope, schedule_id: str) -> bool:
         """Remove a schedule. Return whether it existed."""
 
-    def entry(self, scope: Scope, schedule: Schedule) -> DueEntry | None:
+    def make_entry(self, scope: Scope, schedule: Schedule) -> DueEntry | None:
         """Return the entry of a schedule's next slot; None if it has no next slot."""
 
 

@@ -23,7 +23,7 @@ class HeldRecord(Protocol):
     def delivery(self) -> RecordDelivery:
         """The record's id and the number of its deliveries."""
 
-    def seconds_left(self) -> float:
+    def count_seconds_left(self) -> float:
         """Return the seconds for which the record stays hidden; negative if another worker may have it already."""
 
     def note_attempt(self, attempt: int) -> None:

@@ -128,10 +128,10 @@ class Exports:
                 yield piece
             async for piece in self._list_sessions(scope, thread):
                 yield piece
-        for workflow, _ in await self.workflows.unfinished(scope):
+        for workflow, _ in await self.workflows.list_unfinished(scope):
             yield ExportPiece(ExportKind.WORKFLOW, workflow.thread_id, workflow)
         own = CompletedQuery(scope.user_id)
-        async for completed in _list_all(partial(self.workflows.completed, scope, own, limit=RECORDS)):
+        async for completed in _list_all(partial(self.workflows.list_completed, scope, own, limit=RECORDS)):
             yield ExportPiece(ExportKind.COMPLETED_WORKFLOW, completed.workflow.thread_id, completed)
         for skill in await self.private_skills.of_user(scope):
             yield ExportPiece(ExportKind.SKILL, None, skill)

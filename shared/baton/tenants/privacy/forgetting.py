@@ -199,7 +199,7 @@ class Forgetting:
             return
         if thread.swept == work.mark and step == self._sweep_thread:
             return
-        for fork in await self.erasure.forks(scope, thread.id):
+        for fork in await self.erasure.list_forks(scope, thread.id):
             # A sandbox belongs to another user, and holds messages of this one.
             await self._with_forks(work, replace(scope, user_id=fork.user_id or scope.user_id), fork, step)
         await step(work, scope, thread)
@@ -209,7 +209,7 @@ class Forgetting:
         before = work.threads_before
         if before is None or _is_newer(thread, before):
             return False
-        if any(_is_newer(fork, before) for fork in await self.erasure.forks(scope, thread.id)):
+        if any(_is_newer(fork, before) for fork in await self.erasure.list_forks(scope, thread.id)):
             return False
         is_buried = await self.erasure.bury(scope, thread, unless_active_since=before)
         work.tally.add("threads", int(is_buried))

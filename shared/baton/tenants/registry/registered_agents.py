@@ -21,7 +21,7 @@ class RegisteredAgents:
 
     def __init__(self, shipped: ShippedAgents, own: Mapping[str, AgentDefinition]) -> None:
         """Copy the agents of ``shipped``, which may be exchanged while runs continue."""
-        self._default = shipped.default_main()
+        self._default = shipped.get_default_main()
         self._shipped = {agent.id: agent for agent in shipped.all()}
         self._own = own
         self.libraries = shipped.libraries

@@ -217,7 +217,7 @@ class BackgroundWork:
 
         Return None if the task needs no further check, or somebody has changed it meanwhile.
         """
-        now, scope = self.clock.now(), task.scope(owner)
+        now, scope = self.clock.now(), task.make_scope(owner)
         if not task.is_open:
             return None
         is_over = task.is_over(now)

@@ -57,7 +57,7 @@ class TaskCallbacks:
         if report.status is BackgroundStatus.WORKING:
             await self.results.replace(owner, thread_id, task, replace(task, progress=shorten_progress(report.text)))
         else:
-            await self.results.report(task.scope(owner), thread_id, task, report.status, report.text)
+            await self.results.report(task.make_scope(owner), thread_id, task, report.status, report.text)
 
     async def take_notification(self, token: str, task_id: str, digest: str | None) -> None:
         """Have the task of a remote agent read, because the agent has notified Baton of a change.
@@ -67,7 +67,7 @@ class TaskCallbacks:
         """
         owner, thread_id, task = await self._find(token, task_id)
         if task.is_open and task.kind is BackgroundKind.REMOTE_AGENT and digest is not None:
-            await self.results.have_read(task.scope(owner), thread_id, task, name=digest)
+            await self.results.have_read(task.make_scope(owner), thread_id, task, name=digest)
 
     async def _find(self, token: str, task_id: str) -> tuple[Scope, str, BackgroundTask]:
         """Return the task of a token, with its owner and its thread. Raises ``Unauthorized``."""

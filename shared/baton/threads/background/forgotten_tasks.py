@@ -68,7 +68,7 @@ class ForgottenTasks:
             return
         forgotten = ForgottenTask(kind=task.kind, name=task.name, agent_id=task.agent_id, location=task.location)
         record = make_queued_task_check(
-            task.scope(scope), thread_id, task.id, request_id=f"{task.id}.forgotten", forgotten=forgotten
+            task.make_scope(scope), thread_id, task.id, request_id=f"{task.id}.forgotten", forgotten=forgotten
         )
         try:
             await self.queue().send(scope, record)

@@ -17,7 +17,7 @@ from baton.domain.schedules.background_task import (
 from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
 from baton.domain.text import replace_surrogates
-from baton.domain.threads.events import background_changed, unsequenced
+from baton.domain.threads.events import make_background_changed, make_unsequenced
 from baton.domain.threads.turn_requests import MessageRequest
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog
@@ -89,7 +89,7 @@ class TaskResults:
         if not await self.tasks.replace(scope, thread_id, stored_task):
             return None
         if (task.status, task.progress) != (stored_task.status, stored_task.progress):
-            event = unsequenced(background_changed(stored_task), threadId=thread_id)
+            event = make_unsequenced(make_background_changed(stored_task), threadId=thread_id)
             await send_to_all(self.live, self.connections, self.clock, scope, thread_id, event)
         return stored_task
 

@@ -23,7 +23,7 @@ from baton.domain.memory.procedure import InvalidProcedure
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope, derive_record_id
 from baton.domain.threads.message import StoredMessage
-from baton.domain.threads.run_events import state_changes, step_finished, step_started
+from baton.domain.threads.run_events import list_state_changes, make_step_finished, make_step_started
 from baton.domain.threads.running_conversation import MAX_RESUMABLE, RunningConversation, SpecialistProblem
 from baton.domain.threads.thread import ConversationChange, ConversationState, Thread
 from baton.domain.threads.thread_state import describe_conversation_state
@@ -66,7 +66,9 @@ class ConversationStates:
             return self._check_specialist(conversation, scope)
         if not thread.is_new_session or thread.parent_thread_id is not None:
             return conversation
-        workflows, agents = await gather_all(self.workflows.unfinished(scope), self.agents.in_session(scope, thread))
+        workflows, agents = await gather_all(
+            self.workflows.list_unfinished(scope), self.agents.in_session(scope, thread)
+        )
         unfinished_workflows = [
             item for item in workflows if _may_continue(scope, agents.describe(item.workflow.agent_id))
         ]
@@ -228,7 +230,7 @@ class ConversationStates:
             "resumable": before.resumable != after.resumable,
             "desk": before.desk != after.desk,
         }
-        return state_changes({}, {name: state[name] for name, is_changed in changes.items() if is_changed})
+        return list_state_changes({}, {name: state[name] for name, is_changed in changes.items() if is_changed})
 
     async def _read(self, thread: Thread, scope: Scope) -> RunningConversation:
         """Read the stored state of a thread. A specialist that no longer exists is noted, others are not checked."""
@@ -343,14 +345,14 @@ class ConversationTracker:
         workflow = self.current.workflow
         if workflow is not None and self._step is None:
             self._step = workflow.state
-            yield step_started(self._step)
+            yield make_step_started(self._step)
 
     def end_step(self) -> Iterator[BaseEvent]:
         """Yield the event that ends the state that is shown, if one is."""
         if self._step is not None:
             step, self._step = self._step, None
-            yield step_finished(step)
+            yield make_step_finished(step)
 
     def list_changes_since(self, before: Mapping[str, Any]) -> Iterator[BaseEvent]:
         """Yield the events that show what has changed since clients were shown ``before``."""
-        yield from state_changes(before, self.current.shown)
+        yield from list_state_changes(before, self.current.shown)

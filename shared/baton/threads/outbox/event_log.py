@@ -10,7 +10,7 @@ from typing import Any
 
 from ag_ui.core import BaseEvent
 
-from baton.domain.threads.events import Event, RunStamp, bare, run_input, without_stamp
+from baton.domain.threads.events import Event, RunStamp, make_run_input, to_body, without_stamp
 from baton.domain.threads.message import StoredMessage
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.stream_log import LogPiece, StreamLog
@@ -78,7 +78,7 @@ class EventLog:
 
     def number(self, event: BaseEvent) -> Event:
         """Return the event with the next number in the thread's sequence, and keep it for the log."""
-        numbered_event = self._stamp.number(bare(event), self._next_seq)
+        numbered_event = self._stamp.number(to_body(event), self._next_seq)
         self._next_seq += 1
         self._unlogged.append(numbered_event)
         now = asyncio.get_running_loop().time()
@@ -180,7 +180,9 @@ def restore_event(
         full_body["result"] = json.loads(text)
     is_bare = full_body["type"] == "RUN_STARTED" and "input" not in full_body
     if is_bare and question is not None and stamp.run_id is not None:
-        full_body["input"] = run_input(stamp.thread_id, stamp.run_id, question).model_dump(by_alias=True, mode="json")
+        full_body["input"] = make_run_input(stamp.thread_id, stamp.run_id, question).model_dump(
+            by_alias=True, mode="json"
+        )
         full_body["metadata"] = {"messageId": question.id, **full_body.get("metadata", {})}
     return stamp.number(full_body, seq)
 

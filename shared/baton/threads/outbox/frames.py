@@ -23,7 +23,7 @@ def encode_events(events: Iterable[Event]) -> list[EncodedEvent]:
     """Return the events as JSON, in order. One encoding serves all connections."""
     encoded_events: list[EncodedEvent] = []
     for event in events:
-        frames = event.frames()
+        frames = event.split_into_frames()
         encoded_events += [EncodedEvent(frame, len(frame.encode()), is_slice=len(frames) > 1) for frame in frames]
     return encoded_events
 

@@ -12,11 +12,11 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import (
     Event,
     RunStamp,
-    messages_snapshot,
-    run_error,
-    run_finished,
-    run_started,
-    unsequenced,
+    make_messages_snapshot,
+    make_run_error,
+    make_run_finished,
+    make_run_started,
+    make_unsequenced,
 )
 from baton.domain.threads.message import StoredMessage, find_result
 from baton.domain.threads.run_end import OutcomeType
@@ -108,7 +108,7 @@ class Replays:
         snapshot = None
         if not is_whole:
             page = await self._store.read_messages(scope, thread, limit=SNAPSHOT_MESSAGES, before=None)
-            snapshot = unsequenced(messages_snapshot(page.messages), threadId=thread.id)
+            snapshot = make_unsequenced(make_messages_snapshot(page.messages), threadId=thread.id)
         return Replay(events, last_seq, snapshot)
 
     async def replay_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> list[Event]:
@@ -176,14 +176,16 @@ def make_short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[E
     end = last.end
     metadata = {"threadId": thread_id, "runId": run_id, "replayed": True}
     parent_run_id = end.parent_run_id if end is not None else None
-    started_event = unsequenced(run_started(thread_id, run_id, question, parent_run_id=parent_run_id), **metadata)
-    snapshot = unsequenced(messages_snapshot(messages), **metadata)
+    started_event = make_unsequenced(
+        make_run_started(thread_id, run_id, question, parent_run_id=parent_run_id), **metadata
+    )
+    snapshot = make_unsequenced(make_messages_snapshot(messages), **metadata)
     if end is not None and end.outcome is OutcomeType.ERROR:
         error = end.error
-        return [started_event, snapshot, unsequenced(run_error(error, end.usage, end.model), **metadata)]
+        return [started_event, snapshot, make_unsequenced(make_run_error(error, end.usage, end.model), **metadata)]
     usage, model = (end.usage, end.model) if end is not None else (None, None)
     interrupts = end.interrupts if end is not None else ()
-    finished_event = run_finished(
+    finished_event = make_run_finished(
         thread_id,
         run_id,
         usage=usage,
@@ -193,7 +195,7 @@ def make_short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[E
         is_cut=any(message.is_cut for message in messages),
         result=find_result(messages) if end is None or end.outcome is OutcomeType.SUCCESS else None,
     )
-    return [started_event, snapshot, unsequenced(finished_event, **metadata)]
+    return [started_event, snapshot, make_unsequenced(finished_event, **metadata)]
 
 
 def _keep_whole_runs(messages: Sequence[StoredMessage], last_seq: int) -> tuple[list[StoredMessage], int]:

@@ -203,7 +203,7 @@ class DueStarts:
                     await self._store_next(due.owner, schedule)
                     return
         if schedule.runs and await self.later_runs.has_run_of(
-            schedule.scope(due.owner), schedule.last_thread_id, schedule.id, besides=schedule.message_id
+            schedule.make_scope(due.owner), schedule.last_thread_id, schedule.id, besides=schedule.message_id
         ):
             await self._record_slot(due.owner, schedule.last_thread_id, schedule.id, "skipped")
             await self._store_next(due.owner, schedule.skip(now))
@@ -211,7 +211,7 @@ class DueStarts:
         chosen_schedule = await self.conversations.choose(due.owner, schedule)
         if chosen_schedule is None:
             return
-        schedule, scope = chosen_schedule, chosen_schedule.scope(due.owner)
+        schedule, scope = chosen_schedule, chosen_schedule.make_scope(due.owner)
         if await self.conversations.is_forgotten(scope, schedule.run_thread_id):
             await self.schedules.remove(due.owner, schedule.id)
             await self._record_slot(due.owner, None, schedule.id, "dropped")
@@ -223,7 +223,7 @@ class DueStarts:
             derive_run_id(schedule.run_thread_id, message_id),
             schedule.text,
             agent_id=schedule.agent_id,
-            begun_by=schedule.source(now),
+            begun_by=schedule.make_source(now),
         )
         message = make_queued_message(scope, request, request_id=message_id)
         await self.queue().send(scope, message.model_copy(update={"due_at": schedule.next_at}))
@@ -238,7 +238,7 @@ class DueStarts:
 
     async def announce_next(self, owner: Scope, schedule: Schedule) -> None:
         """Have the queue deliver a schedule's next slot, if the slot is due soon."""
-        entry = self.schedules.entry(owner, schedule)
+        entry = self.schedules.make_entry(owner, schedule)
         if entry is not None:
             await self.announce(entry)
 
@@ -246,7 +246,7 @@ class DueStarts:
 def _count_start(schedule: Schedule, now: datetime) -> None:
     if schedule.next_at is not None:
         count(Metric.TIME_TO_START, max(0, round((now - schedule.next_at).total_seconds() * 1000)))
-    if schedule.source(now).late is not None:
+    if schedule.make_source(now).late is not None:
         count(Metric.RUNS_LATE)
 
 

@@ -34,7 +34,7 @@ class RunConversations:
         message is queued, because another start of the same slot must not choose another conversation: the message
         would have another id there.
         """
-        if not await self._enters_newest(schedule.scope(owner), schedule):
+        if not await self._enters_newest(schedule.make_scope(owner), schedule):
             return schedule
         if schedule.is_chosen and not await self.is_forgotten(owner, schedule.run_thread_id):
             return schedule

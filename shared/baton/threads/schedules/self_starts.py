@@ -39,7 +39,7 @@ class SelfStarts:
             return
         last = await self.zones.last(scope)
         local = convert_to_zone(last.name if last is not None else DEFAULT_ZONE, self.clock.now())
-        seconds = rules.quiet_hours.seconds_left(local)
+        seconds = rules.quiet_hours.count_seconds_left(local)
         if seconds:
             raise RateLimited("These are quiet hours for the user: the run begins after them.", retry_after=seconds)
 

@@ -14,7 +14,7 @@ from baton.domain.memory.episode import EpisodeRef, derive_episode_id, make_epis
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope, derive_record_id
 from baton.domain.tenants.webhook import WebhookEvent
-from baton.domain.threads.events import thread_closed
+from baton.domain.threads.events import make_thread_closed
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import ConversationState, EndReason, Thread, ThreadStatus
 from baton.ports.clock import Clock
@@ -182,7 +182,7 @@ class Endings:
         base_events = await self.conversations.list_events_of_change(
             scope, thread, ConversationState(thread.agent_id, resumable=resumable, data=thread.conversation.data)
         )
-        bodies: list[BaseEvent] = [*base_events, thread_closed(reason, closed_thread.episode_id, closed_by)]
+        bodies: list[BaseEvent] = [*base_events, make_thread_closed(reason, closed_thread.episode_id, closed_by)]
         events, last_seq = await log_outside_run(self.log, lease, bodies)
         notifications = self.change_notifications
         desk = find_desk_close(thread)

@@ -12,7 +12,7 @@ from aws_lambda_powertools import Logger
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.events import thread_title, unsequenced
+from baton.domain.threads.events import make_thread_title, make_unsequenced
 from baton.domain.threads.message import Role, StoredMessage, list_filtered_runs
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_title import MAX_PREVIEW, TitleSource, cut_beginning, to_title
@@ -55,7 +55,7 @@ class Titles:
 
     async def notify(self, scope: Scope, thread_id: str, title: str) -> None:
         """Send the new title to the thread's connections."""
-        event = unsequenced(thread_title(title), threadId=thread_id)
+        event = make_unsequenced(make_thread_title(title), threadId=thread_id)
         await send_to_all(self.live, self.connections, self.clock, scope, thread_id, event)
 
 

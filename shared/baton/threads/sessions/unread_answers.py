@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from baton.concurrency.tasks import gather_all, gather_each
 from baton.domain.errors import StoreUnavailable
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.events import thread_updated, unsequenced
+from baton.domain.threads.events import make_thread_updated, make_unsequenced
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import OF_PEOPLE, ActionRequest, DecisionRequest, TurnRequest
@@ -86,7 +86,7 @@ class UnreadAnswers:
         raise StoreUnavailable
 
     async def announce(self, scope: Scope, thread: Thread, *, is_marked: bool = False) -> None:
-        """Send ``thread_updated`` to the user's connections that watch other conversations.
+        """Send the event ``thread_updated`` to the user's connections that watch other conversations.
 
         Connections of the thread itself get the events of its runs, and this event only if the marker was moved
         (``is_marked``). Nothing is raised: clients read the number with the list of conversations.
@@ -108,7 +108,7 @@ class UnreadAnswers:
             for name in self._list_connections_of_user(scope, live)
         }
         receivers -= set() if is_marked else own_live.connections.keys()
-        event = unsequenced(thread_updated(thread), threadId=thread.id)
+        event = make_unsequenced(make_thread_updated(thread), threadId=thread.id)
         await gather_all(
             *(send_to(self.connections, name, [event], patience=WORKER_SECONDS) for name in sorted(receivers))
         )

@@ -16,7 +16,7 @@ from baton.domain.tenants.webhook import Webhook, WebhookSettings, compute_pause
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_change import ThreadChange
 from baton.domain.threads.webhook_delivery import MAX_REASON, DeadDelivery, WebhookDelivery
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton.failures.reports import NotYet
 from baton.ports.agents.a2a import PushQueue, WebhookRefused, Webhooks, WebhookUnreachable
 from baton.ports.clock import Clock, read_machine_time
@@ -134,7 +134,7 @@ class WebhookDeliveries:
 
     async def _post(self, webhook: Webhook, delivery: WebhookDelivery, event: ThreadEvent) -> None:
         """Make one attempt. Raises ``_AttemptFailed``."""
-        if (refusal := self.receivers.refusal(webhook.url)) is not None:
+        if (refusal := self.receivers.find_refusal(webhook.url)) is not None:
             raise _AttemptFailed(refusal)
         body = _make_body(delivery, event)
         try:
@@ -158,7 +158,7 @@ def _make_body(delivery: WebhookDelivery, event: ThreadEvent) -> bytes:
     value = {
         "id": event.id,
         "type": event.type.value,
-        "timestamp": iso(event.at),
+        "timestamp": to_iso(event.at),
         "tenantId": delivery.tenant_id,
         "data": event.data,
     }

@@ -14,7 +14,7 @@ from baton.domain.agents.agent_settings import AfterClosing
 from baton.domain.errors import BatonError, StoreUnavailable
 from baton.domain.memory.episode import EpisodeRef
 from baton.domain.metrics import Metric, count
-from baton.domain.threads.events import thread_title, unsequenced
+from baton.domain.threads.events import make_thread_title, make_unsequenced
 from baton.domain.threads.history_window import SummaryDue
 from baton.domain.threads.queued import QueuedSummary, QueuedTitle
 from baton.domain.threads.run_end import OutcomeType, RunEnd
@@ -61,7 +61,7 @@ class FollowUp:
     def send_title(self, thread: Thread) -> None:
         """Send a title that was made during the run. ``MadeTitles`` sends none while a run is in progress."""
         if thread.title is not None and self._thread.title is None:
-            self.outbox.delivery.post([unsequenced(thread_title(thread.title), threadId=thread.id)])
+            self.outbox.delivery.post([make_unsequenced(make_thread_title(thread.title), threadId=thread.id)])
 
     async def carry_out(
         self,

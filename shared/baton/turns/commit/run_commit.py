@@ -19,7 +19,7 @@ from baton.domain.runs.usage import OTHER_MODELS, ModelUsage
 from baton.domain.threads.events import Event, RunStamp
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.run_end import OutcomeType, RunEnd
-from baton.domain.threads.run_events import state_changes
+from baton.domain.threads.run_events import list_state_changes
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import EndReason, Run, Thread
 from baton.domain.threads.turn_requests import ActionRequest
@@ -73,7 +73,7 @@ class RunCommit:
         # Do not write these events to the log: a reader would see an end before the commit, which may still fail.
         is_cut = any(message.is_cut for message in messages)
         has_left_handoff = conversation is not result.conversation
-        changes = state_changes(result.conversation.shown, conversation.shown) if has_left_handoff else ()
+        changes = list_state_changes(result.conversation.shown, conversation.shown) if has_left_handoff else ()
         ends = make_end_events(self._thread.id, run.run_id, result, pending_interrupts, episode_ref, is_cut=is_cut)
         final = [*waiting_events, *(self.outbox.log.number(event) for event in (*changes, *ends))]
         end = self._make_end(result, messages[-1], conversation, pending_interrupts)

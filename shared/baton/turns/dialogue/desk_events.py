@@ -8,7 +8,7 @@ from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import Transfer
 from baton.domain.agents.agent import AgentDefinition, is_desk
 from baton.domain.agents.handoff_rules import list_needed_permissions
-from baton.domain.agents.sentences import sentence
+from baton.domain.agents.sentences import write_sentence
 from baton.domain.desks.desk import DeskDefinition
 from baton.domain.desks.desk_session import MAX_PREVIEW, DeskSession, ReturnReason
 from baton.domain.errors import NotAtDesk
@@ -18,7 +18,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import derive_record_id
 from baton.domain.text import split_slices
 from baton.domain.threads.content import make_preview
-from baton.domain.threads.events import MAX_DELTA_CHARS, text_content, text_end, text_start
+from baton.domain.threads.events import MAX_DELTA_CHARS, make_text_content, make_text_end, make_text_start
 from baton.domain.threads.message import DESK, text_of
 from baton.domain.threads.running_conversation import SpecialistProblem
 from baton.domain.threads.turn_requests import ActionRequest, ConversationAction
@@ -63,7 +63,7 @@ class DeskEvents:
         session = self._session.take_over(previous) if previous is not None else self._add_user(self._session)
         self._change_session(replace(session, ahead=ahead if is_open else None))
         if is_open:
-            self._say(agent, sentence(agent, "desk_waiting", locale=self._locale, agent=agent.name))
+            self._say(agent, write_sentence(agent, "desk_waiting", locale=self._locale, agent=agent.name))
         else:
             self._say(agent, self._write_opening_sentence("desk_queued", agent, desk))
         self._audit("wait")
@@ -118,7 +118,7 @@ class DeskEvents:
         outcome = _OUTCOMES.get(reason, HandoffOutcome.FAILED)
         self._note_return(reason, outcome)
         self._handoffs.give_back(outcome)
-        text = sentence(
+        text = write_sentence(
             conversation.agent,
             _SENTENCES.get(reason, "main_confirms"),
             locale=locale,
@@ -172,7 +172,7 @@ class DeskEvents:
         if person is None:
             raise NotAtDesk
         self._change_session(self._session.take(person, self._facts.question.timestamp))
-        notice = sentence(agent, "desk_taken", locale=self._locale, person=person.name, agent=agent.name)
+        notice = write_sentence(agent, "desk_taken", locale=self._locale, person=person.name, agent=agent.name)
         self._say(agent, notice)
         self._audit("take")
         waiting_time = self._facts.question.timestamp - self._session.arrived_at
@@ -184,11 +184,11 @@ class DeskEvents:
             raise NotAtDesk
         message_id, text = transcript.new_id(), text_of(request.content)
         message = transcript.add_message_of(message_id, agent, request.content, person)
-        self._attempt.emit(text_start(message_id, agent, author=person))
+        self._attempt.emit(make_text_start(message_id, agent, author=person))
         self._attempt.emit_all(
-            text_content(message_id, text[start:end]) for start, end in split_slices(text, MAX_DELTA_CHARS)
+            make_text_content(message_id, text[start:end]) for start, end in split_slices(text, MAX_DELTA_CHARS)
         )
-        self._attempt.emit(text_end(message_id, attachments=message.attachments))
+        self._attempt.emit(make_text_end(message_id, attachments=message.attachments))
         self._change_session(self._session.answer(make_preview(request.content)))
         self._audit("reply")
 
@@ -219,11 +219,11 @@ class DeskEvents:
         """
         opening = desk.find_next_opening(self._clock.now())
         if opening is None or desk.hours is None:
-            return sentence(agent, "unavailable", locale=self._locale, agent=agent.name)
+            return write_sentence(agent, "unavailable", locale=self._locale, agent=agent.name)
         zone = self._attempt.today.known_zone or desk.hours.zone
         locale = agent.find_sentence_locale(name, self._locale)
         local, formats = convert_to_zone(zone, opening), find_format(locale or agent.default_locale)
-        return sentence(
+        return write_sentence(
             agent,
             name,
             locale=locale,

@@ -19,7 +19,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.tool_call import CallEnd, ToolCallRecord
 from baton.domain.runs.usage import by_model
-from baton.domain.threads.events import message_steered, run_started, state_snapshot
+from baton.domain.threads.events import make_message_steered, make_run_started, make_state_snapshot
 from baton.domain.threads.message import Role
 from baton.domain.threads.run_end import OutcomeType
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
@@ -55,7 +55,7 @@ class Dialogue:
         """
         attempt, facts = self._attempt, self._attempt.facts
         attempt.emit(make_start_event(attempt))
-        attempt.emit(state_snapshot(attempt.tracker.current.shown))
+        attempt.emit(make_state_snapshot(attempt.tracker.current.shown))
         # A question counts as refused until guardrails allow it, or an agent without guardrails gets it.
         is_asked = facts.answered is None and facts.question.role is Role.USER
         attempt.screened.is_refused = is_asked and judges_questions(attempt.tracker.current.agent)
@@ -91,7 +91,7 @@ class Dialogue:
             add_results(attempt.transcript, facts.agent, facts.answered, attempt.journal)
         if facts.question.is_question or attempt.transcript.messages:
             for message in attempt.incoming.list_remaining():
-                attempt.emit(message_steered(attempt.transcript.add_steered(message)))
+                attempt.emit(make_message_steered(attempt.transcript.add_steered(message)))
 
     def fail(self, error: Exception) -> None:
         """End the run with ``error``. An unexpected error reaches the user as an ``InternalError``."""
@@ -143,7 +143,7 @@ class Dialogue:
 def make_start_event(attempt: Attempt) -> BaseEvent:
     """Return RUN_STARTED with the message that the run answers, or the decisions with which it continues."""
     answered_interrupts = attempt.facts.answered
-    return run_started(
+    return make_run_started(
         attempt.thread_id,
         attempt.run.run_id,
         attempt.facts.question,

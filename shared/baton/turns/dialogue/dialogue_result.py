@@ -16,7 +16,7 @@ from baton.domain.runs.call_card import CallCard
 from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import ModelUsage, Usage
-from baton.domain.threads.events import run_error, run_finished, thread_closed
+from baton.domain.threads.events import make_run_error, make_run_finished, make_thread_closed
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue
 from baton.domain.threads.message import StoredMessage, find_result
 from baton.domain.threads.run_end import FollowedProcedure, OutcomeType
@@ -103,8 +103,8 @@ def make_end_events(
     the run, if one did. ``is_cut`` says that an answer of the run was cut at its length limit.
     """
     if result.error is not None:
-        return [run_error(result.error, result.usage, result.model)]
-    finished_event = run_finished(
+        return [make_run_error(result.error, result.usage, result.model)]
+    finished_event = make_run_finished(
         thread_id,
         run_id,
         usage=result.usage,
@@ -114,4 +114,4 @@ def make_end_events(
         is_cut=is_cut,
         result=find_result(result.messages) if result.outcome is OutcomeType.SUCCESS else None,
     )
-    return [thread_closed(session.reason, session.id), finished_event] if session is not None else [finished_event]
+    return [make_thread_closed(session.reason, session.id), finished_event] if session is not None else [finished_event]

@@ -20,7 +20,7 @@ from baton.agents.tools.call_cards import format_result, format_value_at
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.guardrail import Origin
 from baton.domain.agents.handoff_rules import Refusal
-from baton.domain.agents.sentences import RESULT, fill_sentence, sentence
+from baton.domain.agents.sentences import RESULT, fill_sentence, write_sentence
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.handoffs.handoff import MAX_SUMMARY, ContextMode, HandoffOutcome, HandoffRequest
 from baton.domain.handoffs.workflow import Workflow, measure_progress
@@ -28,7 +28,7 @@ from baton.domain.handoffs.workflow_moves import DefinitionChanged, ResumedWorkf
 from baton.domain.locale_formats import find_format
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import ModelUsage, Usage
-from baton.domain.threads.events import text_content, text_end, text_start
+from baton.domain.threads.events import make_text_content, make_text_end, make_text_start
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.run_events import HANDOFF, RETURN, make_handover_notice
 from baton.domain.threads.running_conversation import SpecialistProblem
@@ -96,7 +96,7 @@ class HandoffEvents:
         self._tracker.current = self._tracker.current.hand_over(
             request, transfer.target, own_workflow, is_new=resumed_workflow is None
         )
-        label = sentence(transfer.target, "connecting", agent=transfer.target.name)
+        label = write_sentence(transfer.target, "connecting", agent=transfer.target.name)
         activity_id = self._attempt.transcript.new_activity_id()
         self._attempt.emit(
             make_handover_notice(activity_id, HANDOFF, source.agent, transfer.target, label, transfer.reason)
@@ -165,7 +165,8 @@ class HandoffEvents:
         text_owner = conversation.agent if refusal.session is not None else transfer.target
         name = refusal.sentence or "unavailable"
         self.say(
-            conversation.agent, sentence(text_owner, name, agent=transfer.target.name, session=refusal.session or "")
+            conversation.agent,
+            write_sentence(text_owner, name, agent=transfer.target.name, session=refusal.session or ""),
         )
 
     def return_without_specialist(
@@ -182,7 +183,9 @@ class HandoffEvents:
             name = "forbidden"
             for permission in missing_permissions(self._attempt.scope, specialist)[:1]:
                 self._audit_denial(specialist, permission)
-        self.say(conversation.main, sentence(specialist, name, locale=locale, agent=specialist.name), source=source)
+        self.say(
+            conversation.main, write_sentence(specialist, name, locale=locale, agent=specialist.name), source=source
+        )
 
     def undo_handoff(self) -> None:
         """Undo a handoff whose target did not say anything."""
@@ -190,7 +193,7 @@ class HandoffEvents:
         workflow = conversation.workflow
         is_new = workflow is not None and workflow.id in conversation.begun_ids and not any(workflow.data.values())
         self.give_back(HandoffOutcome.FAILED, keeps=not is_new)
-        self.say(conversation.main, sentence(target, "unavailable", agent=target.name))
+        self.say(conversation.main, write_sentence(target, "unavailable", agent=target.name))
 
     def leave(self, outcome: HandoffOutcome, locale: str | None = None) -> None:
         """Return to the main agent, with a closing message of the specialist and a confirmation of the main agent."""
@@ -198,22 +201,22 @@ class HandoffEvents:
         specialist, workflow = conversation.agent, conversation.workflow
         if conversation.trouble is SpecialistProblem.LOST:
             self._return_lost()
-            self.say(conversation.main, sentence(conversation.main, "main_confirms", locale=locale))
+            self.say(conversation.main, write_sentence(conversation.main, "main_confirms", locale=locale))
             return
         is_complete = conversation.is_workflow_complete
         is_done = is_complete or (workflow is None and outcome is HandoffOutcome.RETURNED)
         value_of = partial(self._find_text, specialist, workflow, locale)
         if not is_done:
-            self.say(specialist, sentence(specialist, "exit", locale=locale))
+            self.say(specialist, write_sentence(specialist, "exit", locale=locale))
         elif closing := fill_sentence(specialist, "completed", value_of, locale=locale):
             self.say(specialist, closing)
         is_saved = self.give_back(outcome)
         confirmation = None
         if is_saved:
-            confirmation = sentence(specialist, "saved_for_later", locale=locale)
+            confirmation = write_sentence(specialist, "saved_for_later", locale=locale)
         elif is_done:
             confirmation = fill_sentence(specialist, "main_confirms", value_of, locale=locale)
-        self.say(conversation.main, confirmation or sentence(conversation.main, "main_confirms", locale=locale))
+        self.say(conversation.main, confirmation or write_sentence(conversation.main, "main_confirms", locale=locale))
 
     def _find_text(
         self, specialist: AgentDefinition, workflow: Workflow | None, locale: str | None, path: str
@@ -244,7 +247,7 @@ class HandoffEvents:
         conversation, specialist = self._tracker.current, self._tracker.current.agent
         self.give_back(HandoffOutcome.CLOSED, is_lost=True)
         if conversation.elsewhere is not None:
-            text = sentence(specialist, "continued_elsewhere", workflow=conversation.elsewhere.name)
+            text = write_sentence(specialist, "continued_elsewhere", workflow=conversation.elsewhere.name)
             self.say(conversation.main, text)
 
     def give_back(
@@ -267,7 +270,7 @@ class HandoffEvents:
         with trace_handoff(conversation.agent, main) as span:
             span.set({Attribute.OUTCOME: outcome.value})
         if not goes_on:
-            label = sentence(main, "back_with", agent=main.name)
+            label = write_sentence(main, "back_with", agent=main.name)
             activity_id = self._attempt.transcript.new_activity_id()
             self._attempt.emit(
                 make_handover_notice(activity_id, RETURN, conversation.agent, main, label, outcome.value)
@@ -280,7 +283,7 @@ class HandoffEvents:
         agent, workflow = self._tracker.current.agent, self._tracker.current.workflow
         at = measure_progress(agent.workflow, workflow) if agent.workflow is not None and workflow is not None else None
         label = at.label if at is not None else changed.goes_on_in
-        self.say(agent, sentence(agent, "workflow_changed", label=label))
+        self.say(agent, write_sentence(agent, "workflow_changed", label=label))
 
     def offer_workflow(self, offer: Workflow) -> None:
         """Offer to continue a workflow that was left."""
@@ -289,7 +292,7 @@ class HandoffEvents:
         day = find_format(text_owner.default_locale).format_day(
             find_day(self._attempt.today.known_zone, offer.updated_at)
         )
-        self.say(conversation.main, sentence(text_owner, "welcome_back", workflow=offer.name, date=day))
+        self.say(conversation.main, write_sentence(text_owner, "welcome_back", workflow=offer.name, date=day))
 
     def say(
         self,
@@ -304,10 +307,10 @@ class HandoffEvents:
         """Show a message from Baton in the name of ``agent``, and add it to the transcript."""
         transcript = self._attempt.transcript
         message_id = transcript.new_id()
-        start = text_start(message_id, agent, is_structured=is_structured, refused_by=refused_by, source=source)
+        start = make_text_start(message_id, agent, is_structured=is_structured, refused_by=refused_by, source=source)
         self._attempt.emit(start)
-        self._attempt.emit(text_content(message_id, text))
-        self._attempt.emit(text_end(message_id, sources))
+        self._attempt.emit(make_text_content(message_id, text))
+        self._attempt.emit(make_text_end(message_id, sources))
         transcript.add_answer(
             message_id, agent, text, source=source, is_structured=is_structured, refused_by=refused_by, sources=sources
         )

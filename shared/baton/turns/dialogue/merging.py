@@ -11,7 +11,13 @@ from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.numbered_passages import Source, join_consulted, shift_places
 from baton.domain.text import split_slices
-from baton.domain.threads.events import MAX_DELTA_CHARS, message_steered, text_content, text_end, text_start
+from baton.domain.threads.events import (
+    MAX_DELTA_CHARS,
+    make_message_steered,
+    make_text_content,
+    make_text_end,
+    make_text_start,
+)
 from baton.domain.threads.message import LENGTH, StoredMessage
 from baton.threads.handoffs.forks import SPECIALIST
 
@@ -55,7 +61,7 @@ class _Message:
     @property
     def end(self) -> core.BaseEvent:
         """The event that ends the message."""
-        return text_end(self.id, self.sources, is_cut=self.is_cut)
+        return make_text_end(self.id, self.sources, is_cut=self.is_cut)
 
 
 class MergedAnswer:
@@ -78,7 +84,7 @@ class MergedAnswer:
             self._start(is_structured=bool(metadata.get("isStructured")), refused_by=metadata.get("refusedBy"))
         elif isinstance(event, core.TextMessageContentEvent) and message is not None:
             message.text += event.delta
-            self._emit(text_content(message.id, event.delta))
+            self._emit(make_text_content(message.id, event.delta))
         elif isinstance(event, core.TextMessageEndEvent) and message is not None and metadata.get("takenBack"):
             self._take_back(message)
         elif isinstance(event, core.TextMessageEndEvent) and message is not None:
@@ -92,7 +98,7 @@ class MergedAnswer:
     def enter(self, message: StoredMessage) -> None:
         """Add a message of the user that has entered the run, after the agent's text so far."""
         self.end(is_whole=True)
-        self._emit(message_steered(self._into.add_steered(message)))
+        self._emit(make_message_steered(self._into.add_steered(message)))
 
     def end(self, *, is_whole: bool) -> None:
         """End the message and add it to the parent, if the agent has said anything."""
@@ -103,21 +109,23 @@ class MergedAnswer:
 
     def _take_back(self, message: _Message) -> None:
         """Take the agent's last text back. Clients get the texts before it as another message."""
-        self._emit(text_end(message.id, is_taken_back=True))
+        self._emit(make_text_end(message.id, is_taken_back=True))
         earlier_text, self._message = message.text[: message.fixed], None
         if earlier_text:
             self._message = replace(message, id=self._into.new_id(), text=earlier_text, fixed=len(earlier_text))
-            self._emit(text_start(self._message.id, self._agent))
+            self._emit(make_text_start(self._message.id, self._agent))
             for start, end in split_slices(earlier_text, MAX_DELTA_CHARS):
-                self._emit(text_content(self._message.id, earlier_text[start:end]))
+                self._emit(make_text_content(self._message.id, earlier_text[start:end]))
 
     def _start(self, *, is_structured: bool, refused_by: str | None) -> None:
         if is_structured or refused_by is not None:
             self.end(is_whole=True)
         if self._message is None:
             self._message = _Message(self._into.new_id(), is_structured, refused_by)
-            self._emit(text_start(self._message.id, self._agent, is_structured=is_structured, refused_by=refused_by))
+            self._emit(
+                make_text_start(self._message.id, self._agent, is_structured=is_structured, refused_by=refused_by)
+            )
         elif self._message.text:
             self._message.fixed = len(self._message.text)
             self._message.text += _SEPARATOR
-            self._emit(text_content(self._message.id, _SEPARATOR))
+            self._emit(make_text_content(self._message.id, _SEPARATOR))

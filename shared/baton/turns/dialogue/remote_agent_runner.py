@@ -18,14 +18,14 @@ from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult
 from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.sentences import sentence
+from baton.domain.agents.sentences import write_sentence
 from baton.domain.documents.numbered_passages import name_cited
 from baton.domain.errors import AgentUnavailable, BatonError, LeaseLost, StoreUnavailable
 from baton.domain.handoffs.handoff import HandoffRequest
 from baton.domain.runs.task import RemoteTask
 from baton.domain.runs.tool_call import RETURN, ToolCall
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.events import text_content, text_end, text_start
+from baton.domain.threads.events import make_text_content, make_text_end, make_text_start
 from baton.domain.threads.message import Content, StoredMessage
 from baton.ports.agents import agent_client
 from baton.ports.agents.agent_client import AgentChunk
@@ -99,15 +99,15 @@ class RemoteAgentRunner:
         def take(chunk: ModelChunk) -> None:
             nonlocal is_open, text, message_id
             if isinstance(chunk, TextTakenBack) and is_open:
-                context.emit(text_end(message_id, is_taken_back=True))
+                context.emit(make_text_end(message_id, is_taken_back=True))
                 is_open, text, message_id = False, "", self._transcript.new_id()
             if not isinstance(chunk, TextDelta):
                 return
             if not is_open:
                 is_open = True
-                context.emit(text_start(message_id, self._agent))
+                context.emit(make_text_start(message_id, self._agent))
             text += chunk.text
-            context.emit(text_content(message_id, chunk.text))
+            context.emit(make_text_content(message_id, chunk.text))
 
         try:
             await read_batches(self._stream_chunks(), take, limit=limit, deadline=context.deadline, stop=context.stop)
@@ -120,7 +120,7 @@ class RemoteAgentRunner:
             is_whole = failure is None and not is_stopped
             is_cut = is_whole and limit.is_spent
             sources = (*self._files.sources, *select_answer_sources(text, self._documents))
-            context.emit(text_end(message_id, [dict(source) for source in sources], is_cut=is_cut))
+            context.emit(make_text_end(message_id, [dict(source) for source in sources], is_cut=is_cut))
             self._transcript.add_answer(
                 message_id, self._agent, text, is_whole=is_whole, is_cut=is_cut, sources=sources
             )
@@ -200,7 +200,7 @@ class RemoteAgentRunner:
         if self._files.left_out:
             yield self._files.left_out
         if end.needs_sign_in:
-            yield sentence(self._agent, "sign_in_needed", agent=self._agent.name)
+            yield write_sentence(self._agent, "sign_in_needed", agent=self._agent.name)
 
     async def _make_task(self, remote_task_id: str | None, *, hands_over: bool) -> agent_client.AgentTask:
         context, run = self._context, self._context.run

@@ -18,7 +18,7 @@ from baton.adapters.dynamodb.threads.live import DynamoLiveRegistry, DynamoStrea
 from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
 from baton.agents.attempt_context import Attempt
 from baton.domain.errors import StoreUnavailable
-from baton.domain.threads.events import RunStamp, text_content
+from baton.domain.threads.events import RunStamp, make_text_content
 from baton.domain.threads.thread import USUAL_TIMES as TIMES
 from baton.ports.threads.leases import Lease
 from baton.threads.outbox.delivery import Delivery
@@ -182,7 +182,7 @@ def test_a_slow_table_does_not_keep_the_lease_from_being_renewed() -> None:
         holder = LeaseHolder(DynamoThreadStore(slow, cast("Any", None), clock), lease, clock)
         async with LeaseKeeper(holder, Outbox(log, delivery, emit=lambda event: None), attempt(asyncio.Event())):
             for _ in range(100):
-                log.number(text_content("m1", "a"))
+                log.number(make_text_content("m1", "a"))
                 await asyncio.sleep(1)
 
     loop = DeterministicLoop(lambda: (0.0, 7.5))

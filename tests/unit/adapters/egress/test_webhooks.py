@@ -39,13 +39,13 @@ DEPLOYED = EgressPolicy.of(["*"])
     ],
 )
 def test_a_deployment_takes_no_address_inside(url: str) -> None:
-    assert webhooks(DEPLOYED).refusal(url) is not None
+    assert webhooks(DEPLOYED).find_refusal(url) is not None
 
 
 def test_a_deployment_may_name_the_hosts() -> None:
     some = webhooks(EgressPolicy.of(["*.client.example"]))
-    assert some.refusal("https://hooks.client.example/") is None
-    assert some.refusal("https://client.example.attacker.example/") is not None
+    assert some.find_refusal("https://hooks.client.example/") is None
+    assert some.find_refusal("https://client.example.attacker.example/") is not None
     assert some.is_on
     assert not webhooks(EgressPolicy.of([])).is_on
 
@@ -53,7 +53,7 @@ def test_a_deployment_may_name_the_hosts() -> None:
 @pytest.mark.parametrize("address", ["10.0.0.1", "127.0.0.1", "169.254.169.254", "fd00::1"])
 async def test_a_name_that_leads_inside_is_refused_when_it_is_called(address: str) -> None:
     hooks = webhooks(DEPLOYED, resolves_to=address)
-    assert hooks.refusal("https://rebound.example/") is None
+    assert hooks.find_refusal("https://rebound.example/") is None
     with pytest.raises(WebhookRefused) as refused:
         await hooks.post("https://rebound.example/", b"{}", {})
     assert address not in str(refused.value)
@@ -90,7 +90,7 @@ class OneText:
             raise NotFound(f"The secret {name} has no value.")
         return self._text
 
-    renewed = get
+    renew = get
 
 
 async def test_one_secret_is_one_key_and_another_is_another() -> None:

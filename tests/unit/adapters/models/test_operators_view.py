@@ -92,16 +92,16 @@ async def test_a_setting_that_was_learned_to_be_refused_is_dropped_and_can_be_de
     async with asked_of(refuses("temperature")) as model:
         assert isinstance(model, LearningModel)
         assert (await finished(model)).dropped == ()
-        assert model.learned("m") == {}
+        assert model.list_learned_facts("m") == {}
         assert (await finished(model, temperature=0.5)).dropped == ("temperature",)
-        assert model.learned("m") == {"dropped": ["temperature"]}
+        assert model.list_learned_facts("m") == {"dropped": ["temperature"]}
 
 
 async def test_images_that_the_model_does_not_get_are_dropped() -> None:
     async with asked_of(refuses_parts) as model:
         end = await finished(model, (image(b"\x89PNG\r\n\x1a\n and so on"),))
         assert end.dropped == ("images",)
-        assert model.learned("m")["images"] is False
+        assert model.list_learned_facts("m")["images"] is False
         assert (await finished(model)).dropped == ()
 
 

@@ -7,4 +7,4 @@ class NoSecrets:
     def get(self, name: str) -> str:
         raise KeyError(name)
 
-    renewed = get
+    renew = get

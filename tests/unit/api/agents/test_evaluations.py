@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baton.domain.tenants.evaluation import MAX_EVALUATIONS, RETENTION
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.evaluations import made
 from tests.harness.harness import Harness
@@ -32,7 +32,7 @@ def body(served: Served, **fields: Any) -> dict[str, Any]:
         "name": "5d0ad1c6d1b0",
         "label": "my-shop",
         "model": "gpt-6-luna",
-        "beganAt": iso(served.harness.clock.now()),
+        "beganAt": to_iso(served.harness.clock.now()),
         "seconds": 1.5,
         "tokens": 100,
         "usd": None,

@@ -106,7 +106,7 @@ async def test_a_list_of_workflows_reads_each_conversation_once(
         harness.thread_id = harness.clock.new_id()
         harness.model.script(transfer(), "Name?")
         await tenant.say(f"m{number}")
-    first, *_ = await harness.workflows.unfinished(harness.ada)
+    first, *_ = await harness.workflows.list_unfinished(harness.ada)
     lease = await store.acquire(harness.ada, LeaseRequest(first.workflow.thread_id))
     await harness.workflows.put(lease, replace(first.workflow, id="another"))
     read: list[str] = []

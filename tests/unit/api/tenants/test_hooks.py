@@ -95,7 +95,7 @@ async def test_a_signed_request_begins_one_run_in_its_users_conversation(shop: S
     assert (taken.status_code, taken.content, await shop.work()) == (202, b"", 1)
     cause, _ = await shop.messages("4711")
     assert json.loads(cause.text) == BODY
-    assert cause.metadata()["source"] == {"kind": "event", "id": "msg_1", "type": SHIPPED}
+    assert cause.make_metadata()["source"] == {"kind": "event", "id": "msg_1", "type": SHIPPED}
     [(user, outcome, detail)] = shop.audited("event.send")
     assert (user, outcome, detail["userId"]) == ("hook:shop", "queued", "ada")
 
@@ -186,7 +186,7 @@ async def test_a_hook_may_be_signed_by_one_hmac(encoding: str) -> None:
         assert (await shop.post(body, headers, "git")).status_code == 202
     assert await shop.work() == 1
     [cause, _] = await shop.messages("4711")
-    assert cause.metadata()["source"]["id"] == hashlib.sha256(body).hexdigest()
+    assert cause.make_metadata()["source"]["id"] == hashlib.sha256(body).hexdigest()
 
 
 async def test_an_unknown_hook_is_not_found(shop: Shop) -> None:

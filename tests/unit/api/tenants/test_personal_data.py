@@ -12,7 +12,7 @@ import pytest
 
 from baton.composition.app import build
 from baton.domain.memory.forgetting import ForgetStatus
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from tests.harness.sessions import close, make_episode
 from tests.unit.api.served import Served
 
@@ -257,13 +257,13 @@ async def test_a_retention_that_names_nothing_is_refused_and_null_keeps_for_ever
 
 
 async def test_a_retention_shows_when_it_is_enforced_next_and_by_which_request_it_was(served: Served) -> None:
-    now = iso(served.harness.clock.now())
+    now = to_iso(served.harness.clock.now())
     async with served._client("boss", MANAGER) as client:
         first = (await client.put("/retention", json={"threads": 365})).json()
         assert (first["nextRunAt"], first["lastRequestId"]) == (now, None)
         await build(served.harness).privacy.retention_runs.start_due()
         enforced = (await client.get("/retention")).json()
-        assert enforced["nextRunAt"] == iso(served.harness.clock.now() + timedelta(days=1))
+        assert enforced["nextRunAt"] == to_iso(served.harness.clock.now() + timedelta(days=1))
         request = await client.get(f"/forget-requests/{enforced['lastRequestId']}")
         assert (request.json()["subject"], request.json()["expectedCutoffAt"]) == ("retention", None)
         changed = (await client.put("/retention", json={"threads": 30})).json()
@@ -273,7 +273,7 @@ async def test_a_retention_shows_when_it_is_enforced_next_and_by_which_request_i
 async def test_a_request_says_until_when_about_what_is_said_is_forgotten(served: Served) -> None:
     said = (await served.request("DELETE", "/users/me/memory")).json()
     in_16_minutes = served.harness.clock.now() + timedelta(minutes=16)
-    assert (said["cutoffAt"], said["expectedCutoffAt"]) == (None, iso(in_16_minutes))
+    assert (said["cutoffAt"], said["expectedCutoffAt"]) == (None, to_iso(in_16_minutes))
     forgetting = build(served.harness).privacy.forgetting
     for _ in range(2):
         await forgetting.sweep(served.harness.ada, said["requestId"], seconds=60)

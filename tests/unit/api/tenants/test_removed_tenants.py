@@ -119,7 +119,7 @@ class TestBackground:
         with counting(counts.update):
             await harness.app.self_started.due_starts.sweep(seconds=10)
             await harness.app.self_started.due_starts.start_queued(
-                harness.schedules.entry(harness.ada, schedule).model_dump_json()
+                harness.schedules.make_entry(harness.ada, schedule).model_dump_json()
             )
         assert counts[Metric.SWEEP_FAILURES] == 0
 

@@ -9,7 +9,7 @@ import pytest
 
 from baton.api.runs.sse import Timing
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.events import messages_snapshot, unsequenced
+from baton.domain.threads.events import make_messages_snapshot, make_unsequenced
 from baton.domain.threads.thread import Thread
 from baton.threads.outbox import replay as replays
 from baton.threads.outbox.replay import Replay, Replays
@@ -57,7 +57,7 @@ async def test_a_stream_that_falls_behind_by_so_much_gets_the_snapshot_then(
         if asked != 2:
             return replay
         gate.set()
-        return Replay((), replay.last_seq, unsequenced(messages_snapshot(()), threadId=thread.id))
+        return Replay((), replay.last_seq, make_unsequenced(make_messages_snapshot(()), threadId=thread.id))
 
     monkeypatch.setattr(Replays, "replay_after", replay_after)
     events = events_of(await served.get(f"/threads/{served.harness.thread_id}/events", after=0))

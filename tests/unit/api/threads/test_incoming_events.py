@@ -33,7 +33,7 @@ async def test_an_event_begins_one_run_in_its_users_conversation(shop: EventSend
     cause, answer = await shop.messages()
     assert sent.json() == {"threadId": shop.harness.thread_id, "runId": cause.run_id}
     assert (cause.text, answer.text) == (DATA, "DHL has your parcel.")
-    assert cause.metadata()["source"] == {"kind": "event", "id": "e1", "type": SHIPPED}
+    assert cause.make_metadata()["source"] == {"kind": "event", "id": "e1", "type": SHIPPED}
     assert shop.audited("event.send") == [("shop", "queued", {"eventId": "e1", "type": SHIPPED, "userId": "ada"})]
 
 

@@ -11,7 +11,7 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.memory.found_item import InspectionPolicy, InspectorMode
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.usage import Usage
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton.memory.inspection.inspection import Inspection
 from baton.memory.inspection.inspector import MAX_RECORD_BYTES, limit_size
 from baton.ports.agents.chat_model import QUOTED_CONTEXT
@@ -112,7 +112,7 @@ async def test_a_record_says_where_each_item_comes_from() -> None:
     await harness.say("m2", QUESTION)
     record = (await served.get(path(served), INSPECT)).raise_for_status().json()
     assert record["threadId"] == harness.thread_id
-    assert record["recordedAt"] == iso(harness.clock.now())
+    assert record["recordedAt"] == to_iso(harness.clock.now())
     [cat] = block(record, "episodes")["items"]
     assert cat["id"] == said.fields["message_id"]
     nothing = {"threadId": None, "episodeId": None, "messageIds": [], "documentId": None, "agentId": None}

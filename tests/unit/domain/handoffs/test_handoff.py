@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from baton.api.threads.record_schemas import Handoff
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.handoff_rules import Refusal, RefusalReason, find_handoff_refusal, find_triggered
-from baton.domain.agents.sentences import sentence
+from baton.domain.agents.sentences import write_sentence
 from baton.domain.handoffs.handoff import (
     ContextMode,
     HandoffDefinition,
@@ -195,7 +195,7 @@ def test_refusals_have_the_sentences_of_the_target_or_the_session() -> None:
     busy = refusal(GUIDE, source=MAIN, workflow=begun(), session=MAKER)
     assert busy is not None
     assert (busy.sentence, busy.session) == ("busy", "skill creation")
-    reported = sentence(MAKER, "busy", session=busy.session or "")
+    reported = write_sentence(MAKER, "busy", session=busy.session or "")
     assert reported == "You're currently in a skill creation session. Would you like to finish that first?"
     nested = refusal(GUIDE, source=MAIN, session=MAKER)
     assert nested is not None

@@ -22,7 +22,7 @@ from baton.domain.threads.content import (
     parse_content,
     write_canonical_json,
 )
-from baton.domain.threads.events import Event, bare, messages_snapshot
+from baton.domain.threads.events import Event, make_messages_snapshot, to_body
 from baton.domain.threads.message import Content, Role, StoredMessage
 from baton_testing.fakes.clock import NOON
 from tests.unit.domain.strategies import contents, json_values, raw_contents
@@ -69,7 +69,7 @@ def test_what_was_taken_once_is_taken_again(content: Content) -> None:
 def test_what_was_taken_can_be_shown(content: Content) -> None:
     message = StoredMessage("m", Role.USER, content, 0, "r", NOON, 1)
     assert isinstance(message.as_ag_ui(), UserMessage)
-    for frame in Event(bare(messages_snapshot([message]))).frames():
+    for frame in Event(to_body(make_messages_snapshot([message]))).split_into_frames():
         json.loads(frame, parse_constant=pytest.fail)
 
 

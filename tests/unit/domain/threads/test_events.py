@@ -17,19 +17,19 @@ from baton.domain.threads.events import (
     MAX_FRAME_BYTES,
     Event,
     RunStamp,
-    bare,
-    custom,
-    reasoning_content,
-    reasoning_end,
-    reasoning_start,
-    run_error,
-    run_finished,
-    run_started,
-    state_snapshot,
-    text_content,
-    text_end,
-    text_start,
-    unsequenced,
+    make_custom,
+    make_reasoning_content,
+    make_reasoning_end,
+    make_reasoning_start,
+    make_run_error,
+    make_run_finished,
+    make_run_started,
+    make_state_snapshot,
+    make_text_content,
+    make_text_end,
+    make_text_start,
+    make_unsequenced,
+    to_body,
     without_stamp,
 )
 from baton.domain.threads.message import Role, StoredMessage
@@ -49,7 +49,7 @@ long_texts = st.tuples(st.text(min_size=1, max_size=40), st.integers(1, 6_000)).
 @example("x" * (MAX_FRAME_BYTES - 25), None)
 def test_every_frame_fits_and_the_parts_make_up_the_event(text: str, seq: int | None) -> None:
     event = Event({"type": "X", "text": text}, seq)
-    frames = event.frames()
+    frames = event.split_into_frames()
 
     assert all(len(frame.encode()) <= MAX_FRAME_BYTES for frame in frames)
     if len(event.json().encode()) <= MAX_FRAME_BYTES:
@@ -68,12 +68,12 @@ def test_every_frame_fits_and_the_parts_make_up_the_event(text: str, seq: int | 
 @example("😀")
 def test_the_longest_delta_is_one_frame(text: str) -> None:
     longest = (text * MAX_DELTA_CHARS)[:MAX_DELTA_CHARS]
-    assert len(STAMP.number(bare(text_content("m" * 36, longest)), 10**12).frames()) == 1
+    assert len(STAMP.number(to_body(make_text_content("m" * 36, longest)), 10**12).split_into_frames()) == 1
 
 
 @given(st.text(min_size=1))
 def test_a_frame_is_one_line_of_json(text: str) -> None:
-    [frame] = Event({"type": "X", "text": text}).frames()
+    [frame] = Event({"type": "X", "text": text}).split_into_frames()
     assert json.loads(frame)["text"] == text
     assert "\n" not in frame
 
@@ -81,32 +81,32 @@ def test_a_frame_is_one_line_of_json(text: str) -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        run_started("t1", "r1", QUESTION, previous_seq=4),
-        state_snapshot({"status": "active"}),
-        text_start("m2", agent()),
-        text_content("m2", "Hi."),
-        text_end("m2", [{"kind": "document", "id": "d1"}]),
-        *reasoning_start("m3", agent()),
-        *reasoning_content("m3", "Greet the user."),
-        *reasoning_end("m3"),
-        run_finished("t1", "r1", usage=Usage(3, 4), model="model-1"),
-        run_finished("t1", "r1", usage=None, model=None, outcome_type=OutcomeType.CANCELLED),
-        run_error(ModelTimeout(), Usage(3, 4), "model-1"),
-        custom("heartbeat", {}),
+        make_run_started("t1", "r1", QUESTION, previous_seq=4),
+        make_state_snapshot({"status": "active"}),
+        make_text_start("m2", agent()),
+        make_text_content("m2", "Hi."),
+        make_text_end("m2", [{"kind": "document", "id": "d1"}]),
+        *make_reasoning_start("m3", agent()),
+        *make_reasoning_content("m3", "Greet the user."),
+        *make_reasoning_end("m3"),
+        make_run_finished("t1", "r1", usage=Usage(3, 4), model="model-1"),
+        make_run_finished("t1", "r1", usage=None, model=None, outcome_type=OutcomeType.CANCELLED),
+        make_run_error(ModelTimeout(), Usage(3, 4), "model-1"),
+        make_custom("heartbeat", {}),
     ],
 )
 def test_a_numbered_event_carries_the_stamp_and_loses_nothing_else(event: Any) -> None:
-    numbered = STAMP.number(bare(event), 17)
+    numbered = STAMP.number(to_body(event), 17)
     stamp = {"threadId": "t1", "runId": "r1", "seq": 17, "attempt": 2}
     assert numbered.body["metadata"].items() >= stamp.items()
-    assert (numbered.seq, numbered.run_id, numbered.type) == (17, "r1", bare(event)["type"])
+    assert (numbered.seq, numbered.run_id, numbered.type) == (17, "r1", to_body(event)["type"])
     assert STAMP.number(without_stamp(numbered), 17) == numbered
     assert not {"seq", "attempt"} & without_stamp(numbered).get("metadata", {}).keys()
 
 
 def test_thinking_is_a_block_of_its_own_that_names_its_agent() -> None:
-    events = [*reasoning_start("m3", agent()), *reasoning_content("m3", "Greet."), *reasoning_end("m3")]
-    bodies = [bare(event) for event in events]
+    events = [*make_reasoning_start("m3", agent()), *make_reasoning_content("m3", "Greet."), *make_reasoning_end("m3")]
+    bodies = [to_body(event) for event in events]
     assert [body["type"] for body in bodies] == [
         "REASONING_START",
         "REASONING_MESSAGE_START",
@@ -123,31 +123,34 @@ def test_thinking_is_a_block_of_its_own_that_names_its_agent() -> None:
 @example("\ud83d\ude00", 9_000)
 @example("x\ud83d", 4_096)
 def test_thinking_of_any_length_is_cut_into_deltas_that_fit_a_frame(text: str, times: int) -> None:
-    deltas = [bare(event)["delta"] for event in reasoning_content("m" * 36, text * times)]
+    deltas = [to_body(event)["delta"] for event in make_reasoning_content("m" * 36, text * times)]
     assert "".join(deltas) == replace_surrogates(text * times)
-    frames = [STAMP.number(bare(event), 10**12).frames() for event in reasoning_content("m" * 36, text * times)]
+    frames = [
+        STAMP.number(to_body(event), 10**12).split_into_frames()
+        for event in make_reasoning_content("m" * 36, text * times)
+    ]
     assert all(len(frame) == 1 for frame in frames)
 
 
 def test_a_run_begins_with_the_users_message_for_other_screens() -> None:
-    body = bare(run_started("t1", "r1", QUESTION))
+    body = to_body(make_run_started("t1", "r1", QUESTION))
     assert body["metadata"] == {"messageId": "m1"}
     [message] = body["input"]["messages"]
     assert (message["id"], message["role"], message["content"]) == ("m1", "user", "Hello")
-    assert bare(run_started("t1", "r1", QUESTION, previous_seq=0))["metadata"]["previousSeq"] == 0
+    assert to_body(make_run_started("t1", "r1", QUESTION, previous_seq=0))["metadata"]["previousSeq"] == 0
 
 
 def test_a_run_ends_as_it_ended() -> None:
-    finished = bare(run_finished("t1", "r1", usage=Usage(3, 4), model="model-1"))
+    finished = to_body(make_run_finished("t1", "r1", usage=Usage(3, 4), model="model-1"))
     assert finished["outcome"] == {"type": "success"}
     assert finished["usage"] == [{"model": "model-1", "inputTokens": 3, "outputTokens": 4, "totalTokens": 7}]
-    cancelled = run_finished("t1", "r1", usage=None, model=None, outcome_type=OutcomeType.CANCELLED)
-    assert bare(cancelled)["outcome"] == {"type": "cancelled"}
+    cancelled = make_run_finished("t1", "r1", usage=None, model=None, outcome_type=OutcomeType.CANCELLED)
+    assert to_body(cancelled)["outcome"] == {"type": "cancelled"}
 
 
 def test_a_failed_run_says_why_and_whether_to_try_again() -> None:
-    body = bare(run_error(ModelTimeout()))
+    body = to_body(make_run_error(ModelTimeout()))
     assert (body["type"], body["code"], body["metadata"]["retryable"]) == ("RUN_ERROR", "model_timeout", True)
-    refusal = unsequenced(run_error(TokenExpired(), requestId="q1"), action="ping")
+    refusal = make_unsequenced(make_run_error(TokenExpired(), requestId="q1"), action="ping")
     assert refusal.body["metadata"] == {"retryable": False, "requestId": "q1", "action": "ping"}
     assert refusal.seq is None

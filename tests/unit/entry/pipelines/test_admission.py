@@ -95,7 +95,7 @@ async def test_an_attempt_that_is_repeated_begins_and_waits_once() -> None:
     await runs.end("s1")
     await runs.end("s2")
     assert runs.begun == ["s1", "s2"]
-    assert not (await runs.queue.running(Pipeline.CLOSING)).slots
+    assert not (await runs.queue.read_running(Pipeline.CLOSING)).slots
 
 
 async def test_a_subject_is_pending_while_its_run_waits_or_is_in_progress() -> None:
@@ -125,7 +125,7 @@ async def test_a_run_that_cannot_be_started_leaves_its_place() -> None:
 async def test_a_run_whose_worker_died_before_it_began_begins_with_a_later_attempt() -> None:
     runs = Runs()
     run = run_of("acme", "s1")
-    before = await runs.queue.running(Pipeline.CLOSING)
+    before = await runs.queue.read_running(Pipeline.CLOSING)
     await runs.queue.save_running(Pipeline.CLOSING, before.begin(run, runs.clock.now()))
     await runs.start(replace(run, name="s1-2"))
     assert [entry.name for entry in runs.executions.started] == [run.name]
@@ -209,9 +209,9 @@ async def test_every_run_begins_once_within_the_limits_and_in_its_tenants_order(
 async def test_a_place_is_handed_on_in_one_write() -> None:
     runs = Runs(at_once=1)
     await runs.start(*(run_of("acme", f"s{number}") for number in range(3)))
-    before = (await runs.queue.running(Pipeline.CLOSING)).revision
+    before = (await runs.queue.read_running(Pipeline.CLOSING)).revision
     await runs.end("s0")
-    after = await runs.queue.running(Pipeline.CLOSING)
+    after = await runs.queue.read_running(Pipeline.CLOSING)
     assert (after.revision - before, list(after.slots)) == (1, ["s1"])
 
 

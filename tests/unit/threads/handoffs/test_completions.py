@@ -88,7 +88,7 @@ async def test_a_hook_that_refuses_the_tools_answer_does_not_undo_what_the_tool_
     await desk.reach_the_end(advance("DONE"), "It is filed.")
     assert "file has answered:\nError: It is secret." in (await results(desk.harness))[-1]
     assert (desk.files, await active(desk.harness)) == (["Box"], "assistant")
-    [(completed, _)], _ = await desk.harness.workflows.completed(
+    [(completed, _)], _ = await desk.harness.workflows.list_completed(
         desk.harness.ada, CompletedQuery("ada"), limit=5, cursor=None
     )
     assert completed.result is None
@@ -115,7 +115,7 @@ async def test_a_completed_workflow_is_announced_and_listed_with_its_data_and_re
     desk = Desk()
     turn = await desk.reach_the_end(advance("DONE"), "It is number 1.")
     ada = desk.harness.ada
-    [(completed, user_id)], _ = await desk.harness.workflows.completed(
+    [(completed, user_id)], _ = await desk.harness.workflows.list_completed(
         ada, CompletedQuery(ada.user_id), limit=5, cursor=None
     )
     assert (completed.name, completed.state, completed.result, user_id) == ("your Box", "DONE", "Number 1.", "ada")
@@ -279,5 +279,5 @@ async def test_a_worker_that_dies_at_any_write_leaves_a_workflow_that_is_complet
     assert len(desk.files) == (2 if operation == "put_call" else 1)
     assert [record.succeeded for record in await desk.records()] == [True]
     assert await active(desk.harness) == "assistant"
-    assert await desk.harness.workflows.unfinished(desk.harness.ada) == []
+    assert await desk.harness.workflows.list_unfinished(desk.harness.ada) == []
     await check_handoffs(desk.harness)

@@ -189,7 +189,7 @@ async def test_continuing_needs_the_targets_permission_also_where_the_main_agent
     define(harness, changed(MAKER, required_permissions=["things:make"]))
     harness.thread_id = str(uuid.uuid4())
     await harness.say("m2", "Hello", agent_id="clerk")
-    [unfinished] = await harness.workflows.unfinished(harness.ada)
+    [unfinished] = await harness.workflows.list_unfinished(harness.ada)
     await harness.continue_(unfinished.workflow.id)
     assert await active(harness) == "clerk"
 
@@ -294,7 +294,7 @@ async def test_a_workflow_outlives_a_deployment_without_its_agent() -> None:
     del harness.shipped_agents.definitions["maker"]
     await harness.say("m2", "Box")
     define(harness, MAKER)
-    assert len(await harness.workflows.unfinished(harness.ada)) == 1
+    assert len(await harness.workflows.list_unfinished(harness.ada)) == 1
 
 
 async def test_a_specialist_that_has_left_the_deployment_is_unavailable() -> None:
@@ -329,7 +329,7 @@ async def test_closing_a_thread_does_not_revive_its_expired_workflow() -> None:
     await harness.say()
     harness.clock.advance(31 * DAY)
     await harness.closer.close(harness.ada, harness.thread_id, EndReason.TIMEOUT, patience=5)
-    assert await harness.workflows.unfinished(harness.ada) == []
+    assert await harness.workflows.list_unfinished(harness.ada) == []
 
 
 @pytest.mark.parametrize(

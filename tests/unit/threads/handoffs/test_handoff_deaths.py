@@ -35,7 +35,7 @@ async def test_a_handoff_whose_worker_died_takes_place_once(monkeypatch: pytest.
     harness.model.script(transfer(), "Name?")
     turn = await harness.say()
     assert texts(turn) == [("Maker", "Name?")]
-    assert len(await harness.handoffs_kept()) == len(await harness.workflows.unfinished(harness.ada)) == 1
+    assert len(await harness.handoffs_kept()) == len(await harness.workflows.list_unfinished(harness.ada)) == 1
     await check_handoffs(harness)
 
 
@@ -86,7 +86,7 @@ async def test_a_worker_that_wakes_up_when_its_run_was_taken_over_hands_nobody_o
     monkeypatch.setattr(harness.store, "put_message", sleeps)
     assert texts(await harness.say())[-1] == ("Assistant", "Just an answer.")
     assert await active(harness) == "assistant"
-    assert await harness.workflows.unfinished(harness.ada) == []
+    assert await harness.workflows.list_unfinished(harness.ada) == []
     await check_handoffs(harness)
 
 

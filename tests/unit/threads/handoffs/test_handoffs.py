@@ -267,7 +267,7 @@ async def test_a_user_who_comes_back_to_where_a_workflow_was_learns_where_it_wen
     harness = HandoffHarness(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
     await harness.say()
     await harness.say("m2", "Box")
-    [unfinished], first = await harness.workflows.unfinished(harness.ada), harness.thread_id
+    [unfinished], first = await harness.workflows.list_unfinished(harness.ada), harness.thread_id
     harness.thread_id = str(uuid.uuid4())
     await harness.say("m3", "Hello")
     await harness.continue_(unfinished.workflow.id)

@@ -21,7 +21,7 @@ async def unfinished(count: int) -> HandoffHarness:
         await harness.say(f"leave {number}", "cancel")
         harness.clock.advance(60)
     harness.clock.advance(3600)
-    assert len(await harness.workflows.unfinished(harness.ada)) == count
+    assert len(await harness.workflows.list_unfinished(harness.ada)) == count
     return harness
 
 
@@ -35,7 +35,7 @@ async def come_back(harness: HandoffHarness) -> Said:
 
 async def offered(harness: HandoffHarness) -> set[str]:
     """The workflows that were offered so far."""
-    return {entry.workflow.id for entry in await harness.workflows.unfinished(harness.ada) if entry.is_offered}
+    return {entry.workflow.id for entry in await harness.workflows.list_unfinished(harness.ada) if entry.is_offered}
 
 
 async def resumable(harness: HandoffHarness) -> list[str]:

@@ -12,10 +12,10 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.events import (
     Event,
     RunStamp,
-    reasoning_content,
-    reasoning_start,
-    state_snapshot,
-    text_content,
+    make_reasoning_content,
+    make_reasoning_start,
+    make_state_snapshot,
+    make_text_content,
 )
 from baton.threads.outbox.event_log import FIRST_PIECE_SECONDS, MAX_SECONDS, EventLog
 from baton_testing.fakes.agents.shipped_agents import agent
@@ -86,13 +86,13 @@ async def test_who_resumes_gets_the_thinking_again_as_long_as_events_are_kept() 
     assert [event.body for event in replay.events] == [event.body for event in turn.events[4:]]
 
 
-@pytest.mark.parametrize("event", [*reasoning_content("m1", "Hm."), text_content("m2", "Hello")])
+@pytest.mark.parametrize("event", [*make_reasoning_content("m1", "Hm."), make_text_content("m2", "Hello")])
 async def test_what_somebody_reads_as_it_comes_is_logged_within_a_second(event: object) -> None:
     loop = asyncio.get_running_loop()
     log = EventLog(FakeStreamLog(FakeClock()), RunStamp("t1", "r1", 1), first_seq=1)
     log.is_read = True
-    log.number(state_snapshot({}))
-    log.number(reasoning_start("m1", agent())[0])
+    log.number(make_state_snapshot({}))
+    log.number(make_reasoning_start("m1", agent())[0])
     assert log.piece_due > loop.time() + FIRST_PIECE_SECONDS
     log.number(event)  # type: ignore[arg-type]
     assert log.piece_due <= loop.time() + FIRST_PIECE_SECONDS
@@ -101,7 +101,7 @@ async def test_what_somebody_reads_as_it_comes_is_logged_within_a_second(event: 
 async def test_text_that_nobody_reads_in_the_log_is_logged_after_five_seconds() -> None:
     loop = asyncio.get_running_loop()
     log = EventLog(FakeStreamLog(FakeClock()), RunStamp("t1", "r1", 1), first_seq=1)
-    log.number(text_content("m2", "Hello"))
+    log.number(make_text_content("m2", "Hello"))
     assert loop.time() + FIRST_PIECE_SECONDS < log.piece_due <= loop.time() + MAX_SECONDS
 
 

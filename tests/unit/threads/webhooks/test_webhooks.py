@@ -17,7 +17,7 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.webhook import ATTEMPT_AGES
 from baton.domain.threads.thread_change import MAX_RECEIVES
-from baton.domain.times import iso
+from baton.domain.times import to_iso
 from baton.ports.agents.a2a import WebhookRefused, WebhookUnreachable
 from baton.ports.clock import read_machine_time
 from baton.ports.threads.leases import Commit, CommittedThread, Lease
@@ -71,7 +71,7 @@ async def test_the_messages_of_a_run_are_sent_in_their_order_and_signed(harness:
     assert question == {
         "id": question["id"],
         "type": "message.created",
-        "timestamp": iso(stored[0].timestamp),
+        "timestamp": to_iso(stored[0].timestamp),
         "tenantId": "acme",
         "data": {
             "threadId": harness.thread_id,

@@ -78,7 +78,7 @@ async def test_an_answer_without_end_is_cut_kept_and_marked(model: EndlessModel)
     assert model.characters < MAX_ANSWER_BYTES + 2 * len(PIECE)
     assert last_message(turn).text == turn.text
     assert last_message(turn).status is MessageStatus.COMPLETE
-    assert last_message(turn).metadata()["finishReason"] == "length"
+    assert last_message(turn).make_metadata()["finishReason"] == "length"
     ends = {event.type: event.body.get("metadata", {}) for event in turn.events}
     assert ends["TEXT_MESSAGE_END"]["finishReason"] == "length"
     assert ends["RUN_FINISHED"]["finishReason"] == "length"
@@ -109,14 +109,14 @@ async def test_the_model_learns_that_its_answer_was_cut() -> None:
     harness = Harness()
     harness.model.script(Answer(("Once upon a time",), reason=FinishReason.LENGTH), "there was.")
     turn = await harness.say("m1")
-    assert last_message(turn).metadata()["finishReason"] == "length"
+    assert last_message(turn).make_metadata()["finishReason"] == "length"
     await harness.say("m2", "Go on.")
     assert harness.model.asked[-1].contents[2] == ("assistant", f"Once upon a time\n{CUT_NOTE}")
 
 
 async def test_a_whole_answer_is_not_marked() -> None:
     turn = await Harness().say()
-    assert last_message(turn).metadata()["finishReason"] is None
+    assert last_message(turn).make_metadata()["finishReason"] is None
     assert all("finishReason" not in event.body.get("metadata", {}) for event in turn.events)
 
 
@@ -133,7 +133,7 @@ async def test_arguments_count_as_part_of_the_answer() -> None:
     turn = await harness.say()
     assert [event.type for event in turn.events].count("TOOL_CALL_RESULT") == 1
     assert turn.text == "Let me see.And once more."
-    assert last_message(turn).metadata()["finishReason"] == "length"
+    assert last_message(turn).make_metadata()["finishReason"] == "length"
     assert not last_message(turn).tool_calls
     assert len(harness.model.asked) == 2
 
@@ -173,7 +173,7 @@ async def test_a_specialist_elsewhere_is_cut_kept_and_asked_to_stop() -> None:
     turn = await harness.say()
     record = [message for message in await harness.messages() if message.role is Role.ASSISTANT][-1]
     assert len(record.text.encode()) == MAX_ANSWER_BYTES
-    assert record.metadata()["finishReason"] == "length"
+    assert record.make_metadata()["finishReason"] == "length"
     assert turn.last["metadata"]["finishReason"] == "length"
     assert len(harness.agent_client.stopped) == 1
 
@@ -183,5 +183,5 @@ async def test_what_is_said_in_a_fork_is_cut_and_marked_in_both(model: EndlessMo
     harness.model.script(Answer((PIECE,) * 200))
     turn = await harness.say()
     assert last_message(turn).source == "specialist"
-    assert last_message(turn).metadata()["finishReason"] == "length"
+    assert last_message(turn).make_metadata()["finishReason"] == "length"
     assert len(last_message(turn).text.encode()) == MAX_ANSWER_BYTES

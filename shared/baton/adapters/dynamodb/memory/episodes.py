@@ -68,7 +68,7 @@ class DynamoEpisodes(BodyStore):
     async def get_ref(self, scope: Scope, thread_id: str, number: int) -> EpisodeRef | None:
         return await self._table.read(keys.episode(scope, thread_id, number), partial(_to_ref, thread_id, number))
 
-    async def ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
+    async def find_ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
         return await self._table.read(
             keys.episode(scope, thread_id, number),
             lambda item: EndedSession(_to_ref(thread_id, number, item), _to_episode_or_none(item)),

@@ -54,7 +54,7 @@ class DynamoErasure(TimedTableStore):
                 ids = [item["PK"].removeprefix("~THREAD#") for item in page]
                 yield await self._read_traces(scope, [keys.partition(scope, thread_id) for thread_id in ids], None)
 
-    async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
+    async def list_forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
         entries = await self._table.read_all(keys.fork_listing(scope, thread_id), index=LISTING)
         return await self._read_traces(scope, [entry["PK"] for entry in entries], None)
 

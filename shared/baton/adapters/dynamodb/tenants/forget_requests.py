@@ -51,7 +51,7 @@ class DynamoRetentions(TimedTableStore):
         else:
             await self._table.delete(due)
 
-    async def due_at(self, scope: Scope) -> datetime | None:
+    async def find_due_time(self, scope: Scope) -> datetime | None:
         return await self._table.read(keys.retention_due(scope.tenant_id), lambda item: from_millis(item["due_at"]))
 
     async def repeat_soon(self, scope: Scope) -> None:
@@ -108,10 +108,10 @@ class DynamoForgetRequests(TimedTableStore):
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest | None:
         return await self._table.read(keys.forget_request(scope, request_id), partial(_to_request, scope))
 
-    async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
+    async def find_latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
         return await self._find_marked(scope, ForgetSubject.THREAD, thread_id)
 
-    async def latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
+    async def find_latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
         return await self._find_marked(scope, ForgetSubject.RETENTION, None)
 
     async def _find_marked(self, scope: Scope, subject: ForgetSubject, thread_id: str | None) -> ForgetRequest | None:
@@ -132,7 +132,7 @@ class DynamoForgetRequests(TimedTableStore):
             condition="request_id = :id",  # otherwise a later request has taken its place
         )
 
-    async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
+    async def find_cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
         user, thread = await gather_all(
             self._table.get(_make_mark_key(scope, ForgetSubject.USER, None)),
             self._table.get(_make_mark_key(scope, ForgetSubject.THREAD, thread_id)),

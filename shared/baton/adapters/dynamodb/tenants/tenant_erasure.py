@@ -38,7 +38,7 @@ class DynamoTenantErasure(TableStore):
             counts -= Counter(name_kind(record) for record in records if "cleaned" in record)
         if position is None:
             queue = DynamoPipelineQueue(self._table)
-            running = [await queue.running(pipeline) for pipeline in Pipeline]
+            running = [await queue.read_running(pipeline) for pipeline in Pipeline]
             counts[_RUNS] += sum(runs.count_of_tenant(scope.tenant_id) for runs in running)
         return +counts, position
 
@@ -72,7 +72,7 @@ class DynamoTenantErasure(TableStore):
         """
         queue = DynamoPipelineQueue(self._table)
         for _ in range(MAX_ATTEMPTS):
-            running = await queue.running(pipeline)
+            running = await queue.read_running(pipeline)
             slots = {subject: slot for subject, slot in running.slots.items() if slot.tenant_id != scope.tenant_id}
             count = len(running.slots) - len(slots)
             if not count and running.last_tenant_id != scope.tenant_id:

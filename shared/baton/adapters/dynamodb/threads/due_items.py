@@ -54,7 +54,7 @@ class DynamoSchedules(TimedTableStore):
     async def remove(self, scope: Scope, schedule_id: str) -> bool:
         return await self._table.delete(keys.schedule(scope, schedule_id), condition="attribute_exists(PK)")
 
-    def entry(self, scope: Scope, schedule: Schedule) -> DueEntry | None:
+    def make_entry(self, scope: Scope, schedule: Schedule) -> DueEntry | None:
         key = keys.schedule(scope, schedule.id)
         return (
             DueEntry(partition=key["PK"], sort=key["SK"], at=schedule.next_at) if schedule.next_at is not None else None

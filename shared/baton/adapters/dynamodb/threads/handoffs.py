@@ -83,7 +83,7 @@ class DynamoWorkflows(TimedTableStore):
         except TransactionFailed:
             raise _explain_loss(lease, await self._table.get(get_key(dict(write.target)))) from None
 
-    async def completed(
+    async def list_completed(
         self, scope: Scope, query: CompletedQuery, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[CompletedWorkflow], str | None]:
         if query.user_id != scope.user_id:
@@ -113,7 +113,7 @@ class DynamoWorkflows(TimedTableStore):
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
         return await self._table.read(keys.user_flow(scope, workflow_id), _to_workflow)
 
-    async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
+    async def list_unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         now = self._clock.now()
         items = await self._table.read_all(keys.user_listing(scope), prefix=keys.FLOW)
         workflows = [UnfinishedWorkflow(_to_workflow(item), "offered" in item) for item in items]

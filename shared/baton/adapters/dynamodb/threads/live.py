@@ -211,7 +211,7 @@ class DynamoLiveRegistry(TimedTableStore):
                 values={":earlier": to_millis(now - TYPING_NOTED_EVERY)},
             )
 
-    async def typing(self, scope: Scope, since: Mapping[str, datetime]) -> frozenset[str]:
+    async def find_typing(self, scope: Scope, since: Mapping[str, datetime]) -> frozenset[str]:
         earliest = self._clock.now() - TYPING_COUNTS
         threads = {keys.partition(scope, thread_id): thread_id for thread_id in since}
         items = await self._table.get_many([keys.live_typing(scope, thread_id) for thread_id in threads.values()])

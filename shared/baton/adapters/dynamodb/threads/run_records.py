@@ -163,7 +163,9 @@ class DynamoRunRecords(BodyStore):
         }
         await put_fenced(self._table, lease, item)
 
-    async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
+    async def list_steps(
+        self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int
+    ) -> Sequence[RunStep]:
         items = await self._read_items_under(scope, thread_id, keys.step, first_ordinal)
         # A run that was not committed may have left steps at an ordinal that another run has used since.
         items = [item for item in items if item["message_id"] == message_id]
