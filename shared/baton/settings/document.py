@@ -20,6 +20,7 @@ from baton.domain.tenants.identity import OidcIssuer
 from baton.domain.tenants.inbound_hook import MAX_HOOKS, InboundHook
 from baton.domain.tenants.tenant_limits import OperatorLimits
 from baton.domain.tenants.webhook import MAX_WEBHOOKS, Webhook, check_unique
+from baton.domain.text import count_bytes
 from baton.settings.base import ORIGIN, Hosts, Name, Origins, Settings, parse_object
 from baton.settings.models import MAX_PROFILES, ModelVariables, ProvidersWithAddresses
 
@@ -39,7 +40,7 @@ _Origin = Annotated[str, StringConstraints(pattern=f"^({ORIGIN})$", max_length=3
 
 
 def _check_unique(issuers: tuple[OidcIssuer, ...]) -> tuple[OidcIssuer, ...]:
-    """Return the issuers. Raise ``ValueError`` if two entries have one issuer, as the second would never be used."""
+    """Return the issuers. Raise ``ValueError`` if two have the same address, as the second would never be used."""
     name, number = Counter(issuer.issuer for issuer in issuers).most_common(1)[0] if issuers else ("", 0)
     if number > 1:
         raise ValueError(f"{name!r} occurs {number} times")
@@ -116,7 +117,7 @@ class SettingsDocument(BaseModel):
 
 def read_document(text: str | bytes) -> SettingsDocument:
     """Return the document in ``text``. Raises ``InvalidDocument``, which names wrong fields but quotes no secret."""
-    if len(text) > MAX_SETTINGS_BYTES:
+    if (len(text) if isinstance(text, bytes) else count_bytes(text)) > MAX_SETTINGS_BYTES:
         raise InvalidDocument(DocumentProblem((), f"is longer than {MAX_SETTINGS_BYTES} bytes"))
     try:
         value = parse_object(text.decode() if isinstance(text, bytes) else text)

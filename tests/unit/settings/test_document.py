@@ -185,6 +185,11 @@ def test_a_text_that_is_no_document_is_refused(text: bytes, complaint: str) -> N
         read_document(text)
 
 
+def test_the_size_of_a_document_is_counted_in_bytes() -> None:
+    with pytest.raises(InvalidDocument, match="is longer than"):
+        read_document(json.dumps({"é" * (MAX_SETTINGS_BYTES // 2): 1}, ensure_ascii=False))
+
+
 def test_a_receiver_on_this_machine_is_for_the_local_cloud() -> None:
     """It needs neither https nor an allowed host there, and nobody deploys it."""
     document = check_document({"version": 1, "webhooks": [LOCAL_HOOK]})
