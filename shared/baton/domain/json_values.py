@@ -28,7 +28,7 @@ def find_json_object(text: str, *, mends_lists: bool = False) -> dict[str, Any] 
 
 
 def load_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text; None for one that is not JSON, or null."""
+    """Return the value of a JSON text; None for a text that is not JSON, and for ``null``."""
     with suppress(ValueError, RecursionError):
         return json.loads(text)
     return None
@@ -54,7 +54,7 @@ def _convert_whole_numbers(value: Any) -> Any:
 
 
 def _load(text: str) -> Any:
-    """Return the value of a JSON text; None for one that is not JSON or has ``NaN`` or infinities, or null."""
+    """Return the value of a JSON text; None for ``null``, and for a text that is not JSON, such as one with ``NaN``."""
     with suppress(ValueError, RecursionError):
         return json.loads(text, parse_constant=refuse_constant)
     return None

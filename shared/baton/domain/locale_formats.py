@@ -75,9 +75,9 @@ class LocaleFormat:
         digits_after = max(places, -int(exact.normalize().as_tuple().exponent))
         whole, _, fraction = f"{abs(exact):,.{digits_after}f}".partition(".")
         number = whole.replace(",", self.group) + (self.decimal + fraction if fraction else "")
-        written = self.money if currency in _SYMBOLS else "{number} {currency}"
+        form = self.money if currency in _SYMBOLS else "{number} {currency}"
         sign = "\u2212" if exact < 0 else ""
-        return sign + written.format(number=number, currency=_SYMBOLS.get(currency, currency))
+        return sign + form.format(number=number, currency=_SYMBOLS.get(currency, currency))
 
 
 def _split_names(names: str) -> tuple[str, ...]:

@@ -228,7 +228,7 @@ def joining(traceparent: str | None) -> Iterator[None]:
 
 @contextmanager
 def making_current(span: Span) -> Iterator[None]:
-    """Make ``span`` the current one for the block, and leave it open."""
+    """Make ``span`` the current span for the block, and leave it open."""
     token = _current.set(span)
     try:
         yield
@@ -238,7 +238,7 @@ def making_current(span: Span) -> Iterator[None]:
 
 @contextmanager
 def inside(span: Span) -> Iterator[Span]:
-    """Make ``span`` the current one for the block, and end it afterwards. An exception fails it."""
+    """Make ``span`` the current span for the block, and end it afterwards. An exception marks it as failed."""
     try:
         with making_current(span):
             yield span
@@ -253,7 +253,7 @@ def inside(span: Span) -> Iterator[Span]:
 def traced(
     operation: Operation, name: str, attributes: Attributes | None = None, *, is_remote: bool = False
 ) -> Iterator[Span]:
-    """Trace the block as a step of the current one; without a current one, do nothing.
+    """Trace the block as a step of the current span; without a current span, do nothing.
 
     Attributes must hold nothing secret and no words of users or models, except those in ``CONTENT``. Do not use it
     around the ``yield`` of an asynchronous generator, whose reader would be inside the span too.
@@ -285,14 +285,17 @@ def to_content(value: Any, limit: int = 16_384) -> str:
 
 def describe_exchange(question: str | None, answer: str) -> Attributes:
     """Return a question and its answer as attributes. None: the question must not be recorded."""
-    sent, answered = to_content(question) if question is not None else None, to_content(answer)
-    output = {"role": "assistant", "parts": [{"type": "text", "content": answered}], "finish_reason": "stop"}
-    input_message = {"role": "user", "parts": [{"type": "text", "content": sent}]}
+    question_text = to_content(question) if question is not None else None
+    answer_text = to_content(answer)
+    output = {"role": "assistant", "parts": [{"type": "text", "content": answer_text}], "finish_reason": "stop"}
+    input_message = {"role": "user", "parts": [{"type": "text", "content": question_text}]}
     return {
-        Attribute.INPUT_MESSAGES: json.dumps([input_message], ensure_ascii=False) if sent is not None else None,
-        Attribute.INPUT_VALUE: sent,
-        Attribute.OUTPUT_MESSAGES: json.dumps([output], ensure_ascii=False) if answered else None,
-        Attribute.OUTPUT_VALUE: answered or None,
+        Attribute.INPUT_MESSAGES: json.dumps([input_message], ensure_ascii=False)
+        if question_text is not None
+        else None,
+        Attribute.INPUT_VALUE: question_text,
+        Attribute.OUTPUT_MESSAGES: json.dumps([output], ensure_ascii=False) if answer_text else None,
+        Attribute.OUTPUT_VALUE: answer_text or None,
     }
 
 

@@ -289,9 +289,9 @@ class AgentDefinition(Definition):
     def _names_are_unique(self) -> AgentDefinition:
         tools = [tool.name for tool in self.tools]
         guardrails = [guardrail.name for guardrail in self.guardrails]
-        taken = sorted({name for name in guardrails if (guardrails + tools).count(name) > 1})
-        if taken:
-            raise ValueError(f"two guardrails, or a guardrail and a tool, have the name {', '.join(taken)}")
+        shared_names = sorted({name for name in guardrails if (guardrails + tools).count(name) > 1})
+        if shared_names:
+            raise ValueError(f"two guardrails, or a guardrail and a tool, have the name {', '.join(shared_names)}")
         for name in tools:
             if tools.count(name) > 1:
                 raise ValueError(f"two of the tools are named {name!r}")
@@ -312,8 +312,8 @@ class AgentDefinition(Definition):
 
         The sentence is in ``locale``, or else in its language, or else in the default locale.
         """
-        chosen = self.find_sentence_locale(name, locale)
-        return self.sentences[chosen][name] if chosen is not None else None
+        sentence_locale = self.find_sentence_locale(name, locale)
+        return self.sentences[sentence_locale][name] if sentence_locale is not None else None
 
     def find_sentence_locale(self, name: str, locale: str | None = None) -> str | None:
         """Return the locale whose sentence ``name`` is shown to a user of ``locale``; None if no locale has one."""

@@ -50,9 +50,9 @@ class ModelChoice(Definition):
     @field_validator("extra")
     @classmethod
     def _leaves_own_fields(cls, extra: dict[str, Any]) -> dict[str, Any]:
-        taken = sorted(OWN_FIELDS & extra.keys())
-        if taken:
-            raise ValueError(f"`extra` cannot set {', '.join(taken)}: Baton sets that itself")
+        own_fields = sorted(OWN_FIELDS & extra.keys())
+        if own_fields:
+            raise ValueError(f"`extra` cannot set {', '.join(own_fields)}: Baton sets that itself")
         try:
             size = len(json.dumps(extra, allow_nan=False))
         except (TypeError, ValueError, RecursionError):

@@ -153,7 +153,7 @@ class AgentEntry:
         return AgentEntry(number, 0, withdrawn=((1, number),), deleted=self.number, never_in_force=never_in_force)
 
     def with_candidate(self, candidate: Candidate) -> AgentEntry:
-        """Return the entry with this candidate. Sessions that use the former one keep it."""
+        """Return the entry with this candidate. Sessions that use the former candidate keep it."""
         entry = replace(self._without_candidate(candidate.number), candidate=candidate, changed=None)
         return entry._with_last(self.newest)
 

@@ -45,13 +45,13 @@ def check_answer_schema(schema: dict[str, Any]) -> dict[str, Any]:
     An answer can be checked against a valid schema without a request and within a bounded number of steps.
     """
     try:
-        written = json.dumps(schema, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        compact = json.dumps(schema, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         raise ValueError("must hold JSON values only") from None
-    size = len(written.encode("utf-8", "replace"))
+    size = len(compact.encode("utf-8", "replace"))
     if size > MAX_SCHEMA_BYTES:
         raise ValueError(f"has {size} bytes as JSON, and at most {MAX_SCHEMA_BYTES} are possible")
-    plain: dict[str, Any] = json.loads(written)
+    plain: dict[str, Any] = json.loads(compact)
     if _measure_depth(plain) > MAX_SCHEMA_DEPTH:
         raise ValueError(f"is nested more than {MAX_SCHEMA_DEPTH} levels deep")
     if plain.get("$schema", DRAFT) != DRAFT:

@@ -67,7 +67,7 @@ def find_question_problem(question: str, schema: ArgumentSchema) -> str | None:
 
 
 def fill_question(question: str, value_of: Callable[[str], str | None]) -> str | None:
-    """Return the question with its placeholders filled; None if one outside square brackets has no value.
+    """Return the question with its placeholders filled; None if a placeholder outside square brackets has no value.
 
     ``value_of`` returns the text for a placeholder, or None if there is none.
     """

@@ -53,10 +53,10 @@ class OpeningHours(Definition):
     @field_validator("week")
     @classmethod
     def _days_are_named_once(cls, week: dict[str, str]) -> dict[str, str]:
-        named = [day for days in week for day in _parse_days(days)]
-        twice = sorted({day for day in named if named.count(day) > 1}, key=DAYS.index)
-        if twice:
-            raise ValueError(f"two entries have hours for {', '.join(twice)}")
+        all_days = [day for days in week for day in _parse_days(days)]
+        repeated_days = sorted({day for day in all_days if all_days.count(day) > 1}, key=DAYS.index)
+        if repeated_days:
+            raise ValueError(f"two entries have hours for {', '.join(repeated_days)}")
         for hours in week.values():
             _parse_spans(hours)
         return week

@@ -90,13 +90,13 @@ def find_definitions(text: str) -> dict[int, str]:
 def replace_marks(text: str, write: Callable[[CitationMark], str | None]) -> str:
     """Return the text with what ``write`` makes of each mark; None leaves it as it is."""
     parts: list[str] = []
-    done = 0
+    position = 0
     for mark in find_marks(text):
-        written = write(mark)
-        if written is not None:
-            parts += [text[done : mark.start], written]
-            done = mark.end
-    return "".join([*parts, text[done:]]) if parts else text
+        replacement = write(mark)
+        if replacement is not None:
+            parts += [text[position : mark.start], replacement]
+            position = mark.end
+    return "".join([*parts, text[position:]]) if parts else text
 
 
 def _parse(numbers: str) -> tuple[int, ...]:
@@ -121,11 +121,11 @@ def _find_barred(text: str) -> list[tuple[int, int]]:
 
 def _find_outside_strings(text: str) -> list[tuple[int, int]]:
     """Return the spans (start, end) of a JSON text outside its strings. Quotation marks belong to the spans."""
-    spans, done = [], 0
+    spans, position = [], 0
     for match in _JSON_TEXT.finditer(text):
-        spans.append((done, match.start() + 1))
-        done = match.end() - 1
-    return [*spans, (done, len(text))]
+        spans.append((position, match.start() + 1))
+        position = match.end() - 1
+    return [*spans, (position, len(text))]
 
 
 def _is_index(text: str, start: int, end: int) -> bool:

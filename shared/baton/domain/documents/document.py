@@ -158,7 +158,7 @@ class Document:
         return replace(self, next=version, updated_at=at, check_at=at + STEP_WAIT)
 
     def activate(self, version: DocumentVersion, at: datetime) -> Document:
-        """Return the document with its newest version, as ready, in place of the active one."""
+        """Return the document with its newest version, as ready, in place of the active version."""
         old = (self.active.number,) if self.active is not None else ()
         return replace(self._with_stale(old), active=version, next=None, updated_at=at, check_at=at + STEP_WAIT)
 

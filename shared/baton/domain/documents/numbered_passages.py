@@ -96,7 +96,7 @@ class PassageNumbers:
 
 
 def derive_source_key(source: Source) -> str:
-    """Return a key of a source and the position in it, which is the same for equal ones."""
+    """Return a key of a source and the position in it, which is the same wherever the passage is found."""
     position = source.get("chunk") or f"{source.get('section') or ''}\0{source.get('page') or ''}".strip("\0")
     return f"{source.get('kind')}:{source.get('id')}:{position}"
 
@@ -148,13 +148,13 @@ def strip_citations(text: str, sources: Sequence[Source]) -> str:
 
 
 def _replace_cited(text: str, sources: Sequence[Source], write: Callable[[list[Source]], str]) -> str:
-    numbered = map_sources_by_number(sources)
+    source_by_number = map_sources_by_number(sources)
 
     def rewrite(mark: CitationMark) -> str | None:
-        cited = [numbered[number] for number in mark.numbers if number in numbered]
-        return write(cited) if cited else None
+        cited_sources = [source_by_number[number] for number in mark.numbers if number in source_by_number]
+        return write(cited_sources) if cited_sources else None
 
-    return replace_marks(text, rewrite) if numbered else text
+    return replace_marks(text, rewrite) if source_by_number else text
 
 
 def _write_name(source: Source) -> str:

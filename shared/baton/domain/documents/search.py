@@ -155,12 +155,12 @@ def add_scored(
     ranking: Sequence[Candidate], scores: Mapping[str, float], unscored: Sequence[Candidate]
 ) -> Sequence[Candidate]:
     """Return a ranking followed by its ``unscored`` candidates that have an entry in ``scores``, by id."""
-    added = [
+    scored_candidates = [
         replace(candidate, score=scores[candidate.id], is_added=True)
         for candidate in unscored
         if candidate.id in scores
     ]
-    return [*ranking, *sorted(added, key=lambda candidate: (-candidate.score, candidate.id))]
+    return [*ranking, *sorted(scored_candidates, key=lambda candidate: (-candidate.score, candidate.id))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ class BatonError(Exception):
                 setattr(cls, name, value)
 
     def __init__(self, detail: str | None = None, *, permission: str | None = None, action: str | None = None) -> None:
-        """``permission`` is the missing one and ``action`` the refused action, for the audit."""
+        """``permission`` is the missing permission and ``action`` the refused action, for the audit."""
         if detail is not None:
             self.detail = detail
         self.permission = permission

@@ -14,7 +14,7 @@ class ThreadUnavailable(BatonError, code="thread_unavailable", status=404, title
     detail = "This conversation is not available to you. Please start a new one."
 
     def __init__(self, detail: str | None = None, *, is_unused: bool = False) -> None:
-        """``is_unused``: no tenant has such a thread. This is for the audit only, and never sent to the caller."""
+        """``is_unused``: no tenant has such a thread. The fact is for the audit only, and never sent to the caller."""
         super().__init__(detail)
         self.is_unused = is_unused
 

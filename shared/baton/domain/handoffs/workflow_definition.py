@@ -249,7 +249,12 @@ class WorkflowDefinition(Definition):
     def version(self) -> str:
         """A digest of the states, transitions and schemas. Labels, titles and instructions are not part of it."""
         rules = [
-            [state.name, state.collects, state.final, [it.model_dump() for it in self.list_transitions(state.name)]]
+            [
+                state.name,
+                state.collects,
+                state.final,
+                [transition.model_dump() for transition in self.list_transitions(state.name)],
+            ]
             for state in self.states
         ]
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:16]
@@ -262,7 +267,9 @@ class WorkflowDefinition(Definition):
             return fields
         for state in fields["states"]:
             transitions = self.list_transitions(state["name"])
-            state["transitions"] = [it.model_dump(by_alias=True, exclude_unset=True) for it in transitions]
+            state["transitions"] = [
+                transition.model_dump(by_alias=True, exclude_unset=True) for transition in transitions
+            ]
         return {**fields, "version": self.version}
 
 

@@ -168,7 +168,7 @@ class PendingInterrupts:
         return next((interrupt for interrupt in self.interrupts if interrupt.id == interrupt_id), None)
 
     def fill_in(self, decisions: tuple[InterruptDecision, ...], now: datetime) -> PendingInterrupts:
-        """Return a copy with the decisions. An earlier decision stays, and a late one becomes a cancellation."""
+        """Return a copy with the decisions. An earlier decision stays, and a late decision becomes a cancellation."""
         by_id = {decision.interrupt_id: decision for decision in decisions}
         return replace(
             self,

@@ -102,5 +102,5 @@ def derive_step_id(thread_id: str, message_id: str, caller: str, place: str) -> 
 
 def derive_step_digest(kind: StepKind, arguments: object) -> str:
     """Return the digest of a step's kind and ``arguments``, a JSON value."""
-    written = json.dumps([kind.value, arguments], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(written.encode()).hexdigest()[:32]
+    text = json.dumps([kind.value, arguments], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

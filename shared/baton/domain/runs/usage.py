@@ -101,12 +101,12 @@ class Price(BaseModel):
 
     def compute_cost(self, usage: Usage) -> float:
         """Return the cost of the tokens. Input tokens read from or written to a cache may have other prices."""
-        cached = min(usage.cached_input_tokens, usage.input_tokens)
-        written = min(usage.cache_write_tokens, usage.input_tokens - cached)
+        cached_tokens = min(usage.cached_input_tokens, usage.input_tokens)
+        written_tokens = min(usage.cache_write_tokens, usage.input_tokens - cached_tokens)
         cached_input = self.input if self.cached_input is None else self.cached_input
         cache_write = self.input if self.cache_write is None else self.cache_write
-        fresh = usage.input_tokens - cached - written
-        input_cost = fresh * self.input + cached * cached_input + written * cache_write
+        fresh_tokens = usage.input_tokens - cached_tokens - written_tokens
+        input_cost = fresh_tokens * self.input + cached_tokens * cached_input + written_tokens * cache_write
         return (input_cost + usage.output_tokens * self.output) / PRICED_TOKENS
 
     def compute_most(self, input_tokens: int, output_tokens: int) -> float:

@@ -50,7 +50,8 @@ class Slot:
     def on_clocks(cls, local: datetime, zone: str) -> Slot:
         """Return the slot at which the clocks of a zone show ``local``.
 
-        A time that the clocks skip becomes the first time after the gap. A time that they show twice is the first one.
+        A time that the clocks skip becomes the first time after the gap. Of a time that they show
+        twice, the first counts.
         """
         rules = find_rules(zone)
         first, last = (local.replace(tzinfo=rules, fold=fold).astimezone(UTC) for fold in (0, 1))
@@ -152,14 +153,14 @@ class Recurrence:
     def _list_days(self, start: date) -> Iterator[date]:
         last = start + HORIZON
         for period in takewhile(lambda period: period[0] <= last, self._list_periods(start)):
-            chosen = [day for day in period if self._has(day, start)]
+            days = [day for day in period if self._has(day, start)]
             if self.positions:
-                indices = {number - 1 if number > 0 else len(chosen) + number for number in self.positions}
-                chosen = [day for index, day in enumerate(chosen) if index in indices]
-            yield from (day for day in chosen if start <= day <= last)
+                indices = {number - 1 if number > 0 else len(days) + number for number in self.positions}
+                days = [day for index, day in enumerate(days) if index in indices]
+            yield from (day for day in days if start <= day <= last)
 
     def _list_periods(self, start: date) -> Iterator[Sequence[date]]:
-        """Yield the days of each period, from the one of ``start`` on."""
+        """Yield the days of each period, from the period of ``start`` on."""
         first_of_week = start - timedelta(days=(start.weekday() - self.week_start) % 7)
         for step in count(0, self.interval):
             match self.frequency:

@@ -164,10 +164,10 @@ def _find_inner(keyword: str, value: Any, position: _Place) -> Iterator[tuple[ob
     elif keyword in _WITH_SEVERAL or keyword in _WITH_ONE:
         yield from ((inner, (position, number)) for number, inner in enumerate(value))
     elif keyword in _WITH_NAMED:
-        named = (
+        subschemas = (
             (name, inner) for name, inner in value.items() if keyword != "dependencies" or not isinstance(inner, list)
         )
-        yield from ((inner, (position, name)) for name, inner in named)
+        yield from ((inner, (position, name)) for name, inner in subschemas)
 
 
 def _quote(value: object) -> str:

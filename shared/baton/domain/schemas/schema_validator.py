@@ -209,9 +209,9 @@ def select_meant_errors(errors: Iterable[Any]) -> Iterator[Any]:
     """Yield the errors. Where no alternative fits, yield the errors of the alternatives that have the value's type."""
     for error in errors:
         depth, causes = len(error.absolute_path), error.context or ()
-        meant = [cause for cause in causes if cause.validator != "type" or len(cause.absolute_path) > depth]
-        if meant:
-            yield from select_meant_errors(meant)
+        meant_causes = [cause for cause in causes if cause.validator != "type" or len(cause.absolute_path) > depth]
+        if meant_causes:
+            yield from select_meant_errors(meant_causes)
         else:
             yield error
 

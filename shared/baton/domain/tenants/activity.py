@@ -194,9 +194,9 @@ class Activity:
         place = self.places.get(name)
         if place is None:
             return self
-        spent = max(0, tokens - place.tokens) if tokens is not None else 0
+        spent_tokens = max(0, tokens - place.tokens) if tokens is not None else 0
         places = {other: other_place for other, other_place in self.places.items() if other != name}
-        return replace(self, places=places).spend(place.user, tokens=spent)
+        return replace(self, places=places).spend(place.user, tokens=spent_tokens)
 
     def spend(self, user: str, *, messages: int = 0, tokens: int = 0) -> Activity:
         """Return the counts with messages and tokens of a user that belong to no place."""
@@ -229,7 +229,7 @@ class Activity:
         return replace(self, starts_of=_limit_counts(counted, self.places.values()))
 
     def find_start_refusal(self, rates: Rates, user: str, thread_id: str) -> LimitReached | None:
-        """Return the error if no further run may begin by itself today; None if one may."""
+        """Return the error if no further run may begin by itself today; None if it may begin."""
         if _is_reached(rates.starts.conversation, self.starts_of.get(derive_long_tag(thread_id), 0)):
             return LimitReached("This conversation has reached its limit of automatic runs for today (UTC).")
         if _is_reached(rates.starts.user, self.starts_of.get(user, 0)):

@@ -75,7 +75,7 @@ class TenantRemoval:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the tenant is closed: nobody acts in it, and nothing is written for it. This is never undone."""
+        """Whether the tenant is closed, for ever: nobody acts in it, and nothing is written for it."""
         return self.confirmed_at is not None
 
     def is_at_work(self, now: datetime) -> bool:

@@ -124,7 +124,7 @@ class SpendingCounts:
     """The amounts spent in earlier months, by the numbers of the months."""
 
     def at(self, day: int) -> SpendingCounts:
-        """Return the counts on a day. A day before the counted one, from a slow clock, changes nothing."""
+        """Return the counts on a day. A day before the counted day, from a slow clock, changes nothing."""
         if day <= self.day:
             return self
         taken = {

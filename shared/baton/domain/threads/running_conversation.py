@@ -173,7 +173,7 @@ class RunningConversation:
     def without_summaries(self, opening: StoredMessage) -> Self:
         """Return the conversation without the summaries of handoffs in the run that begins with ``opening``.
 
-        These quote a question that was refused.
+        The summaries quote a question that was refused.
         """
 
         def blank(request: HandoffRequest) -> HandoffRequest:

@@ -268,12 +268,12 @@ class Thread:
 
     @property
     def is_branching(self) -> bool:
-        """Whether the next message does not continue from the one stored before it."""
+        """Whether the next message does not continue from the message stored before it."""
         return bool(self.segments) and self.segments[-1].start == self.next_ordinal
 
     @property
     def unbranched(self) -> Thread:
-        """The thread as if every message continued from the one stored before it: all branches, one after another."""
+        """The thread as if every message continued from the one stored before it: all branches in succession."""
         return replace(self, segments=()) if self.segments else self
 
     @property

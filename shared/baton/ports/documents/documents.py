@@ -100,7 +100,7 @@ class Ingestions(Protocol):
         """
 
     async def rebuild(self, ref: DocumentRef, *, created_at: datetime) -> bool:
-        """Start a run that indexes the document's active version again; return False if one waits or is in progress.
+        """Start a run that indexes the document's active version again. Return False if such a run has not ended.
 
         The run waits for runs of new versions. Raises ``StoreUnavailable``.
         """

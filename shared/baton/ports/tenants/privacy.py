@@ -131,7 +131,7 @@ class ForgetRequests(Protocol):
     """The requests of tenants to forget. They hold ids and counts only, and are kept."""
 
     async def open(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
-        """Store the request. While another one for the same subject is running, return that one instead."""
+        """Store the request and return it. While another request for the subject is running, return that instead."""
 
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest | None:
         """Return a request of the tenant; None if there is none with this id."""

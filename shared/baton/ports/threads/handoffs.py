@@ -94,7 +94,7 @@ class WorkflowStore(Protocol):
         """
 
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
-        """Return the caller's own workflow in any thread; None if there is none. Finished ones are deleted later."""
+        """Return the caller's own workflow in any thread, even if it is finished; None if there is none."""
 
     async def list_unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         """Return the caller's workflows that are active or can be continued, latest change first."""
