@@ -43,7 +43,7 @@ class Situation:
     def of(cls, request: ChatRequest) -> Situation:
         """Read a request."""
         messages = [
-            _as_said(message)
+            _drop_quotations(message)
             for message in request.messages
             if message.role not in ("system", "developer") and not _is_context(message)
         ]
@@ -121,15 +121,19 @@ def _is_context(message: ChatMessage) -> bool:
     return message.role == "user" and isinstance(content, str) and bool(content) and not _CONTEXT.sub("", content)
 
 
-def _as_said(message: ChatMessage) -> ChatMessage:
+def _drop_quotations(message: ChatMessage) -> ChatMessage:
     """Return a user's message without the quotations that Baton puts before it."""
     content = message.content
     if message.role != "user" or not content:
         return message
     if isinstance(content, str):
         return message.model_copy(update={"content": _CONTEXT.sub("", content)})
-    parts = [part for part in content if part.get("type") != "text" or _CONTEXT.sub("", str(part.get("text", "")))]
-    return message.model_copy(update={"content": parts})
+    parts = [
+        {**part, "text": _CONTEXT.sub("", str(part.get("text", "")))} if part.get("type") == "text" else part
+        for part in content
+    ]
+    said = [part for part in parts if part.get("type") != "text" or part["text"]]
+    return message.model_copy(update={"content": said})
 
 
 def _join_answers_since_user(messages: Sequence[ChatMessage]) -> str:

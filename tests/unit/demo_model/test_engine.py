@@ -140,6 +140,12 @@ def test_quoted_context_is_no_message_of_the_user(booking: Engine, messages: lis
     assert ask(booking, *({"role": "user", "content": content} for content in messages)).text == "Hello,"
 
 
+def test_the_users_words_are_read_without_the_quotations_in_the_same_part(tmp_path: Path) -> None:
+    script = "scenes:\n  message:\n    - say: '{{ said }}'\n"
+    parts = [{"type": "text", "text": f"{FRAME}\n\nHm"}]
+    assert ask(engine(tmp_path, script), {"role": "user", "content": parts}).text == "Hm"
+
+
 def test_words_of_people_of_desks_are_read_from_their_quotations_alone(tmp_path: Path) -> None:
     said = {name: WRITTEN_BY_PERSON.format(person=name, text=quote(text)) for name, text in SAID.items()}
     noted = NOTED.format(person="Anna", note=quote("Agreed."))
