@@ -62,7 +62,7 @@ class CloudProject:
         ``url`` is the address of the API, ``key`` signs tokens for it, and ``invoke`` calls the function that ingests
         libraries. ``tenants`` are those with a key. Returns the state of the reloads, which later reloads change.
         """
-        from baton_local.project.folder_documents import FolderDocuments, note_of_others
+        from baton_local.project.folder_documents import FolderDocuments, advise_other_tenants
         from baton_local.project.followed_files import FollowedFiles
         from baton_local.project.library_documents import LibraryDocuments
 
@@ -72,7 +72,7 @@ class CloudProject:
         followed = FollowedFiles.of(self._settings, documents, libraries, self._progress, self._code)
         self._running.callback(followed.stop)
         followed.start()
-        if note := note_of_others(self._settings.documents_dir, tenants):
+        if note := advise_other_tenants(self._settings.documents_dir, tenants):
             self._progress(note)
         return followed.reloader.state
 

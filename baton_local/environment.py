@@ -138,7 +138,7 @@ def make_variables(
         merged["OPENAI_BASE_URL"] = OPENAI
     elif _names_a_provider(chosen):
         merged["OPENAI_BASE_URL"] = ""  # otherwise the demo model would answer in place of the developer's model
-    merged |= _find_own_configuration(os.environ) | chosen
+    merged |= _find_aws_configuration(os.environ) | chosen
     merged["BATON_AGENTS_DIR"] = str(Path(merged["BATON_AGENTS_DIR"]).absolute())
     if merged["OPENAI_BASE_URL"] == demo:
         for name, model in (("BATON_CHAT_MODEL", DEMO_MODEL), ("BATON_LIGHT_MODEL", f"{DEMO_MODEL}-light")):
@@ -181,7 +181,7 @@ def list_local_names(functions: Mapping[str, FunctionDefinition]) -> frozenset[s
     return frozenset(names.difference(*(function.variables for function in functions.values())))
 
 
-def _find_own_configuration(developers: Mapping[str, str]) -> dict[str, str]:
+def _find_aws_configuration(developers: Mapping[str, str]) -> dict[str, str]:
     """Return the files of the developer's AWS configuration, which only calls of Amazon Bedrock use.
 
     The result is empty unless ``BATON_BEDROCK_PROFILE`` is set.

@@ -61,7 +61,7 @@ def carry_over(data_dir: Path, files: OwnerFiles) -> None:
 
 
 def _read_documents(path: Path) -> Iterator[tuple[str, Sequence[IndexDocument]]]:
-    """Yield the key of each new file, and the documents of an old file that it gets."""
+    """Yield the key of each new file, with those documents of an old file that belong there."""
     from baton.adapters.sqlite_index.owners import SUFFIX, index_prefix, owner_key
 
     tenant, (name, _, user) = path.parent.name, path.stem.partition("-")

@@ -246,7 +246,10 @@ class ConversationRestore:
     # Copies
 
     async def _copy(self, scope: Scope, thread_id: str, then: Item, mode: _Mode) -> ItemCounts:
-        """Copy the items of the partition except the conversation's own item."""
+        """Copy the items of the partition except the conversation's own item, and return their numbers.
+
+        A conversation that is restored whole gets its items in other partitions, too.
+        """
         counts = ItemCounts()
 
         async def apply(pair: Pair) -> None:

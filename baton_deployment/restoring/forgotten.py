@@ -60,7 +60,7 @@ class ForgottenSince:
     _tenants: dict[str, TenantRequests] = field(default_factory=dict, init=False)
     _reading: dict[str, asyncio.Lock] = field(default_factory=dict, init=False)
 
-    async def of_tenant(self, tenant_id: str) -> TenantRequests:
+    async def read_tenant(self, tenant_id: str) -> TenantRequests:
         """Return the requests of a tenant, which are read once."""
         async with self._reading.setdefault(tenant_id, asyncio.Lock()):
             if tenant_id not in self._tenants:
@@ -76,7 +76,7 @@ class ForgottenSince:
 
         Return true for a conversation that is too old, too. The age of a fork is that of its first parent.
         """
-        requests = await self.of_tenant(scope.tenant_id)
+        requests = await self.read_tenant(scope.tenant_id)
         seen: Item | None = thread
         while seen is not None:
             if seen.get("thread_status") == TOMBSTONE or _is_forgotten(requests, keys.thread_id_of(scope, seen), seen):
@@ -92,11 +92,11 @@ class ForgottenSince:
 
     async def has_user(self, scope: Scope) -> bool:
         """Return whether the user was forgotten."""
-        return scope.user_id in (await self.of_tenant(scope.tenant_id)).users
+        return scope.user_id in (await self.read_tenant(scope.tenant_id)).users
 
     async def list_user_partitions(self, tenant_id: str) -> set[str]:
         """Return the partitions of the tenant's forgotten users."""
-        users = (await self.of_tenant(tenant_id)).users
+        users = (await self.read_tenant(tenant_id)).users
         return {keys.user_listing(Scope(tenant_id, user_id)) for user_id in users}
 
     async def _read(self, scope: Scope) -> TenantRequests:

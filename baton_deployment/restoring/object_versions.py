@@ -39,13 +39,13 @@ class ObjectVersions:
 
     async def _find_lost(self, prefix: str) -> list[_LostObject]:
         """Return the objects of the time ``at`` that are deleted now, or that another live bucket lacks."""
-        lost = [obj async for obj in self._of_time(prefix)]
+        lost = [obj async for obj in self._find_objects(prefix)]
         if self.bucket != self.live_bucket and lost:
             present = {key async for key in self.list_present(prefix)}
             return [obj for obj in lost if obj.key not in present]
         return [obj for obj in lost if obj.marker_id is not None]
 
-    async def _of_time(self, prefix: str) -> AsyncIterator[_LostObject]:
+    async def _find_objects(self, prefix: str) -> AsyncIterator[_LostObject]:
         """Yield the objects of the time ``at``, each with the delete marker that hides it now, if there is one."""
         key, versions = None, list[dict[str, Any]]()
         async for version in self._list_versions(prefix):

@@ -36,7 +36,7 @@ class RepeatedRequests:
         self.forgotten.forget_cache()
         subjects: set[tuple[object, ...]] = set()
         for tenant_id in sorted(tenants):
-            requests = (await self.forgotten.of_tenant(tenant_id)).requests
+            requests = (await self.forgotten.read_tenant(tenant_id)).requests
             # The last of several requests for one subject covers the others.
             for request in sorted(requests, key=lambda request: request.cutoff_at, reverse=True):
                 subject = (tenant_id, request.subject, request.user_id, request.thread_id)

@@ -27,7 +27,10 @@ def client(service: Literal["sqs"], endpoint: str, **options: Any) -> "SQSClient
 @overload
 def client(service: Literal["ssm", "stepfunctions"], endpoint: str, **options: Any) -> Any: ...
 def client(service: Any, endpoint: str, **options: Any) -> Any:
-    """Return a client of ``service`` at the URL ``endpoint``. ``options`` are those of botocore's ``Config``."""
+    """Return a client of ``service`` at the URL ``endpoint``. ``options`` are those of botocore's ``Config``.
+
+    A request that fails is not repeated.
+    """
     config = Config(
         **{
             "connect_timeout": 5,

@@ -153,7 +153,10 @@ class SocketGateway:
         return not isinstance(answer, dict) or int(answer.get("statusCode", 200)) < 500
 
     async def _invoke(self, route_key: str, event: dict[str, Any]) -> Any:
-        """Return the answer of a route's function; a status of 200 if there is no such route. Raises its exceptions."""
+        """Return the answer of a route's function; a status of 200 if there is no such route.
+
+        Raises the function's exceptions, and ``TimeoutError`` after the limit of an integration.
+        """
         if route_key not in self._api.routes:
             return {"statusCode": 200}
         function = self._functions[self._api.routes[route_key]]

@@ -21,8 +21,10 @@ MAX_IDS = 20
 ENDINGS = "its ending is of no kind of document: .pdf .docx .pptx .xlsx .html .md .txt .csv"
 
 
-def note_of_others(folder: Path, tenants: Collection[str]) -> str | None:
-    """Return advice for ``tenants`` without the folder's documents: all but ``TENANT``. None if there are none.
+def advise_other_tenants(folder: Path, tenants: Collection[str]) -> str | None:
+    """Return advice for those of ``tenants`` that do not get the folder's documents: all but ``TENANT``.
+
+    Return None if there are no such tenants, or no documents.
 
     Without the note, a developer would think that search finds nothing.
     """

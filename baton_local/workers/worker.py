@@ -174,7 +174,7 @@ class Worker:
         """Receive messages and hand them over, until the worker stops. Then give back those that wait."""
         while True:
             was_free = self._is_admitting()
-            if not self._has_place():
+            if not self._wait_for_place():
                 break
             if self._backlog or not was_free:
                 self._receive_waiting()
@@ -191,7 +191,7 @@ class Worker:
         while len(self._backlog) < MAX_BACKLOG and (messages := self._receive(0)):
             self._backlog.add(read_sender(messages[0]["Body"]) or Caller(""), messages)
 
-    def _has_place(self) -> bool:
+    def _wait_for_place(self) -> bool:
         """Wait until a message may begin. Return false if the worker is stopping instead."""
         with self._changed:
             while not self._stopping and not self._is_admitting():
@@ -296,7 +296,10 @@ def start_workers(
     beginning: int = BEGINNING,
     charge: Charge = lambda body, seconds: None,
 ) -> list[Worker]:
-    """Start a worker for each consumer. At most two dead letters are handled at a time."""
+    """Start a worker for each consumer. At most two dead letters are handled at a time.
+
+    ``functions`` are those of the consumers, by name. See ``Worker`` for the other parameters.
+    """
     workers = [
         Worker(
             consumer,

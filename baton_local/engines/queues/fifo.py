@@ -118,7 +118,7 @@ class FifoQueue:
         for message in sorted(messages, key=lambda message: message.number):
             message.visible_at = 0.0 if message.receives else message.visible_at
             self._append(message)
-        for record in sent:
+        for record in sorted(sent, key=lambda record: record.until):
             self._sent[record.scope] = record
             self.last_number = max(self.last_number, record.number)
 

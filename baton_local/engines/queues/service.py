@@ -74,10 +74,10 @@ class SqsService:
             case "ReceiveMessage":
                 return {"Messages": await self._receive(self._find_by_url(request), request)}
             case "DeleteMessage":
-                return self._with_receipt(request, lambda queue, receipt, now: queue.delete(receipt, now))
+                return self._act_on_receipt(request, lambda queue, receipt, now: queue.delete(receipt, now))
             case "ChangeMessageVisibility":
                 seconds = float(request["VisibilityTimeout"])
-                return self._with_receipt(
+                return self._act_on_receipt(
                     request, lambda queue, receipt, now: queue.change_visibility(receipt, seconds, now)
                 )
         raise SqsError("UnsupportedOperation", f"The local queue does not support {action}.")
@@ -187,7 +187,7 @@ class SqsService:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(event.wait(), max(seconds, 0.001))
 
-    def _with_receipt(self, request: Json, act: Callable[[FifoQueue, str, float], None]) -> Json:
+    def _act_on_receipt(self, request: Json, act: Callable[[FifoQueue, str, float], None]) -> Json:
         """Do ``act`` with a queue, a receipt and the time, and save the change. Raises ``SqsError``."""
         name = self._find_by_url(request)
         try:

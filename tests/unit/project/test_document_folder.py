@@ -15,7 +15,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton_client import APIStatusError, NotFoundError
 from baton_client.agent_folders import OwnedFile
 from baton_local.project.document_folder import DocumentFolder
-from baton_local.project.folder_documents import FolderDocuments, NotTaken, note_of_others
+from baton_local.project.folder_documents import FolderDocuments, NotTaken, advise_other_tenants
 from baton_local.root import ROOT
 from baton_local.tokens import EmbedKey, list_tenants
 
@@ -196,9 +196,9 @@ def test_a_store_that_fails_is_asked_again_after_the_next_edit(tmp_path: Path) -
 def test_a_developer_with_keys_of_another_tenant_learns_how_it_gets_the_documents(tmp_path: Path) -> None:
     keys = {tenant: {"tenant": tenant, "algorithm": "HS256", "key": "k" * 40} for tenant in ("acme", "demo")}
     tenants = list_tenants(EmbedKey.load_or_make(None).as_secret(json.dumps(keys)))
-    assert note_of_others(tmp_path / "documents", tenants) is None
+    assert advise_other_tenants(tmp_path / "documents", tenants) is None
     (tmp_path / "documents" / "orders").mkdir(parents=True)
     (tmp_path / "documents" / "orders" / "terms.md").write_text("Terms.")
-    assert note_of_others(tmp_path / "documents", {"demo"}) is None
-    note = note_of_others(tmp_path / "documents", tenants) or ""
+    assert advise_other_tenants(tmp_path / "documents", {"demo"}) is None
+    note = advise_other_tenants(tmp_path / "documents", tenants) or ""
     assert "`baton login --local --tenant acme --permission document:write` and `baton apply .`" in note
