@@ -204,4 +204,4 @@ def test_a_definition_that_cannot_be_used_is_named(tmp_path: Path, text: str | N
     if text is not None:
         file.write_text(text)
     with pytest.raises(TemplateProblem, match=rf"broken\.asl\.json.*{complaint}|{complaint}.*broken\.asl\.json"):
-        StateMachineDefinition("Broken", "arn", file, {"Known": "value"}).definition()
+        StateMachineDefinition("Broken", "arn", file, {"Known": "value"}).read_definition()
