@@ -304,7 +304,7 @@ class AgentLoop:
             transcript.add_answer(message.id, self._agent, message.text, sources=sources, is_cut=message.is_cut)
 
     def _select_tool_choice(self, *, is_last: bool) -> str | None:
-        """Return the tool choice for the next request.
+        """Return the tool choice for the next request; None to leave it to the model.
 
         Only the agent's first request may force a call: if all did, the agent would never answer.
         """

@@ -86,7 +86,8 @@ class Admission:
     async def make_lease_request(self, call: TurnCall) -> tuple[LeaseRequest, UnknownAgent | None]:
         """Return the request for the call's lease, and the error that refuses the call if its thread does not exist.
 
-        If the thread exists, its own agent answers. Raises ``ToolNameTaken``.
+        The error is None if the requested agent may begin a thread. If the thread exists, its own agent answers. Raises
+        ``ToolNameTaken``.
         """
         request = call.request
         self._agents.begin(call.scope)  # agents and limits are read while the lease is requested

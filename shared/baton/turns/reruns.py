@@ -136,7 +136,10 @@ class Reruns:
                 await services.run_limits.spend(caller, attempt.tokens)
 
     async def _choose_agents(self, caller: Scope, turn: PastTurn, options: RerunOptions) -> RegisteredAgents:
-        """Return the current agents, with the requested model and version."""
+        """Return the current agents, with the requested model and version.
+
+        Raises ``UnknownAgentVersion``, and ``RerunUnavailable`` if the agent no longer exists.
+        """
         agents = await self._services.agents.registry.current(caller)
         changed_id = options.agent_id if options.agent_id is not None else turn.thread.active_agent_id
         chosen_version = (

@@ -54,7 +54,10 @@ class RunExecution:
         agents: RegisteredAgents,
         branch: BranchOpening | None = None,
     ) -> None:
-        """Prepare the run of ``call``. If it begins a branch, ``lease`` has the thread at the point of ``branch``."""
+        """Prepare the run of ``call``. If it begins a branch, ``lease`` has the thread at the point of ``branch``.
+
+        Raises ``LeaseLost`` if ``lease`` was not taken for a run.
+        """
         request, times, agent = call.request, services.lease_times, agents.answering(lease.thread)
         self._services = services
         self._branch = branch

@@ -81,7 +81,7 @@ class Acquisition:
         return self.services.place_limits.place(call.scope, CounterKind.WAITS, name, seconds=seconds)
 
     async def _wait_until_free(self, call: TurnCall, wait_until: float) -> LeaseMark | None:
-        """Wait until the run in progress ends or its worker dies; return the lease of a worker presumed dead.
+        """Wait until the run in progress ends or its worker dies. Return the lease of a worker presumed dead, or None.
 
         Raises ``ThreadBusy`` at ``wait_until`` (event loop time).
         """

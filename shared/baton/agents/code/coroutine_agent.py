@@ -116,7 +116,8 @@ class CoroutineAgent:
         """Run the coroutine until it ends, has to wait, or is stopped.
 
         Return its value, or an empty text if it has shown no answer and returned None. Return None if the coroutine has
-        shown its answer, waits, or was stopped. Raises ``TurnTimeout``, and the errors of the coroutine and its steps.
+        shown its answer, waits, or was stopped. Raises ``TurnTimeout``, the errors of the coroutine and its steps, and
+        ``RuntimeError`` if the coroutine has cancelled itself.
         """
         context, agent = self._context, self._agent
         function = agent.code.run

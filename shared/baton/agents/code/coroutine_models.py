@@ -51,7 +51,7 @@ class CoroutineModels:
         ``kind`` is the type of a structured answer, None for a text. With ``history``, the prompt has the conversation;
         otherwise it has only the instruction.
 
-        Raises ``HookRefusal``, ``RunLimitReached`` and ``ModelError``.
+        Raises ``HookRefusal``, ``RunLimitReached``, and ``ModelError``, such as ``AnswerInvalid`` for a cut text.
         """
         unseen = make_unseen_transcript(self._context, f"{self._work.caller}\0{step.place}")
         agent = self._agent.for_unseen_answer(kind)

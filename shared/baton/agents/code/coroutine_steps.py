@@ -236,7 +236,10 @@ class CoroutineSteps:
         return convert((await self._take(position, kind, about, work)).value)
 
     async def _take_control(self, position: StepPosition | None, name: str, arguments: Mapping[str, Any]) -> None:
-        """Carry out a step that ends the coroutine. It is not recorded, so that a later attempt repeats it."""
+        """Carry out a step that ends the coroutine. It is not recorded, so that a later attempt repeats it.
+
+        Raises ``ToolFailed`` if its built-in tool cannot be used.
+        """
         await self._require_position(position)
         problem = await self._end_on_error(
             self._begin_control(name, replace_surrogates(json.dumps(arguments, ensure_ascii=False)))

@@ -222,7 +222,7 @@ class DeskAccess:
         limit: int,
         cursor: str | None,
     ) -> tuple[Sequence[Thread], str | None]:
-        """Return the conversations at the caller's desks in the order of their arrival, and the next cursor.
+        """Return the conversations at the caller's desks in the order of their arrival, and the next cursor or None.
 
         A page that ends after ``MAX_SEARCHED`` may have fewer than ``limit`` and still be followed by another. Raises
         ``Forbidden`` and ``InvalidRequest``.

@@ -98,7 +98,7 @@ def _parse_message(
 
 
 def _parse_cause(fields: Mapping[str, Any] | None, role: str, where: str) -> RunSource | None:
-    """Return the cause of a run that no message of the user has begun; None for messages."""
+    """Return the cause of a run that no message of the user has begun; None for messages. Raises ``InvalidRequest``."""
     if (fields is not None) is not (role == EVENT):
         raise InvalidRequest(f"{where}: messages of the role event have one, and no others.")
     if fields is None:
@@ -115,7 +115,7 @@ def _parse_cause(fields: Mapping[str, Any] | None, role: str, where: str) -> Run
 
 
 def _parse_author(fields: Mapping[str, Any] | None, role: Role, where: str) -> Person | None:
-    """Return the person who wrote a message; None for messages of users, agents and tools."""
+    """Return the person who wrote a message; None for those of users, agents and tools. Raises ``InvalidRequest``."""
     if fields is None:
         return None
     if role is not Role.ASSISTANT:
@@ -139,7 +139,10 @@ def _read_offset(timestamp: str) -> str | None:
 def _parse_feedback(
     fields: Mapping[str, Any] | None, role: Role, said_at: datetime, where: str, now: datetime
 ) -> tuple[Rating | None, str | None, datetime | None]:
-    """Return rating, comment and time of the feedback on a message."""
+    """Return rating, comment and time of the feedback on a message; None for each without feedback.
+
+    Feedback without a time has the message's, ``said_at``. Raises ``InvalidRequest``.
+    """
     if fields is None:
         return None, None, None
     if role is not Role.ASSISTANT:

@@ -147,7 +147,10 @@ class WaitingMessages:
         await self.live.remove_waiting(scope, thread_id, message_id)
 
     async def _make_waiting(self, scope: Scope, queued: QueuedMessage, thread: Thread) -> WaitingMessage | None:
-        """Return the message as it waits for the run in progress; None if it need not wait."""
+        """Return the message as it waits for the run in progress; None if it need not wait.
+
+        Raises the errors of ``send``.
+        """
         request, run = queued.request, thread.run
         if run is None:
             await self._check_running(scope, thread, request)

@@ -53,7 +53,7 @@ class ScheduleLists:
     async def of_user(
         self, scope: Scope, *, status: ScheduleStatus | None, limit: int, cursor: str | None
     ) -> tuple[Sequence[OwnedSchedule], str | None]:
-        """Return a page of the caller's schedules, and the cursor of the next. Raises ``InvalidRequest``."""
+        """Return a page of the caller's schedules, and the next cursor or None. Raises ``InvalidRequest``."""
         position = _Position.decode(cursor, names_user=False) if cursor is not None else _Position((-1, ""))
         schedules = await self._list_after(scope, position.rank, status)
         page = schedules[:limit]
@@ -63,7 +63,7 @@ class ScheduleLists:
     async def of_tenant(
         self, scope: Scope, *, status: ScheduleStatus | None, limit: int, cursor: str | None
     ) -> tuple[Sequence[OwnedSchedule], str | None]:
-        """Return a page of the schedules of the tenant's users, user by user, and the cursor of the next.
+        """Return a page of the schedules of the tenant's users, user by user, and the cursor of the next page or None.
 
         A page may have fewer items than ``limit`` and still be followed by others. Raises ``Forbidden`` and
         ``InvalidRequest``.

@@ -182,7 +182,8 @@ class ScheduleMaking:
     ) -> OwnedSchedule:
         """Change a schedule of the caller; those who manage the tenant's may pause and resume any.
 
-        Raises ``NotFound``, ``InvalidRequest`` and ``Forbidden``.
+        Raises ``NotFound``, ``InvalidRequest``, ``Forbidden``, and ``StoreUnavailable`` if others change the schedule
+        again and again.
         """
         owner = _find_owner(scope, owner_id, "schedule.change")
         if owner is not scope and change != ScheduleChange(paused=change.paused):
@@ -250,7 +251,11 @@ class ScheduleMaking:
         return planned_schedule
 
     async def _find_agent(self, scope: Scope, thread: ThreadRef, agent_id: str | None) -> AgentDefinition:
-        """Return the agent of the schedule's conversation. Raises ``InvalidRequest`` if it allows no schedules."""
+        """Return the agent of the schedule's conversation.
+
+        Raises ``InvalidRequest`` if it allows no schedules, ``ThreadUnavailable`` (audited), ``AgentMismatch`` and
+        ``UnknownAgent``.
+        """
         current: Thread | None = None
         async with refusals_audited(self.audit, scope, thread.id, "schedule.create"):
             try:

@@ -123,7 +123,7 @@ class Importer:
         await self.store.commit(lease, commit)
 
     async def _find_last_zone(self, lease: Lease, imported: ImportedSession) -> str | None:
-        """Return the time zone that the user was in last, if the first message has none."""
+        """Return the time zone that the user was in last, if the first message has none; otherwise None."""
         if imported.messages[0].time_zone is not None:
             return None
         last = await self.time_zones.last(lease.scope)

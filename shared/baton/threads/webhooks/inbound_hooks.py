@@ -49,7 +49,8 @@ class InboundHooks:
         """Begin the run of a request, once for each id of an event.
 
         Raises ``NotFound`` for an unknown hook, ``Unauthorized`` for a request without a valid signature,
-        ``TenantRemoved``, ``MalformedJson``, and what ``EventStarts.begin`` raises. Refusals of signed requests are
+        ``TenantRemoved``, ``MalformedJson``, ``InternalError`` if the hook's secret cannot be used, and the errors of
+        ``EventStarts.begin``. Refusals of signed requests are
         audited, but not those of a removed tenant.
         """
         hook = self.settings().find(hook_id)

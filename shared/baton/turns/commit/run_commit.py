@@ -213,7 +213,7 @@ class RunCommit:
         )
 
     def _find_ended_session(self, last: StoredMessage) -> EpisodeRef | None:
-        """Return the session that ends with the run's ``last`` message."""
+        """Return the session that ends with the run's ``last`` message; None for a fork."""
         return make_episode_ref(
             self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self.services.agents.clock.now()
         )

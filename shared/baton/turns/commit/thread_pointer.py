@@ -87,7 +87,10 @@ class ThreadPointer:
         return FinishedRun(self._make_thread_after(commit, committed_thread, messages[-1]), messages)
 
     async def _store_conversation(self, end: RunEnd) -> tuple[ConversationState | None, datetime | None]:
-        """Store the run's change of the conversation. Return the new state, and the time of its desk's check."""
+        """Store the run's change of the conversation. Return the new state, and the time of its desk's check.
+
+        Both are None without a change; the time is None if no new check is due.
+        """
         if end.change is None:
             return None, None
         # Check the lease first. The change has its own fences, and a worker that took over may not have raised

@@ -164,7 +164,7 @@ class AgentRouter:
             )
 
     async def _ask_desk(self, desk_id: str) -> None:
-        """Hand over to a desk of the main agent, as the user asks."""
+        """Hand over to a desk of the main agent, as the user asks. Raises ``UnknownAgent`` for any other id."""
         conversation = self._tracker.current
         target, handoff = conversation.describe(desk_id), find_declared_handoff(conversation.main, desk_id)
         if target is None or target.desk is None or handoff is None:

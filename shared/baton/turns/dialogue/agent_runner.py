@@ -208,7 +208,7 @@ class AgentRunner:
 
     @property
     def _screened_message(self) -> StoredMessage | None:
-        """The user's message, as guardrails have left it."""
+        """The user's message, as guardrails have left it; None without a message."""
         user_message = self._facts.user_message
         return self._attempt.screened.apply(user_message, self._services.counter) if user_message is not None else None
 
