@@ -21,8 +21,10 @@ _BINARY = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF", b"
 def detect(body: bytes, name: str, content_type: str) -> DocumentFormat:
     """Return the format of a file, which its media type announces and its content confirms.
 
-    If the type is missing or stands for several formats, the content and the ending of the name decide. Raises
-    ``DocumentRefused`` if the file is empty, not a document or another one than announced, has macros, or is encrypted.
+    If the type is missing or stands for several formats, the content and the ending of the name decide.
+
+    Raises ``DocumentRefused`` if the file is empty, is no document or of another format than announced, has macros, or
+    is encrypted.
     """
     if not body.strip():
         raise refusals.empty()
@@ -45,7 +47,7 @@ def detect(body: bytes, name: str, content_type: str) -> DocumentFormat:
 def _detect_binary_format(body: bytes) -> DocumentFormat | str | None:
     """Return the format of content that is not text, or words for a format that is not read; None for text.
 
-    Raises ``DocumentRefused`` for an encrypted file, and for a format whose documents can be saved as another one.
+    Raises ``DocumentRefused`` for an encrypted file, and for a format whose documents can be saved in another format.
     """
     if b"%PDF-" in body[:_PDF_MARK_WITHIN]:
         return DocumentFormat.PDF

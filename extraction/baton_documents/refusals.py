@@ -1,4 +1,7 @@
-"""Reasons for refusing documents: stable codes, and sentences that say what the uploader can do."""
+"""Reasons for refusing documents: stable codes, and sentences that say what the uploader can do.
+
+The functions make errors to raise.
+"""
 
 from __future__ import annotations
 

@@ -155,12 +155,12 @@ class _Matcher:
         before: Mapping[int, int] = self._parents if combinator in " >" else self._previous
         chosen = set()
         for element in elements:
-            other = before.get(element)
-            while other is not None:
+            related = before.get(element)
+            while related is not None:
                 self.count(_STEPS_OF_A_WALK)
-                if other in others:
+                if related in others:
                     self.count(_STEPS_OF_A_MATCH)
                     chosen.add(element)
                     break
-                other = before.get(other) if combinator in " ~" else None
+                related = before.get(related) if combinator in " ~" else None
         return chosen

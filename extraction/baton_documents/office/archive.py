@@ -61,7 +61,7 @@ def check_archive(body: bytes) -> DocumentFormat | str:
     """Check an archive, and return its format, or words for another kind of archive.
 
     Raises ``DocumentRefused`` if the archive is damaged, encrypted, unsafe or too large, has macros, or has a format
-    whose documents can be saved as another one.
+    whose documents can be saved in another format.
     """
     if body.count(_ENTRY) > MAX_ENTRIES:  # a list of the entries takes memory
         raise refusals.bomb()

@@ -73,10 +73,10 @@ def _order_from_left(
     """Yield the items of a line from the left in the order of reading, in the form of ``find_reading_order``."""
     position = start
     for first, last in _find_ranges_from_right(items, classes, start, end):
-        yield from ((other, False) for other in range(position, first))
+        yield from ((index, False) for index in range(position, first))
         yield from _order_from_right(items, classes, first, last, is_word_first)
         position = last
-    yield from ((other, False) for other in range(position, end))
+    yield from ((index, False) for index in range(position, end))
 
 
 def _find_ranges_from_right(
@@ -88,8 +88,8 @@ def _find_ranges_from_right(
         if classes[position] not in _RIGHT:
             position += 1
             continue
-        stop = next((other for other in range(position, end) if classes[other] == "L"), end)
-        last = max(other for other in range(position, stop) if classes[other] in _RIGHT) + 1
+        stop = next((index for index in range(position, end) if classes[index] == "L"), end)
+        last = max(index for index in range(position, stop) if classes[index] in _RIGHT) + 1
         closed = _find_unpaired(reversed(items[position:last]), "Pe")
         while closed and position > start and items[position - 1] == mirror(closed[-1]):
             closed.pop()
@@ -124,7 +124,7 @@ def _order_from_right(
         last = position + 1
         while position > start and runs_left[position - 1 - start]:
             position -= 1
-        yield from ((other, False) for other in range(position, last))
+        yield from ((index, False) for index in range(position, last))
 
 
 def find_inside_from_left(items: Sequence[str]) -> list[bool]:

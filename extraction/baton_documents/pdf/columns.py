@@ -210,9 +210,9 @@ def _find_bottom(run: list[_Piece], *, is_followed: bool) -> float:
     return rest[0].box.bottom
 
 
-def _differ_in_size(one: _Piece, other: _Piece) -> bool:
+def _differ_in_size(first: _Piece, second: _Piece) -> bool:
     """Return whether the letters of two pieces differ in size by more than a tenth."""
-    sizes = one.line.size, other.line.size
+    sizes = first.line.size, second.line.size
     return max(sizes) > 1.1 * min(sizes)
 
 
@@ -228,13 +228,13 @@ def _are_columns(left: list[_Piece], right: list[_Piece], edge: float) -> bool:
 
     In scripts with two cases, a quarter of the lines of running text begin in lower case.
     """
-    one = _find_running_text(left, max(_find_common_edges(left), default=0.0))
-    other = _find_running_text(right, edge)
-    if one is None or other is None:
+    left_text = _find_running_text(left, max(_find_common_edges(left), default=0.0))
+    right_text = _find_running_text(right, edge)
+    if left_text is None or right_text is None:
         return False
-    if _have_common_rows(one, other):
+    if _have_common_rows(left_text, right_text):
         return False
-    starts = [piece.words[0].text[0] for column in (one, other) for piece in column[1:]]
+    starts = [piece.words[0].text[0] for column in (left_text, right_text) for piece in column[1:]]
     cased = [letter for letter in starts if letter.isupper() or letter.islower()]
     return len(cased) < len(starts) / 2 or sum(map(str.islower, cased)) >= 0.25 * len(starts)
 
@@ -285,10 +285,10 @@ def _are_full(column: list[_Piece], right: float, size: float) -> bool:
 
 def _have_common_rows(left: list[_Piece], right: list[_Piece]) -> bool:
     """Return whether paragraphs begin at the same heights on both sides, as cells of a table do."""
-    one, other = _find_starts(left), _find_starts(right)
-    common = sum(any(abs(top - height) <= 2 for height in other) for top in one)
-    is_short = len(left) <= _LONG_CELL * (len(one) + 1)
-    return is_short and common >= 2 and common >= 0.6 * max(len(one), len(other))
+    left_tops, right_tops = _find_starts(left), _find_starts(right)
+    common = sum(any(abs(top - height) <= 2 for height in right_tops) for top in left_tops)
+    is_short = len(left) <= _LONG_CELL * (len(left_tops) + 1)
+    return is_short and common >= 2 and common >= 0.6 * max(len(left_tops), len(right_tops))
 
 
 def _find_starts(column: list[_Piece]) -> list[float]:

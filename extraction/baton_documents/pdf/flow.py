@@ -43,8 +43,8 @@ def _is_vertical(text: str, page: Any) -> bool:
     pairs = [match.span() for match in _WIDE_PAIR.finditer(text)]
     pairs = pairs[:: len(pairs) // _MOST_PAIRS + 1]
     down = across = 0
-    for index, other in pairs:
-        (x, y), (other_x, other_y) = _find_origin(page, index), _find_origin(page, other)
+    for index, following in pairs:
+        (x, y), (other_x, other_y) = _find_origin(page, index), _find_origin(page, following)
         down += abs(other_y - y) > 2 * abs(other_x - x)
         across += abs(other_x - x) > 2 * abs(other_y - y)
     return down > across

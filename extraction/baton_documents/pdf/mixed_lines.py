@@ -68,9 +68,9 @@ def _runs_as_the_page(reader: Reader, glyphs: Sequence[Glyph]) -> bool:
         return reader.is_upright(glyphs[0].first)
     if abs(glyphs[-1].level - glyphs[0].level) < glyphs[0].size:  # digits beside each other in a column
         return True
-    pairs = [(one, other) for one, other in pairwise(glyphs) if not other.is_mark]
-    along = sum(abs(other.box.left - one.box.left) for one, other in pairs)
-    return along >= sum(abs(other.level - one.level) for one, other in pairs)
+    pairs = [(glyph, following) for glyph, following in pairwise(glyphs) if not following.is_mark]
+    along = sum(abs(following.box.left - glyph.box.left) for glyph, following in pairs)
+    return along >= sum(abs(following.level - glyph.level) for glyph, following in pairs)
 
 
 def _make_turned_line(reader: Reader, glyphs: Sequence[Glyph]) -> Line:

@@ -94,31 +94,33 @@ class Row:
     def _measure_tracking(self, glyphs: Sequence[Glyph]) -> float:
         """Return the distance of letters within words if the row is spaced out; otherwise 0."""
         letters = [glyph for glyph in glyphs if not glyph.text.isspace()]
-        gaps = sorted(_measure_gap(one, other) for one, other in pairwise(letters))
+        gaps = sorted(_measure_gap(first, second) for first, second in pairwise(letters))
         distance = gaps[len(gaps) // 4] if len(gaps) > 5 else 0.0
         return distance if self.largest is not None and distance > _TRACKED * self.largest.size else 0.0
 
 
-def _measure_gap(one: Glyph, other: Glyph) -> float:
+def _measure_gap(first: Glyph, second: Glyph) -> float:
     """Return the horizontal distance of two glyphs, in points; negative if they overlap."""
-    return max(other.box.left - one.box.right, one.box.left - other.box.right)
+    return max(second.box.left - first.box.right, first.box.left - second.box.right)
 
 
-def _find_space(one: Glyph, other: Glyph, space: Glyph | None, usual: float, rules: Sequence[Box]) -> Iterator[Glyph]:
+def _find_space(
+    first: Glyph, second: Glyph, space: Glyph | None, usual: float, rules: Sequence[Box]
+) -> Iterator[Glyph]:
     """Yield the white space or the gap between two adjacent glyphs, if there is one. ``space`` is drawn white space."""
-    width, size = _measure_gap(one, other), max(one.size, other.size)
-    least = _FULL_SPACE if is_full(one.text) or is_full(other.text) else _SPACE
+    width, size = _measure_gap(first, second), max(first.size, second.size)
+    least = _FULL_SPACE if is_full(first.text) or is_full(second.text) else _SPACE
     is_space = space is not None or width > usual + least * size
-    glyph = space or Glyph(" ", one.box, one.pen, one.level, size)
-    if width > _CELLS * size or (is_space and _are_parted(one.box, other.box, rules)):
+    glyph = space or Glyph(" ", first.box, first.pen, first.level, size)
+    if width > _CELLS * size or (is_space and _are_parted(first.box, second.box, rules)):
         yield replace(glyph, text=GAP)
     elif is_space:
         yield glyph
 
 
-def _are_parted(one: Box, other: Box, rules: Sequence[Box]) -> bool:
+def _are_parted(box: Box, neighbour: Box, rules: Sequence[Box]) -> bool:
     """Return whether a drawn vertical line is between two boxes."""
-    start, end = sorted((one, other), key=lambda box: box.left)
+    start, end = (box, neighbour) if box.left <= neighbour.left else (neighbour, box)
     first = bisect(rules, start.right - 1, key=lambda rule: rule.left)
     last = bisect(rules, end.left + 1, key=lambda rule: rule.left)
     return any(rule.top <= start.middle <= rule.bottom for rule in rules[first:last])
