@@ -78,7 +78,7 @@ class Bill:
 
 
 class Calculator:
-    """Computes bills of one deployment, for one price list and one profile."""
+    """A calculator of the bills of one deployment, for one price list and one profile."""
 
     def __init__(self, deployment: Deployment, measured: Measured, prices: PriceList, profile: Profile) -> None:
         self.deployment = deployment

@@ -140,7 +140,7 @@ def _count_pieces(parts: _Parts) -> int:
 
 
 def _find_inner_edges(pieces: list[_Piece]) -> list[float]:
-    """Return the left edges that at least ``_FEWEST`` lines have in common, without the leftmost edge."""
+    """Return the left edges, except the leftmost edge, that at least ``_FEWEST`` lines have in common."""
     lefts = sorted(piece.box.left for piece in pieces if piece.is_text)
     groups: list[list[float]] = []
     for left in lefts:
@@ -240,7 +240,7 @@ def _are_columns(left: list[_Piece], right: list[_Piece], edge: float) -> bool:
 
 
 def _find_common_edges(pieces: list[_Piece]) -> list[float]:
-    """Return the left edges that at least ``_FEWEST`` lines have in common, with the leftmost edge."""
+    """Return the left edges, including the leftmost edge, that at least ``_FEWEST`` lines have in common."""
     edges = [min((piece.box.left for piece in pieces), default=0.0), *_find_inner_edges(pieces)]
     return [edge for edge in edges if sum(abs(piece.box.left - edge) <= _NEAR for piece in pieces) >= _FEWEST]
 
