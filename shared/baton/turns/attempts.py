@@ -113,6 +113,7 @@ async def search_memory(
 
 
 async def _read_procedures(services: TurnServices, facts: RunFacts) -> ProcedureSet:
+    """Return the approved procedures of the main agent; none for an action."""
     thread = facts.thread
     if facts.question.role is Role.ASSISTANT:  # an action: there is no question
         return ProcedureSet()

@@ -74,6 +74,7 @@ class BranchSelection:
         return BranchPoints(self.services.store, self.services.conversations)
 
     async def _select_under_lease(self, lease: Lease, branch_id: str) -> SelectedBranch:
+        """Select the branch, log and announce the selection, and end the lease. Raises ``REFUSALS``."""
         thread, scope = lease.thread, lease.scope
         branch = find_branch(thread.segments, thread.next_ordinal, branch_id)
         if is_led_by_parent(thread):

@@ -73,6 +73,7 @@ class DeskDrafts:
                 raise TurnTimeout("The draft took too long. Ask again, or write the message yourself.") from None
 
     async def _write(self, caller: Scope, at_desk: AtDesk, kind: DraftKind, instruction: str) -> DeskDraft:
+        """Ask the model for a draft, and count its tokens."""
         services, thread, owner = self.services, at_desk.thread, at_desk.owner
         agent = (await services.registry.in_session(owner, thread)).main(thread)
         messages = select_spoken(

@@ -294,6 +294,8 @@ class RunExecution:
         return max(0, to_millis(self._services.agents.clock.now()) - to_millis(question.timestamp))
 
     def _begin_attempt(self, facts: RunFacts, snapshot: ThreadSnapshot) -> Attempt:
+        """Return a new attempt, whose events go to the lease keeper."""
+
         def emit(event: BaseEvent) -> None:
             self._keeper.send(event)
             if self._first_token_ms is None and event.type is EventType.TEXT_MESSAGE_CONTENT:

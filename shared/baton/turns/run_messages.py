@@ -139,6 +139,7 @@ class RunMessages:
         return await self._services.store.open_turn(lease, record) is None
 
     def _make_message(self, waiting: WaitingMessage) -> StoredMessage:
+        """Return a waiting message as a message of the run. Its ordinal is assigned later."""
         assert waiting.queued is not None  # noqa: S101 - only queued messages are taken
         request, agents = waiting.queued.request, self._services.agents
         return StoredMessage(

@@ -90,6 +90,7 @@ class ProgressIndicator:
         return report
 
     async def _send_updates(self) -> None:
+        """Show the waited time, the waiting labels and, after ``LONG_SECONDS``, a notice, until cancelled."""
         waited_seconds = 0.0
         is_notice_shown = False
         while True:

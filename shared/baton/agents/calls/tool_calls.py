@@ -186,6 +186,7 @@ class ToolCalls:
     def _make_indicator(
         self, calls: Sequence[ToolCall], activity_id: str
     ) -> contextlib.AbstractAsyncContextManager[object]:
+        """Return the indicator of the agents that are asked; a context without effect if none is."""
         offers = [self._tools.offers.get(call.name) for call in calls]
         definitions = [offer.agent for offer in offers if offer is not None and offer.agent is not None]
         if not definitions:
@@ -237,6 +238,7 @@ class ToolCalls:
             return CallOutcome.failed(FAULT)
 
     def _show_result(self, call: ToolCall, result_id: str, outcome: CallOutcome) -> None:
+        """Emit the events that show the result of a call, and the end of an agent that was asked."""
         offer = self._tools.offers.get(call.name)
         if self._research is not None and offer is not None and offer.agent is not None:
             status = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED

@@ -98,6 +98,7 @@ class ModelChecks:
             self._is_running = False
 
     async def _check_chat(self, model: ConfiguredModel) -> ModelReport:
+        """Try the abilities of a chat model with the settings of the agents that use it, and report on them."""
         asking = {*model.agents, *model.fallback_of}
         choices = {agent.id: agent.model for agent in self.shipped_agents.all() if agent.id in asking}
         probes = ModelProbes(self.model, seconds=self.seconds)
@@ -109,6 +110,7 @@ class ModelChecks:
         return ModelReport(model, checks, learned, advice, probes.tokens)
 
     async def _check_embedder(self, model: ConfiguredModel) -> ModelReport:
+        """Try the embedding model with one text, and report on it."""
         embedder = self.embedder()
         error: BatonError
         try:

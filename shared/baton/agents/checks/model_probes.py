@@ -122,6 +122,7 @@ class ModelProbes:
     async def _run_trial(
         self, ability: Ability, trial: Callable[[ModelSettings], Awaitable[AbilityCheck]], settings: ModelSettings
     ) -> AbilityCheck:
+        """Return the result of a trial, even if it fails or takes too long."""
         error: BatonError
         try:
             async with asyncio.timeout(self._seconds):
@@ -218,6 +219,7 @@ class ModelProbes:
         return answer, await self._ask(settings, prompts, TOOL)
 
     async def _ask(self, settings: ModelSettings, prompts: Sequence[Prompt], *tools: ToolSpec) -> _Answer:
+        """Return the whole answer of the model, and count its tokens. Raises the errors of the model."""
         texts: list[str] = []
         calls: list[ToolCall] = []
         finished: chat_model.Finished | None = None

@@ -104,6 +104,7 @@ class CoroutineAnswer:
         return delta.text if delta is not None else ""
 
     def _show(self, text: str, *, is_structured: bool = False) -> None:
+        """Show a text as a message with its sources, and add it to the transcript; nothing for an empty text."""
         if not text:
             return
         answer, is_cut = self._make_events(), self._limit.is_spent

@@ -181,6 +181,7 @@ class CoroutineCalls:
         end: CallEnd,
         sources: Sequence[Mapping[str, Any]] = (),
     ) -> None:
+        """Add a call and its result to the transcript."""
         # A result must follow its call directly. Other calls may end in between, so both are added at once.
         is_report = self._work.result.returns is not None
         self._transcript.add_answer(message_id, self._agent, "", calls=[call])

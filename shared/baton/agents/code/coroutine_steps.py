@@ -203,6 +203,10 @@ class CoroutineSteps:
     async def _take_outside(
         self, position: StepPosition | None, kind: StepKind, name: str, fields: Mapping[str, Any], convert: Convert
     ) -> Any:
+        """Take a step that calls a tool or asks an agent, and return its converted result or the id of its task.
+
+        Raises ``ToolFailed`` if the call has failed, and ``TypeError`` for arguments that are no JSON.
+        """
         position = await self._require_position(position)
         try:
             arguments = replace_surrogates(
@@ -258,6 +262,7 @@ class CoroutineSteps:
     async def _take_gather(
         self, position: StepPosition | None, branches: tuple[Awaitable[Any], ...], owner: Owner | None
     ) -> list[Any]:
+        """Run the branches in parallel, and return their results in order. Too many branches end the coroutine."""
         if position is None or len(branches) > MAX_BRANCHES:
             for branch in branches:
                 if asyncio.iscoroutine(branch):

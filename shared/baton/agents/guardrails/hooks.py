@@ -258,6 +258,7 @@ class Hooks:
         return max(0.0, min(check.timeout_seconds, longest, remaining))
 
     def _list_checks(self, point: HookPoint) -> list[_Check]:
+        """Return the functions of a point, then its guardrails, in the order of the definition."""
         if point not in self._checks_by_point:
             checks = [self._make_function_check(hook) for hook in self._agent.code.at(point)]
             guardrails = [
@@ -278,6 +279,7 @@ class Hooks:
         return _Check(hook.name, hook.on_failure, hook.timeout_seconds, ask)
 
     def _make_endpoint_check(self, guardrail: Guardrail, point: HookPoint) -> _Check:
+        """Return the check by a guardrail that an endpoint carries out."""
         context = self._context
         caller = self._agent.model_copy(update={"tools": (guardrail.as_tool,)})
 

@@ -157,6 +157,8 @@ def _divide_by_origin(prompts: Sequence[Prompt]) -> Iterator[list[Prompt]]:
 
 
 def _apply_changes(changes: _Changes, assembled: AssembledContext) -> AssembledContext:
+    """Return the prompt with the changes. Items of a block without prompts are noted as left out."""
+
     def change(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
         changed = (changes.get(id(prompt), prompt) for prompt in prompts)
         return tuple(prompt for prompt in changed if prompt is not None)

@@ -159,6 +159,7 @@ class Screening:
         return judged_text if judged_text != text_of(self._judged_content) else None
 
     def _replace_question(self, prompts: list[Prompt], text: str) -> None:
+        """Replace the text of the question in the prompts, in the inspection and for storage."""
         assert self._question is not None  # noqa: S101 - the caller has checked it
         content = with_text(self._question.content, text) if self._cause is None else quote_cause(self._cause, text)
         new_question = replace(self._question, content=content)

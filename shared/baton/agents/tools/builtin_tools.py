@@ -174,6 +174,7 @@ class BuiltinTools:
     def _begin_transfer(
         self, source: AgentDefinition, target_id: str, reason: str, summary: str | None, workflow_id: str | None = None
     ) -> CallOutcome:
+        """Return the outcome of a handoff: the transfer, or the reason why it is impossible or refused."""
         conversation = self.tracker.current
         target, handoff = conversation.describe(target_id), find_declared_handoff(source, target_id)
         reason, summary = reason[:MAX_REASON], summary and summary[:MAX_SUMMARY]
@@ -197,6 +198,7 @@ class BuiltinTools:
         return CallOutcome(f"{outcome}: {summary}", returns=AgentReport(summary, outcome))
 
     async def _advance(self, state: str, data: Mapping[str, Any], emit: EmitEvent, complete: Complete) -> CallOutcome:
+        """Move the workflow to a state with data, or complete it by its tool. The outcome has notes for the model."""
         conversation = self.tracker.current
         definition, workflow = conversation.definition, conversation.workflow
         if definition is None or workflow is None:
@@ -264,6 +266,7 @@ class BuiltinTools:
 
 
 def _make_transfer_spec(conversation: RunningConversation, target_id: str, reason: str | None) -> ToolSpec:
+    """Return the tool that hands over to an agent, with the workflows that can be continued there."""
     target = conversation.describe(target_id)
     target_text = f"{target.name}: {target.description}" if target is not None else target_id
     properties: dict[str, Any] = {

@@ -180,6 +180,7 @@ class _Writer:
     def _yield_inner(
         self, part: object, values: Mapping[str, Any] | list[Any], path: str, depth: int
     ) -> Iterator[CardField]:
+        """Yield the fields of the items of a list, or of the values of an object: those with a schema first."""
         part_schema = self.schema.describe(part, values)
         if isinstance(values, list):
             items = part_schema.get("items", {})
@@ -201,6 +202,7 @@ class _Writer:
     def _yield_fields(
         self, path: str, label: str, part: object, value: Any, around: Mapping[str, Any], depth: int
     ) -> Iterator[CardField]:
+        """Yield the field of a value, or a heading and the fields of an object up to ``MAX_DEPTH``."""
         name = cut(make_readable(path), MAX_LABEL)
         text = self.format_value(part, value, around)
         if text is None and depth < MAX_DEPTH:

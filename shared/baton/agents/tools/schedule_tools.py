@@ -126,6 +126,7 @@ class ToolsWithSchedules:
         return await self.others.read_task(agent, name, location, context, deletes=deletes)
 
     async def _schedule(self, arguments: Mapping[str, Any], context: CallContext) -> str:
+        """Make a schedule, and describe it. Raises ``ToolFailed`` for two times, and the errors of the book."""
         at, minutes = arguments.get("at"), arguments.get("in_minutes")
         if at is not None and minutes is not None:
             raise ToolFailed("Give `at` or `in_minutes`, not both.", is_refused=True)

@@ -306,6 +306,7 @@ class BackgroundWork:
         message: str,
         lifetime: timedelta,
     ) -> BackgroundTask:
+        """Return a new task of the conversation. Only tools and remote agents get a token for reports."""
         now = self.clock.now()
         return BackgroundTask(
             id=derive_background_task_id(thread_id, call_id),

@@ -313,6 +313,7 @@ class ConversationStates:
         return request
 
     async def _record_end(self, scope: Scope, request: HandoffRequest) -> None:
+        """Audit the end of a handoff, once. Beginnings and refusals have their record in the handoff."""
         if request.outcome is None or request.outcome is HandoffOutcome.REFUSED or request.ended_at is None:
             return  # the stored request is the audit record of a beginning and of a refusal
         outcome = request.outcome.value

@@ -273,6 +273,7 @@ class Forks:
         await self._commit(lease, [*new_messages[:-1], replace(new_messages[-1], end=end)])
 
     async def _commit(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
+        """Store the messages and make them part of the fork."""
         await gather_each(messages, partial(self.store.put_message, lease), at_once=AT_ONCE)
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
@@ -301,6 +302,7 @@ def is_led_by_parent(thread: Thread) -> bool:
 
 
 def _without_uploads(content: Content) -> Content:
+    """Return the content with a sentence in place of each upload, which the fork cannot read."""
     if isinstance(content, str):
         return content
     parts: list[Part] = []

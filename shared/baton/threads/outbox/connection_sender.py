@@ -85,6 +85,7 @@ class ConnectionSender:
             self._idle.set()
 
     async def _send_all(self) -> None:
+        """Send the frames of the backlog until the client has gone."""
         backoff, tries = FIRST_BACKOFF_SECONDS, 1
         while True:
             while not self._backlog:

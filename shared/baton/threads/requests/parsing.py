@@ -178,6 +178,7 @@ def _check_decision(status: DecisionStatus, payload: object) -> None:
 
 
 def _check_result(payload: object) -> None:
+    """Raise ``InvalidRequest`` or ``MessageTooLarge`` for a result that cannot be stored."""
     if not is_within(payload, MAX_RESULT_DEPTH, MAX_RESULT_VALUES):
         raise InvalidRequest(
             f"payload is nested over {MAX_RESULT_DEPTH} levels deep, or holds more than {MAX_RESULT_VALUES} values."
@@ -316,6 +317,7 @@ def parse_client_offer(tools: object, context: object) -> ClientOffer | None:
 
 
 def _parse_list(value: object, name: str, limit: int) -> Sequence[Mapping[str, Any]]:
+    """Return a list of objects; empty if it is missing. Raises ``InvalidRequest``."""
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):

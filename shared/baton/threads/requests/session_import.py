@@ -139,9 +139,9 @@ def _read_offset(timestamp: str) -> str | None:
 def _parse_feedback(
     fields: Mapping[str, Any] | None, role: Role, said_at: datetime, where: str, now: datetime
 ) -> tuple[Rating | None, str | None, datetime | None]:
-    """Return rating, comment and time of the feedback on a message; None for each without feedback.
+    """Return rating, comment and time of the feedback on a message. All are None without feedback.
 
-    Feedback without a time has the message's, ``said_at``. Raises ``InvalidRequest``.
+    The time is ``said_at``, the message's time, if the feedback has none. Raises ``InvalidRequest``.
     """
     if fields is None:
         return None, None, None
@@ -155,6 +155,7 @@ def _parse_feedback(
 
 
 def _parse_text(content: object, where: str) -> str:
+    """Return the text of the content, with a word in brackets for each other part."""
     if isinstance(content, str):
         text = content
     elif isinstance(content, list):

@@ -37,6 +37,7 @@ class FollowedTimeZones:
             await self._move(scope, schedule, name)
 
     async def _move(self, scope: Scope, schedule: Schedule, zone: str) -> None:
+        """Move a schedule to the zone if it follows the user and is not finished."""
         current: Schedule | None = schedule
         for _ in range(ATTEMPTS):
             if current is None or not _must_move(current, zone):

@@ -52,6 +52,7 @@ class IncomingEvent:
 
 
 def _write_data(data: Any) -> str:
+    """Return the data as JSON. Raises ``InvalidRequest`` and ``MessageTooLarge``."""
     if not is_within(data, MAX_DATA_DEPTH, MAX_DATA_VALUES):
         raise InvalidRequest(
             f"data is nested over {MAX_DATA_DEPTH} levels deep, or holds more than {MAX_DATA_VALUES:,} values."

@@ -218,6 +218,7 @@ class ScheduleMaking:
         return schedule
 
     async def _change(self, scope: Scope, schedule: Schedule, change: ScheduleChange) -> Schedule:
+        """Return the schedule with the change, and with a new first slot if its times change."""
         now, changed_schedule = self.clock.now(), schedule
         if change.text is not None:
             changed_schedule = replace(changed_schedule, text=_check_text(change.text))

@@ -96,6 +96,7 @@ class Importer:
             raise ImportConflict
 
     async def _store(self, lease: Lease, imported: ImportedSession, ref: EpisodeRef) -> None:
+        """Store the messages, the title and the ratings, and commit them as a closed session."""
         thread_id = lease.thread_id
         record = TurnRecord(
             IMPORT_TURN, derive_run_id(thread_id, IMPORT_TURN), imported.digest, first_ordinal=0, fence=lease.fence

@@ -97,6 +97,7 @@ class UnreadAnswers:
             report_failure(failure, "unread answers not announced", thread_id=thread.id)
 
     async def _announce(self, scope: Scope, thread: Thread, *, is_marked: bool) -> None:
+        """Send ``thread_updated`` to the receivers. Raises ``StoreUnavailable``."""
         recent, _ = await self.store.list_threads(scope, limit=MAX_THREADS, cursor=None)
         watched = [other.id for other in recent if other.id != thread.id and other.known_watchers != {}]
         own_live, *other_lives = await gather_each(

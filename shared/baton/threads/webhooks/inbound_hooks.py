@@ -50,8 +50,7 @@ class InboundHooks:
 
         Raises ``NotFound`` for an unknown hook, ``Unauthorized`` for a request without a valid signature,
         ``TenantRemoved``, ``MalformedJson``, ``InternalError`` if the hook's secret cannot be used, and the errors of
-        ``EventStarts.begin``. Refusals of signed requests are
-        audited, but not those of a removed tenant.
+        ``EventStarts.begin``. Refusals of signed requests are audited, but not those of a removed tenant.
         """
         hook = self.settings().find(hook_id)
         try:
@@ -79,6 +78,7 @@ class InboundHooks:
             raise
 
     async def _begin(self, hook: InboundHook, sender: Scope, event_id: str, body: bytes) -> None:
+        """Begin the run of a verified request. Raises ``MalformedJson`` and the errors of ``EventStarts.begin``."""
         try:
             value = json.loads(body, parse_constant=refuse_constant)
         except (ValueError, RecursionError):

@@ -225,6 +225,7 @@ class RunCommit:
         conversation: RunningConversation,
         pending: PendingInterrupts | None,
     ) -> RunEnd:
+        """Return the end of the run, which is stored with its last message."""
         spent = result.spent
         tail_seq, tail = self.outbox.log.make_tail(last.text, last.id)
         return RunEnd(

@@ -51,6 +51,7 @@ class AgentHistories:
         return self._last_read[2]
 
     async def _read_granted(self) -> ReadHistory:
+        """Return the messages of the active agent's fork, those that its handoff grants, or all without a handoff."""
         conversation, window = self._tracker.current, self.window
         handoff = conversation.handoff
         if handoff is None:

@@ -215,6 +215,7 @@ class AgentRunner:
     async def _make_remote_runner(
         self, handoff: HandoffRequest, transcript: Transcript, context: Attempt
     ) -> RemoteAgentRunner:
+        """Return the runner of the remote specialist, with the messages that it gets."""
         history = select_spoken((await self.histories.read()).messages)
         is_forked = handoff.context_mode is ContextMode.FORKED
         granted_ids = set(handoff.recent_messages)

@@ -79,6 +79,7 @@ class HandoffEvents:
             await self._hand_over(transfer, workflow)
 
     async def _hand_over(self, transfer: Transfer, workflow: Workflow | None) -> None:
+        """Make the target active and emit the events, or refuse. Write the summary if the transfer has none."""
         source, now = self._tracker.current, self._clock.now()
         request = self._make_request(transfer)
         if transfer.refusal is not None:
@@ -128,6 +129,7 @@ class HandoffEvents:
         return resumed_workflow
 
     def _make_request(self, transfer: Transfer) -> HandoffRequest:
+        """Return the record of the handoff."""
         conversation, handoff = self._tracker.current, transfer.handoff
         mode = handoff.context_mode
         if transfer.target.desk is not None and "context_mode" not in handoff.model_fields_set:

@@ -118,6 +118,7 @@ class MergedAnswer:
                 self._emit(make_text_content(self._message.id, earlier_text[start:end]))
 
     def _start(self, *, is_structured: bool, refused_by: str | None) -> None:
+        """Begin a message of the parent, or continue the current one with a separator."""
         if is_structured or refused_by is not None:
             self.end(is_whole=True)
         if self._message is None:

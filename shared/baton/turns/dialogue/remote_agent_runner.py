@@ -134,6 +134,10 @@ class RemoteAgentRunner:
             self._keep_report(self._returns)
 
     async def _stream_chunks(self) -> AsyncGenerator[ModelChunk, None]:
+        """Yield the chunks of the answer. Hand over again if the agent has lost its task.
+
+        Raises ``AgentUnavailable``.
+        """
         handoff = self._handoff
         try:
             try:
@@ -203,6 +207,7 @@ class RemoteAgentRunner:
             yield write_sentence(self._agent, "sign_in_needed", agent=self._agent.name)
 
     async def _make_task(self, remote_task_id: str | None, *, hands_over: bool) -> agent_client.AgentTask:
+        """Return the message for the remote agent, with files, data and the granted messages of a handoff."""
         context, run = self._context, self._context.run
         attachments, missing_notes = await read_attachments(context, self._content)
         words = self._text
