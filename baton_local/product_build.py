@@ -39,7 +39,10 @@ class ProductTree(BuildHookInterface[Any]):
     """A build step that adds the product tree to a wheel. An editable install uses the checkout's files."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the files. Raises ``FileNotFoundError`` if the web clients are not built."""
+        """Add the files to a standard wheel, and nothing to others.
+
+        Raises ``FileNotFoundError`` if the web clients are not built.
+        """
         if self.target_name != "wheel" or version != "standard":
             return
         root = Path(self.root)

@@ -46,6 +46,7 @@ class DynamoDBLocal(SupervisedEngine):
 
 
 def _answers(port: int) -> bool:
+    """Return whether DynamoDB Local answers a request."""
     dynamodb = client("dynamodb", f"http://127.0.0.1:{port}")
     try:
         dynamodb.list_tables()

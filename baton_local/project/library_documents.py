@@ -102,7 +102,10 @@ class LibraryDocuments:
         raise NotTaken("it was removed too often in a short time. Wait some minutes, and try again.")
 
     def read_state(self, library: str, document_id: str) -> tuple[bool, str | None]:
-        """Return whether the newest version is ready or failed, and the reason of a failure."""
+        """Return whether the newest version is ready or failed, and the reason of a failure.
+
+        A document that the list lacks counts as not ready until ``LISTED_SECONDS`` after its upload, then as deleted.
+        """
         document = self._list(library, seconds=FRESH_SECONDS).get(document_id)
         if document is None:
             is_late = time.monotonic() - self._announced.get(document_id, 0.0) < LISTED_SECONDS

@@ -117,7 +117,7 @@ class ObjectRule:
 
     def matches(self, bucket: str, key: str) -> bool:
         """Return whether the rule applies to an object."""
-        patterns = (".*".join(map(re.escape, key.split("*"))) for key in self.keys)
+        patterns = (".*".join(map(re.escape, wildcard.split("*"))) for wildcard in self.keys)
         has_key = not self.keys or any(re.fullmatch(pattern, key, re.DOTALL) for pattern in patterns)
         return has_key and (not self.buckets or bucket in self.buckets)
 

@@ -75,7 +75,7 @@ class Rules:
 
     @classmethod
     def of(cls, attributes: Mapping[str, str]) -> Self:
-        """Return the rules of a queue with these SQS attributes."""
+        """Return the rules of a queue with these SQS attributes. Raises ``ValueError`` for malformed values."""
         redrive = json.loads(attributes.get("RedrivePolicy") or "{}")
         return cls(
             visibility=float(attributes.get("VisibilityTimeout", 30)),
