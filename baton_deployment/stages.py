@@ -133,7 +133,7 @@ def _read(file: Path) -> dict[str, Mapping[str, Any]]:
     """Return the tables of stages by name. Raises ``DeploymentError`` if the file cannot be read."""
     try:
         content = tomllib.loads(file.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as problem:
+    except (OSError, ValueError) as problem:
         raise DeploymentError(f"{file} cannot be read: {problem}") from problem
     tables = {name: table for name, table in content.items() if isinstance(table, dict) and "deploy" in table}
     # The account's template is configured like a stage, but is none.

@@ -66,3 +66,6 @@ def test_a_broken_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "samconfig.toml").write_text("[dev")
     with pytest.raises(DeploymentError, match="cannot be read"):
         read_stage(tmp_path / "samconfig.toml", "dev")
+    (tmp_path / "samconfig.toml").write_bytes(b'[dev.deploy.parameters]\nstack_name = "\xff"\n')
+    with pytest.raises(DeploymentError, match="cannot be read"):
+        read_stage(tmp_path / "samconfig.toml", "dev")
