@@ -39,7 +39,7 @@ class ConversationCheck:
     objects: ObjectVersions | None
 
     async def check(self, tenant_id: str, thread_id: str) -> ConversationState:
-        """Check a conversation. Raises ``StoreUnavailable``."""
+        """Check a conversation, which has nothing to check if it does not exist. Raises ``StoreUnavailable``."""
         scope = Scope(tenant_id, ANYBODY)
         thread = await self.live.get(keys.thread(scope, thread_id))
         if thread is None or thread.get("thread_status") == TOMBSTONE:
