@@ -80,8 +80,8 @@ class BranchPoints:
         """Return the thread in the state in which a next message continues from the message ``ordinal``.
 
         A handoff that began later is left: the main agent answers, and the workflow can be continued. Raises
-        ``BranchCrossesHandoff`` for a conversation at a desk, and if a specialist was active at the message whose work
-        has continued or cannot be resumed.
+        ``BranchCrossesHandoff`` for a conversation at a desk, if a specialist was active at the message whose work has
+        continued or cannot be resumed, and if the messages do not show which agent was active.
         """
         if thread.conversation.desk is not None:
             raise BranchCrossesHandoff

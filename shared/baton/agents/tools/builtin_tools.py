@@ -221,7 +221,11 @@ class BuiltinTools:
     async def _complete(
         self, definition: WorkflowDefinition, unmoved: Workflow, moved: Workflow, emit: EmitEvent, complete: Complete
     ) -> CallOutcome:
-        """Complete a workflow by its tool. If the tool fails, the workflow keeps the state and data of ``unmoved``."""
+        """Complete a workflow by its tool.
+
+        If the tool fails or waits, the workflow keeps the state and data of ``unmoved``. If the tool refuses, the
+        workflow goes back to the state that the tool names, or else to ``back_to`` of its definition.
+        """
         completion = definition.on_complete
         assert completion is not None  # noqa: S101 - the caller has checked it
         self._move(unmoved, unmoved, emit)
