@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, get_key
+from baton.adapters.dynamodb.table import Table, get_key
+from baton.adapters.dynamodb.writes import IS_NEW, ConditionFailed
 from baton_deployment.restoring.comparison import as_read
 
 UNIT = 1024

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shapes import Shape
-from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, TableStore, TimedTableStore
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table_stores import TableStore, TimedTableStore
+from baton.adapters.dynamodb.writes import IS_NEW, ConditionFailed
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.a2a_task import MarkStatus, TaskMark

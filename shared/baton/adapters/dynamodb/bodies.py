@@ -14,7 +14,8 @@ from pydantic_core import from_json
 from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.dictionaries import STRUCTURE, TEXTS
-from baton.adapters.dynamodb.table import Table, TableStore
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table_stores import TableStore
 from baton.domain.errors import StoreUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis

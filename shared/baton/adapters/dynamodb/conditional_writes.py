@@ -9,7 +9,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, TableStore, TransactionFailed, Write
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table_stores import TableStore
+from baton.adapters.dynamodb.writes import IS_NEW, ConditionFailed, TransactionFailed, Write
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.ports.threads.leases import Lease

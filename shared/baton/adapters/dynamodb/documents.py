@@ -15,7 +15,9 @@ from baton.adapters.dynamodb.conditional_writes import create_revised, save_revi
 from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shapes import DOCUMENT, SOURCE, SOURCE_PAGE
 from baton.adapters.dynamodb.shards import LISTING, make_page, read_due_entries, read_page
-from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, TableStore, get_key
+from baton.adapters.dynamodb.table import AT_ONCE, get_key
+from baton.adapters.dynamodb.table_stores import TableStore
+from baton.adapters.dynamodb.writes import ConditionFailed
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.documents.document import Document, DocumentRef, IngestionStep, VersionStatus
 from baton.domain.documents.source import Source, SourcePage, in_turns

@@ -9,7 +9,7 @@ from datetime import datetime
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import save_revised
-from baton.adapters.dynamodb.table import TableStore
+from baton.adapters.dynamodb.table_stores import TableStore
 from baton.domain.documents.pipelines import Pipeline, PipelineRun, RunsInProgress, RunSlot, WaitingRun
 from baton.domain.times import from_millis, to_millis
 

@@ -17,8 +17,8 @@ from baton.adapters.aws.direct_calls import operations
 from baton.adapters.aws.last_wills import NO_WILLS, LastWills
 from baton.adapters.aws.session import CredentialSource
 from baton.adapters.dynamodb.attributes import Item, deserialize, read_items, read_response, serialize, write_request
+from baton.adapters.dynamodb.writes import ConditionFailed, TransactionFailed, Write, without_none
 from baton.domain.errors import StoreUnavailable
-from baton.ports.clock import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -39,54 +39,10 @@ MAX_CONFLICTS = 6
 """The maximum number of attempts at a transaction that conflicts with others or exceeds its partition's throughput."""
 CONFLICT_PAUSE_SECONDS = 0.02
 """The longest pause after the first conflict of a transaction. It doubles with each further conflict."""
-IS_NEW = "attribute_not_exists(PK)"
-"""The condition that the item does not exist yet."""
 _CONFLICT = frozenset({"TransactionConflict"})
 _THROTTLED = frozenset({"ProvisionedThroughputExceeded", "ThrottlingError"})
 
 T = TypeVar("T")
-
-
-class ConditionFailed(Exception):
-    """A conditional write failed; ``item`` is the existing item, or None."""
-
-    def __init__(self, item: Item | None) -> None:
-        self.item = item
-        super().__init__("condition failed")
-
-
-class TransactionFailed(Exception):
-    """A transaction wrote nothing, because a condition failed or another transaction wrote the same items."""
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One write of a transaction. It puts ``target`` as an item, or updates or deletes the item with this key.
-
-    Without ``expression`` and ``puts``, the item is deleted.
-    """
-
-    target: Mapping[str, Any]
-    condition: str
-    expression: str | None = None
-    values: Mapping[str, Any] | None = None
-    puts: bool = False
-
-    @classmethod
-    def put(cls, item: Item, *, condition: str = IS_NEW, values: Item | None = None) -> Write:
-        """Return the write of an item, without the attributes that are None."""
-        return cls(_without_none(item), condition, values=values, puts=True)
-
-    def request(self, table_name: str) -> dict[str, Any]:
-        """Return the write as an element of ``TransactItems``."""
-        request: dict[str, Any] = {"TableName": table_name, "ConditionExpression": self.condition}
-        request["Item" if self.puts else "Key"] = serialize(self.target)
-        if self.expression is not None:
-            request["UpdateExpression"] = self.expression
-        if self.values:
-            request["ExpressionAttributeValues"] = serialize(self.values)
-        kind = "Put" if self.puts else "Update" if self.expression is not None else "Delete"
-        return {kind: request}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +100,7 @@ class Table:
 
         ``names`` maps placeholders in the condition to names of attributes.
         """
-        request: dict[str, Any] = {"Item": serialize(_without_none(item))}
+        request: dict[str, Any] = {"Item": serialize(without_none(item))}
         if names:
             request["ExpressionAttributeNames"] = names
         await self._check_fence(item)
@@ -419,25 +375,6 @@ class Table:
             raise ConditionFailed(deserialize(old) if old else None) from None
 
 
-class TableStore:
-    """Records of one kind on a table."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-
-class TimedTableStore(TableStore):
-    """Records that hold times, or that expire."""
-
-    def __init__(self, table: Table, clock: Clock) -> None:
-        super().__init__(table)
-        self._clock = clock
-
-
 def get_key(item: Item) -> dict[str, str]:
     """Return the key of an item, from the item itself or from its entry in an index."""
     return {"PK": item["PK"], "SK": item["SK"]}
-
-
-def _without_none(item: Item) -> Item:
-    return {name: value for name, value in item.items() if value is not None}

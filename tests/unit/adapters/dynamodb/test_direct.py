@@ -22,7 +22,8 @@ from botocore.retries.standard import ExponentialBackoff
 
 from baton.adapters.aws import blocking_calls as aws
 from baton.adapters.aws.connections import OriginConnections
-from baton.adapters.dynamodb.table import ConditionFailed, Table, Write
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.writes import ConditionFailed, Write
 from baton.domain.errors import StoreUnavailable
 
 SESSION: Any = Session("AKID", "secret", region_name="eu-central-1")

@@ -7,7 +7,8 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError
 
-from baton.adapters.dynamodb.table import MAX_CONFLICTS, MAX_IN_VAIN, Table, TransactionFailed, Write
+from baton.adapters.dynamodb.table import MAX_CONFLICTS, MAX_IN_VAIN, Table
+from baton.adapters.dynamodb.writes import TransactionFailed, Write
 from baton.domain.errors import StoreUnavailable
 
 KEYS = [{"PK": f"acme#{number}", "SK": "THREAD"} for number in range(6)]

@@ -7,7 +7,8 @@ from datetime import date, timedelta
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shapes import CAPTURE
-from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
+from baton.adapters.dynamodb.table_stores import TimedTableStore
+from baton.adapters.dynamodb.writes import IS_NEW, ConditionFailed
 from baton.domain.memory.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
 from baton.domain.tenants.identity import Scope
 

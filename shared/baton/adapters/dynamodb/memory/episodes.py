@@ -15,7 +15,8 @@ from baton.adapters.dynamodb.bodies import BodyStore, pack, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.shapes import FACT, PERSON, Shape
 from baton.adapters.dynamodb.shards import read_batches, read_newest_first, read_page
-from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, get_key
+from baton.adapters.dynamodb.table import AT_ONCE, get_key
+from baton.adapters.dynamodb.writes import ConditionFailed
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.memory.episode import (
     MAX_ATTEMPTS,

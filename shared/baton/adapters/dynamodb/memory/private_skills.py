@@ -20,7 +20,9 @@ from baton.adapters.dynamodb.memory.procedure_writes import (
 )
 from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shards import read_page
-from baton.adapters.dynamodb.table import Table, TimedTableStore, TransactionFailed, Write
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table_stores import TimedTableStore
+from baton.adapters.dynamodb.writes import TransactionFailed, Write
 from baton.domain.errors import ProcedureChanged, UnknownProcedure
 from baton.domain.memory.private_skill import IN_USE, SkillDecision, make_name_taken_error, make_shared_version
 from baton.domain.memory.procedure import USER_PREFIX, Procedure, ProcedureScope, ProcedureStatus

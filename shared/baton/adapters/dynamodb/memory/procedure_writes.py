@@ -9,7 +9,8 @@ from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shapes import PROCEDURE
-from baton.adapters.dynamodb.table import Write, get_key
+from baton.adapters.dynamodb.table import get_key
+from baton.adapters.dynamodb.writes import Write
 from baton.domain.memory.procedure import TENANT_PREFIX, Procedure, ProcedureStatus
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis

@@ -23,7 +23,7 @@ from baton.adapters.dynamodb.memory.procedure_writes import (
     procedure_from_item,
 )
 from baton.adapters.dynamodb.shards import read_page
-from baton.adapters.dynamodb.table import TimedTableStore
+from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.domain.errors import ProcedureChanged, UnknownProcedure
 from baton.domain.memory.procedure import (
     MAX_APPROVED,

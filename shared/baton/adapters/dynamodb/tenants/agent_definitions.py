@@ -9,7 +9,8 @@ from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.adapters.dynamodb.conditional_writes import make_revision_condition
-from baton.adapters.dynamodb.table import TableStore, TransactionFailed, Write
+from baton.adapters.dynamodb.table_stores import TableStore
+from baton.adapters.dynamodb.writes import TransactionFailed, Write
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion, Candidate, EntryChange
 from baton.domain.tenants.identity import Scope

@@ -14,7 +14,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shards import make_page, read_batches, read_newest_first
-from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
+from baton.adapters.dynamodb.table_stores import TimedTableStore
+from baton.adapters.dynamodb.writes import IS_NEW, ConditionFailed
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import BatonError, TenantRemoved
 from baton.domain.metrics import Metric, count

@@ -17,9 +17,11 @@ from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
 from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shapes import Shape, pack_conversation, unpack_conversation
 from baton.adapters.dynamodb.shards import LISTING
-from baton.adapters.dynamodb.table import IS_NEW, TimedTableStore, get_key
+from baton.adapters.dynamodb.table import get_key
+from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.adapters.dynamodb.tenants import erased_items
 from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_desk_place, find_kind, may_stay
+from baton.adapters.dynamodb.writes import IS_NEW
 from baton.concurrency.tasks import gather_each
 from baton.domain.memory.episode import derive_episode_id
 from baton.domain.memory.forgetting import EpisodeTrace, ThreadTrace

@@ -9,7 +9,7 @@ from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.adapters.dynamodb.shards import make_page
-from baton.adapters.dynamodb.table import TimedTableStore
+from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.evaluation import EVALUATION_ID, Evaluation, EvaluationEntry

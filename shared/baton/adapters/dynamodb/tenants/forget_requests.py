@@ -11,7 +11,8 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shapes import Shape
-from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
+from baton.adapters.dynamodb.table_stores import TimedTableStore
+from baton.adapters.dynamodb.writes import IS_NEW, ConditionFailed
 from baton.concurrency.tasks import gather_all
 from baton.domain.memory.forgetting import (
     ENFORCED_EVERY,

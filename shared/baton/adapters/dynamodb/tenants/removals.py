@@ -6,7 +6,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import save_revised
 from baton.adapters.dynamodb.shapes import Shape
-from baton.adapters.dynamodb.table import TableStore
+from baton.adapters.dynamodb.table_stores import TableStore
 from baton.domain.tenants.removal import TenantRemoval
 
 _REMOVAL = Shape(TenantRemoval, "tenant_id", "revision")

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.shards import LISTING
-from baton.adapters.dynamodb.table import TableStore
+from baton.adapters.dynamodb.table_stores import TableStore
 
 
 class DynamoSearchedTenants(TableStore):

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.key_forms import Key
-from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
+from baton.adapters.dynamodb.table_stores import TimedTableStore
+from baton.adapters.dynamodb.writes import IS_NEW, ConditionFailed
 from baton.domain.errors import StoreUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.spending import PERIODS, Account, Hold, SpendingCounts, SpendingPeriod

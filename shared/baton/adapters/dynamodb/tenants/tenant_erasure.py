@@ -9,7 +9,8 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.item_kinds import ANY, KINDS
 from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
-from baton.adapters.dynamodb.table import TableStore, get_key
+from baton.adapters.dynamodb.table import get_key
+from baton.adapters.dynamodb.table_stores import TableStore
 from baton.adapters.dynamodb.tenants.erased_items import clean_audit_record
 from baton.adapters.dynamodb.tenants.tenant_items import name_kind, read_keys
 from baton.concurrency.tasks import gather_each

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import save_revised
-from baton.adapters.dynamodb.table import TableStore
+from baton.adapters.dynamodb.table_stores import TableStore
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.self_started_runs import SelfStartedRuns
 from baton.domain.tenants.spending_rules import SpendingRules

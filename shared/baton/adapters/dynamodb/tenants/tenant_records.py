@@ -12,7 +12,8 @@ from typing import Any
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import unpack
 from baton.adapters.dynamodb.item_kinds import kind_of
-from baton.adapters.dynamodb.table import TableStore, get_key
+from baton.adapters.dynamodb.table import get_key
+from baton.adapters.dynamodb.table_stores import TableStore
 from baton.adapters.dynamodb.tenants.tenant_items import name_kind, read_keys
 from baton.concurrency.tasks import off_loop
 from baton.domain.errors import StoreUnavailable

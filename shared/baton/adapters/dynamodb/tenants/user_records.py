@@ -8,7 +8,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import update_own
 from baton.adapters.dynamodb.shapes import Shape
-from baton.adapters.dynamodb.table import TableStore, TimedTableStore
+from baton.adapters.dynamodb.table_stores import TableStore, TimedTableStore
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.thread import Thread

@@ -9,7 +9,8 @@ from botocore.exceptions import ClientError
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import make_revision_condition
-from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore
+from baton.adapters.dynamodb.table_stores import TimedTableStore
+from baton.adapters.dynamodb.writes import ConditionFailed
 from baton.domain.tenants.activity import Activity, Counter, Place, ThreadUse
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis

@@ -8,7 +8,8 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shards import read_page
-from baton.adapters.dynamodb.table import TimedTableStore, get_key
+from baton.adapters.dynamodb.table import get_key
+from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.webhook_delivery import DEAD_LIFETIME, DeadDelivery, WebhookDelivery, parse_thread_id
 from baton.domain.times import from_millis, to_millis

@@ -10,7 +10,7 @@ from datetime import timedelta
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.key_forms import Key
-from baton.adapters.dynamodb.table import TimedTableStore
+from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.adapters.dynamodb.threads.thread_item import thread_from_item
 from baton.concurrency.tasks import gather_all
 from baton.domain.errors import StoreUnavailable

@@ -11,7 +11,8 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import BACKGROUND_TASK, SCHEDULE
 from baton.adapters.dynamodb.shards import read_due_entries
-from baton.adapters.dynamodb.table import TimedTableStore, get_key
+from baton.adapters.dynamodb.table import get_key
+from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.domain.schedules.background_task import LISTING_TIME, BackgroundTask
 from baton.domain.schedules.due_entry import DueEntry
 from baton.domain.schedules.schedule import Schedule, ScheduleStatus

@@ -15,7 +15,9 @@ from baton.adapters.dynamodb.conditional_writes import FENCE_HOLDS, put_fenced
 from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shapes import HANDOFF, WORKFLOW
 from baton.adapters.dynamodb.shards import make_page, read_batches, read_newest_first
-from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore, TransactionFailed, Write, get_key
+from baton.adapters.dynamodb.table import get_key
+from baton.adapters.dynamodb.table_stores import TimedTableStore
+from baton.adapters.dynamodb.writes import ConditionFailed, TransactionFailed, Write
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import LeaseLost

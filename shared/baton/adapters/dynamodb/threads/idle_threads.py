@@ -11,7 +11,8 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.memory.episodes import is_settled
 from baton.adapters.dynamodb.shards import read_due_entries
-from baton.adapters.dynamodb.table import AT_ONCE, TimedTableStore
+from baton.adapters.dynamodb.table import AT_ONCE
+from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.adapters.dynamodb.threads.thread_item import thread_from_item
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis

@@ -10,7 +10,6 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, pack_id
 from baton.adapters.dynamodb.conditional_writes import MY_THREAD
 from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
-from baton.adapters.dynamodb.table import IS_NEW
 from baton.adapters.dynamodb.threads.thread_item import (
     make_listing_time,
     segments_as_item,
@@ -19,6 +18,7 @@ from baton.adapters.dynamodb.threads.thread_item import (
     watchers_as_item,
     windows_as_item,
 )
+from baton.adapters.dynamodb.writes import IS_NEW
 from baton.domain.errors import LeaseLost
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.memory.episode import EpisodeRef

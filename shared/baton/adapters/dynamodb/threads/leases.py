@@ -12,11 +12,13 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, pack_id, unpack_id
 from baton.adapters.dynamodb.conditional_writes import MY_THREAD, put_fenced, update_own
 from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING
-from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, TimedTableStore
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.adapters.dynamodb.threads import lease_updates
 from baton.adapters.dynamodb.threads.lease_updates import END_RUN, FOR_NO_RECORD, RESERVED_SEQS, ThreadUpdate
 from baton.adapters.dynamodb.threads.recent_histories import RecentHistories
 from baton.adapters.dynamodb.threads.thread_item import get_lease_mark, make_tenant_listing_time, thread_from_item
+from baton.adapters.dynamodb.writes import IS_NEW, ConditionFailed
 from baton.concurrency.tasks import gather_all
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.handoffs.workflow import Workflow

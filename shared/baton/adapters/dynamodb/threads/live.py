@@ -14,7 +14,8 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import pack, unpack, unpack_sized
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.key_forms import LAST_NUMBER
-from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
+from baton.adapters.dynamodb.table_stores import TimedTableStore
+from baton.adapters.dynamodb.writes import IS_NEW, ConditionFailed
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.tenants.identity import Scope

@@ -16,7 +16,8 @@ from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.key_forms import LAST_NUMBER, UnderNumber
 from baton.adapters.dynamodb.shapes import REMOTE_TASK, RUN_STEP, TASK, TOOL_CALL, pack_call, pack_task_messages
 from baton.adapters.dynamodb.shards import make_page
-from baton.adapters.dynamodb.table import Table, TimedTableStore
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.concurrency.tasks import LARGE, gather_all, off_loop
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest
