@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from baton.adapters.opensearch.clause_searches import Conditions, build_clause_search, convert_score, read_hits
 from baton.adapters.opensearch.definitions import (
     DEFAULT_LAYOUT,
     WORDS_SINCE,
@@ -21,8 +22,6 @@ from baton.adapters.opensearch.documents import (
     filter_conditions,
     from_source,
     permission_condition,
-    round_vector,
-    search_text,
     tenant_condition,
     to_source,
 )
@@ -43,14 +42,12 @@ from baton.domain.documents.search import (
     SearchFilter,
     SearchQuery,
     SearchResult,
-    Signal,
     add_scored,
     find_unscored,
 )
-from baton.domain.documents.search_words import index_words, to_search_form
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.domain.tenants.identity import Scope
-from baton.domain.text import find_codes, replace_surrogates
+from baton.domain.text import replace_surrogates
 from baton.ports.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -59,15 +56,12 @@ SEARCH_SECONDS = 2.0
 """The time limit of a search by the HTTP API. A turn waits less, because recall has its own deadline."""
 QUERY_CHARACTERS = 1000
 """The length to which a query is cut, in characters."""
-QUERY_WORDS = 900
-"""The number of a query's words that are searched. OpenSearch allows 1,024, including the words of phrases."""
 PAGE = 200
 """The number of documents on a page of a listing."""
 DELETED_AT_ONCE = 2000
 """The number of documents that one request deletes."""
 MAX_FRUITLESS_PASSES = 10
 """The number of passes of a deletion that delete nothing because of other writers, before it fails."""
-Conditions = Sequence[dict[str, Any]]
 VECTOR_FIELDS = "views.*.vector"
 
 
@@ -135,13 +129,13 @@ class OpenSearchIndex:
         text = replace_surrogates(query.text[:QUERY_CHARACTERS])
         conditions = [*filter_conditions(scope, index, query.filter), permission_condition(scope)]
         candidates: dict[SearchClause, Sequence[Candidate]] = dict.fromkeys(query.clauses, ())
-        bodies = {clause: self._clause_search(clause, text, query, conditions) for clause in candidates}
+        bodies = {clause: self._build_search(clause, text, query, conditions) for clause in candidates}
         if query.candidates <= 0 or not any(bodies.values()):
             return SearchResult(candidates, {})
         engine_ids: dict[str, str] = {}
         for clause, hits in (await self._search(scope, alias, bodies)).items():
             candidates[clause] = [
-                Candidate(id_, _raw_score(clause, score), source_id)
+                Candidate(id_, convert_score(clause, score), source_id)
                 for score, id_, source_id in (hit["sort"] for hit in hits)
             ]
             engine_ids.update((hit["sort"][1], hit["_id"]) for hit in hits)
@@ -177,9 +171,9 @@ class OpenSearchIndex:
         for clause, unscored in missing.items():
             ids_condition = {"ids": {"values": [engine_ids[candidate.id] for candidate in unscored]}}
             scoring_query = replace(query, candidates=len(unscored))
-            bodies[clause] = self._clause_search(clause, "", scoring_query, [*conditions, ids_condition])
+            bodies[clause] = self._build_search(clause, "", scoring_query, [*conditions, ids_condition])
         for clause, hits in (await self._search(scope, alias, bodies)).items():
-            scored = {id_: _raw_score(clause, score) for score, id_, _ in (hit["sort"] for hit in hits)}
+            scored = {id_: convert_score(clause, score) for score, id_, _ in (hit["sort"] for hit in hits)}
             candidates[clause] = add_scored(candidates[clause], scored, missing[clause])
 
     async def _search(
@@ -190,7 +184,9 @@ class OpenSearchIndex:
         searches = {clause: body for clause, body in bodies.items() if body is not None}
         lines = [line for body in searches.values() for line in (header, body)]
         answer = await self.engine.post_lines("/_msearch", lines, seconds=self._search_seconds)
-        return {clause: _hits(response, clause) for clause, response in zip(searches, answer["responses"], strict=True)}
+        return {
+            clause: read_hits(response, clause) for clause, response in zip(searches, answer["responses"], strict=True)
+        }
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``. It deletes in every version, and in the searched one first."""
@@ -276,30 +272,12 @@ class OpenSearchIndex:
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         """See ``SearchIndex``. It is None, because OpenSearch has no bound."""
 
-    def _clause_search(
+    def _build_search(
         self, clause: SearchClause, text: str, query: SearchQuery, conditions: Conditions
     ) -> dict[str, Any] | None:
-        """Return the search of one clause; None if it can find nothing."""
-        body: dict[str, Any] = {
-            "size": query.candidates,
-            "_source": False,
-            "sort": [{"_score": "desc"}, {"id": "asc"}, {"source_id": "asc"}],
-            "track_total_hits": False,
-            "timeout": f"{int(self._search_seconds * 1000)}ms",
-        }
-        if clause.signal is Signal.WORDS:
-            terms = _word_conditions(clause.view, text)
-            matching = {"should": terms, "minimum_should_match": 1, "filter": [*conditions]}
-            return {**body, "query": {"bool": matching}}
-        if query.vector is None or not any(query.vector):
-            return None
-        same_model = [{"term": {"embedder": self._embedder}}] if self._embedder else []
-        knn = {
-            "vector": round_vector(query.vector),
-            "k": query.candidates,
-            "filter": {"bool": {"filter": [*conditions, *same_model]}},
-        }
-        return {**body, "query": {"knn": {f"views.{clause.view}.vector": knn}}}
+        return build_clause_search(
+            clause, text, query, conditions, embedder=self._embedder, seconds=self._search_seconds
+        )
 
     async def _fetch(self, scope: Scope, alias: str, engine_ids: dict[str, str]) -> dict[str, IndexDocument]:
         if not engine_ids:
@@ -367,39 +345,3 @@ def _vectors_fit(document: IndexDocument, version: Version) -> bool:
         if view.vector is not None and len(view.vector) != version.model.dimensions:
             raise WrongDimension
     return True
-
-
-def _word_conditions(view: str, text: str) -> list[dict[str, Any]]:
-    """Return the conditions of a search by words, of which one must be true.
-
-    They search ``words``, and ``text`` in versions of an earlier release, which lack ``words`` until they are rebuilt.
-    """
-    words = " ".join(list(dict.fromkeys(index_words(text)))[:QUERY_WORDS])
-    codes = [search_text(code) for code in find_codes(to_search_form(text))]
-    queries = ((f"views.{view}.words", words, codes), (f"views.{view}.text", text, find_codes(text)))
-    return [
-        condition
-        for field, query, phrases in queries
-        for condition in ({"match": {field: query}}, *({"match_phrase": {field: phrase}} for phrase in phrases))
-    ]
-
-
-def _hits(response: dict[str, Any], clause: SearchClause) -> list[dict[str, Any]]:
-    """Return the hits of a search. Raises ``SearchUnavailable`` if it was incomplete."""
-    if "error" in response:
-        problem = to_engine_error(response.get("status"), response["error"])
-        if clause.signal is Signal.MEANING and problem.engine_status == 400:
-            if "is not knn_vector type" in problem.reason:  # because no document has had this view
-                return []
-            if "dimension" in problem.reason.lower():
-                raise WrongDimension from problem
-        raise problem
-    check_is_complete(response)
-    hits: list[dict[str, Any]] = response["hits"]["hits"]
-    return hits
-
-
-def _raw_score(clause: SearchClause, score: float) -> float:
-    """Return the score of a clause by words unchanged, or the cosine behind the score of a clause by meaning."""
-    # OpenSearch returns (1 + cosine) / 2.
-    return score if clause.signal is Signal.WORDS else 2 * score - 1
