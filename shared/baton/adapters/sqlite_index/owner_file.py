@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
-from array import array
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,15 +13,22 @@ from typing import Any
 
 import apsw
 
+from baton.adapters.sqlite_index.conditions import filter_condition
+from baton.adapters.sqlite_index.stored_forms import (
+    COLUMNS,
+    compute_digest,
+    to_columns,
+    to_document,
+    to_unit_vector,
+    to_vector_blob,
+)
 from baton.adapters.sqlite_index.words import TOKENIZER, WORDS_VERSION, to_indexed_text
 from baton.domain.documents.search import IndexDocument, IndexedText, SearchFilter, Vector
-from baton.domain.times import from_millis, to_millis
 
 PAGE_BYTES = 8192
 """The size of a page, which two to five vectors of usual lengths fill."""
 MAPPED_BYTES = 256 * 1024 * 1024
 """The number of a file's bytes that are mapped into memory. The system caches them while there is room."""
-_MAX_BYTE = 127
 
 # Each view has a number, and two tables of that number.
 _SCHEMA = """
@@ -147,10 +151,10 @@ class OwnerFile:
         None for ``model`` returns documents with vectors of any model.
         """
         rows = self.rows(
-            f"SELECT digest, {_COLUMNS} FROM documents WHERE embedder IS NOT ? AND id > ? ORDER BY id LIMIT ?",
+            f"SELECT digest, {COLUMNS} FROM documents WHERE embedder IS NOT ? AND id > ? ORDER BY id LIMIT ?",
             (model, after, limit),
         )
-        return [Revision(digest, _to_document(row)) for digest, *row in rows]
+        return [Revision(digest, to_document(row)) for digest, *row in rows]
 
     def revise(self, revisions: Sequence[Revision]) -> int:
         """Replace documents that are still stored in the form that was read. Return the number of replacements."""
@@ -168,10 +172,9 @@ class OwnerFile:
         """Return at most ``limit`` chosen documents with ids after ``after``, sorted by id."""
         condition, values = filter_condition(chosen)
         rows = self.rows(
-            f"SELECT {_COLUMNS} FROM documents WHERE {condition} AND id > ? ORDER BY id LIMIT ?",
-            (*values, after, limit),
+            f"SELECT {COLUMNS} FROM documents WHERE {condition} AND id > ? ORDER BY id LIMIT ?", (*values, after, limit)
         )
-        return [_to_document(row) for row in rows]
+        return [to_document(row) for row in rows]
 
     def count(self, chosen: SearchFilter) -> int:
         """Return the number of chosen documents."""
@@ -191,10 +194,9 @@ class OwnerFile:
         """Return documents by their numbers."""
         numbers_json = json.dumps(list(numbers))
         rows = self.rows(
-            f"SELECT number, {_COLUMNS} FROM documents WHERE number IN (SELECT value FROM json_each(?))",
-            (numbers_json,),
+            f"SELECT number, {COLUMNS} FROM documents WHERE number IN (SELECT value FROM json_each(?))", (numbers_json,)
         )
-        return {number: _to_document(row) for number, *row in rows}
+        return {number: to_document(row) for number, *row in rows}
 
     def owner(self) -> str:
         """Return the id of the user or agent that owns the file; empty for documents that belong to the tenant."""
@@ -204,17 +206,17 @@ class OwnerFile:
     def with_vectors(self, ids: Collection[str]) -> list[IndexDocument]:
         """Return documents with their vectors, which are scaled to length 1."""
         rows = self.rows(
-            f"SELECT number, {_COLUMNS} FROM documents WHERE id IN (SELECT value FROM json_each(?))",
+            f"SELECT number, {COLUMNS} FROM documents WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(ids)),),
         )
-        documents = {number: _to_document(row) for number, *row in rows}
+        documents = {number: to_document(row) for number, *row in rows}
         vectors: dict[int, dict[str, Vector]] = {number: {} for number in documents}
         for view, table in self.views().items():
             for number, blob in self.rows(
                 f"SELECT number, vector FROM vectors_{table} WHERE number IN (SELECT value FROM json_each(?))",
                 (json.dumps(list(documents)),),
             ):
-                vectors[number][view] = _unit_vector(blob)
+                vectors[number][view] = to_unit_vector(blob)
         return [
             replace(
                 document,
@@ -235,20 +237,11 @@ class OwnerFile:
 
     def _put(self, document: IndexDocument) -> bool:
         """Store a document. Return whether another form of the document was replaced."""
-        texts = json.dumps({name: view.text for name, view in document.views.items()})
-        columns = {
-            "source_id": document.source_id,
-            "kind": document.kind,
-            "agent_id": document.agent_id,
-            "thread_id": document.thread_id,
-            "required_permission": document.required_permission,
-            "at": to_millis(document.at),
-            "embedder": document.embedder,
-            "texts": texts,
-            "fields": json.dumps(dict(document.fields)),
+        columns = to_columns(document)
+        vectors = {
+            name: to_vector_blob(view.vector) for name, view in document.views.items() if view.vector is not None
         }
-        vectors = {name: vector_blob(view.vector) for name, view in document.views.items() if view.vector is not None}
-        digest = _digest(columns, vectors)
+        digest = compute_digest(columns, vectors)
         rows = self.rows("SELECT number, texts, digest FROM documents WHERE id = ?", (document.id,))
         if rows and rows[0][2] == digest:
             return False
@@ -322,36 +315,6 @@ class OwnerFile:
             self.connection.execute(f"INSERT INTO words_{number} (words_{number}) VALUES ('optimize')")
 
 
-def filter_condition(chosen: SearchFilter, permissions: frozenset[str] | None = None) -> tuple[str, list[Any]]:
-    """Return the SQL condition of a filter, and its values.
-
-    Documents that require a permission other than ``permissions``, the reader's, are left out. None checks no
-    permissions.
-    """
-    conditions, values = ["1"], list[Any]()
-    for column, value in (
-        ("agent_id", chosen.agent_id),
-        ("thread_id", chosen.thread_id),
-        ("source_id", chosen.source_id),
-    ):
-        if value is not None:
-            conditions.append(f"{column} = ?")
-            values.append(value)
-    if chosen.kinds:
-        conditions.append(f"kind IN ({', '.join('?' * len(chosen.kinds))})")
-        values += chosen.kinds
-    if chosen.since is not None:
-        conditions.append("at >= ?")
-        values.append(to_millis(chosen.since))
-    if chosen.until is not None:
-        conditions.append("at < ?")
-        values.append(to_millis(chosen.until))
-    if permissions is not None:
-        conditions.append("(required_permission IS NULL OR required_permission IN (SELECT value FROM json_each(?)))")
-        values.append(json.dumps(sorted(permissions)))
-    return " AND ".join(conditions), values
-
-
 @cache
 def _find_extension() -> str:
     """Return the file of sqlite-vec, without importing its package, which would load numpy if that is installed.
@@ -371,46 +334,3 @@ def is_readable(path: Path) -> bool:
             return file.rows("PRAGMA quick_check(1)") == [("ok",)]
     except apsw.Error:
         return False
-
-
-_COLUMNS = "id, source_id, kind, agent_id, thread_id, required_permission, at, embedder, texts, fields"
-
-
-def _to_document(row: Sequence[Any]) -> IndexDocument:
-    id_, source_id, kind, agent_id, thread_id, required_permission, at, embedder, texts, fields = row
-    return IndexDocument(
-        id=id_,
-        source_id=source_id,
-        kind=kind,
-        views={name: IndexedText(text) for name, text in json.loads(texts).items()},
-        at=from_millis(at),
-        agent_id=agent_id,
-        thread_id=thread_id,
-        required_permission=required_permission,
-        embedder=embedder,
-        fields=json.loads(fields),
-    )
-
-
-def vector_blob(vector: Vector) -> bytes:
-    """Return a vector in its stored form: signed bytes, scaled so that the largest absolute value is 127.
-
-    Cosines do not depend on the length of vectors. ``docs/decisions/0064`` has the loss of precision.
-    """
-    largest = max(map(abs, vector), default=0.0)
-    scale = _MAX_BYTE / largest if largest > 0 and math.isfinite(largest) else 0.0
-    return array("b", [round(number * scale) for number in vector]).tobytes()
-
-
-def _unit_vector(blob: bytes) -> Vector:
-    numbers = array("b", blob)
-    length = math.sqrt(sum(number * number for number in numbers)) or 1.0
-    return [number / length for number in numbers]
-
-
-def _digest(columns: Mapping[str, Any], vectors: Mapping[str, bytes]) -> bytes:
-    """Return a digest of a document's stored form."""
-    digest = hashlib.sha256(json.dumps([list(columns.values()), sorted(vectors)]).encode())
-    for name in sorted(vectors):
-        digest.update(vectors[name])
-    return digest.digest()

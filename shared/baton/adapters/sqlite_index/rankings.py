@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from baton.adapters.sqlite_index.owner_file import OwnerFile, filter_condition, vector_blob
+from baton.adapters.sqlite_index.conditions import filter_condition
+from baton.adapters.sqlite_index.owner_file import OwnerFile
+from baton.adapters.sqlite_index.stored_forms import to_vector_blob
 from baton.adapters.sqlite_index.words import match_expression
 from baton.domain.documents.search import (
     Candidate,
@@ -53,7 +55,7 @@ class _Rankings:
         self._query = query
         self._views = file.views()
         self._match = match_expression(query.text)
-        self._vector = vector_blob(query.vector) if query.vector is not None else None
+        self._vector = to_vector_blob(query.vector) if query.vector is not None else None
         is_filtered = query.filter != SearchFilter() or file.has_permissions()
         condition, self._values = filter_condition(query.filter, scope.permissions) if is_filtered else ("", [])
         self._chosen = f"IN (SELECT number FROM documents WHERE {condition})" if is_filtered else "IS NOT NULL"
