@@ -63,7 +63,7 @@ def test_every_word_is_reported_once_however_often_the_task_is_shown(words: list
     )
     text += read_text(answer, StreamResponse(task=final))
     assert text == "".join(words)
-    assert answer.done() == AgentDone()
+    assert answer.make_done() == AgentDone()
 
 
 @given(WORDS)
@@ -80,7 +80,7 @@ def test_a_status_is_not_reported_again_with_the_task() -> None:
     answer, said = Answer(None), message("Which city?")
     assert read_text(answer, status(TaskState.TASK_STATE_INPUT_REQUIRED, said)) == "Which city?"
     assert read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_INPUT_REQUIRED, said=said))) == ""
-    assert answer.done() == AgentDone("t")
+    assert answer.make_done() == AgentDone("t")
 
 
 def test_what_is_said_at_work_is_progress() -> None:
@@ -207,7 +207,7 @@ def test_a_sign_in_is_asked_of_the_user_and_the_task_waits() -> None:
     answer = Answer(None)
     text = read_text(answer, status(TaskState.TASK_STATE_AUTH_REQUIRED, message("Open https://login.example.")))
     assert text == "Open https://login.example."
-    assert answer.done() == AgentDone("t", needs_sign_in=True)
+    assert answer.make_done() == AgentDone("t", needs_sign_in=True)
 
 
 class TestATaskThatIsTakenOver:

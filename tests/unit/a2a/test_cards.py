@@ -103,5 +103,5 @@ async def test_a_card_that_takes_long_to_be_read_is_refused(skills: list[object]
         return httpx.Response(200, json={"name": "Large", "skills": skills})
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(serve)) as client:
-        with pytest.raises(AgentCardResolutionError, match="larger than"):
+        with pytest.raises(AgentCardResolutionError, match="more than"):
             await AgentCards().get(HOME, client)

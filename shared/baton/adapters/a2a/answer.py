@@ -22,11 +22,11 @@ MAX_LABEL = 200
 MAX_ID = 1_000
 """The maximum length of the ids of tasks, contexts, messages and artifacts, in characters."""
 MAX_ITEMS = 1_000
-"""The maximum number of messages and artifacts of one task. It is limited because each is compared with all others."""
+"""The maximum number of messages and artifacts of one task, because each new item is compared with all others."""
 MAX_DOCUMENTS = 50
 """The maximum number of documents of one answer. Further documents are left out."""
 MAX_EARLIER_ITEMS = 100
-"""The maximum number of items in ``Answer.known``. The newest are kept."""
+"""The maximum number of items in ``Answer.known``, which has the newest."""
 
 AnswerChunk = TextDelta | AgentData | AgentFile | AgentProgress
 
@@ -82,11 +82,14 @@ class Answer:
 
     @property
     def known(self) -> Mapping[str, int]:
-        """The items that the task had before the message, for ``resume``: text lengths in characters, by item key."""
+        """The items that the task had before the message, for ``resume``: text lengths in characters, by item key.
+
+        There are at most ``MAX_EARLIER_ITEMS``. Items whose keys have more than ``MAX_ID`` bytes are left out.
+        """
         keys = [key for key in self._texts if key in self._earlier and len(key.encode()) <= MAX_ID][-MAX_EARLIER_ITEMS:]
         return {key: self._texts[key].length for key in keys}
 
-    def done(self) -> AgentDone:
+    def make_done(self) -> AgentDone:
         """Return the end of a complete answer."""
         return AgentDone(
             self.task_id if self._state in _WAITING else None,
@@ -96,40 +99,40 @@ class Answer:
         )
 
     def skip(self, task: Task) -> None:
-        """Ignore everything in ``task``, because it belongs to an earlier answer."""
+        """Ignore everything in ``task``, because it belongs to an earlier answer. Raises ``AgentFailed``."""
         self._check_ids(task.id, task.context_id)
         for item in (*task.artifacts, *task.history, task.status.message):
-            self._skip(item)
+            self._skip_item(item)
         if task.status.HasField("timestamp") or task.status.message.message_id:
             self._earlier_status = task.status
         if task.status.message.message_id:
-            self._earlier_message = _key(task.status.message)
+            self._earlier_message = _make_key(task.status.message)
 
     def resume(self, task: Task, message_id: str, known: Mapping[str, int]) -> bool:
         """Prepare to take ``task``, to which an earlier attempt has sent the message with ``message_id``.
 
         Content from before the message is ignored: the ``known`` items, and the history before the message. Return
-        False if the message has not reached the task.
+        False if the message has not reached the task, which still waits for it. Raises ``AgentFailed``.
         """
         history = [message.message_id for message in task.history]
         if message_id not in history and task.status.state in _WAITING and known:
             return False
         index = history.index(message_id) if message_id in history else 0
-        earlier = {_key(message) for message in task.history[:index]}
+        earlier = {_make_key(message) for message in task.history[:index]}
         for item in (*task.artifacts, *task.history[: index + 1], task.status.message):
-            key = _key(item)
+            key = _make_key(item)
             if key in known:
                 self._texts[key] = _Text(read_text(item)[: known[key]])
                 self._extras.update(f"{key} {content}" for content, _ in read_extras(item))
                 self._earlier.add(key)
             elif key in earlier or (isinstance(item, Message) and item.message_id == message_id):
-                self._skip(item)
-        if task.status.message.message_id and _key(task.status.message) in known:
-            self._earlier_message = _key(task.status.message)
+                self._skip_item(item)
+        if task.status.message.message_id and _make_key(task.status.message) in known:
+            self._earlier_message = _make_key(task.status.message)
         return True
 
     def take(self, response: StreamResponse) -> Iterator[AnswerChunk]:
-        """Yield the new parts of one event. Raises ``AgentFailed``."""
+        """Yield the new content of one event. Raises ``AgentFailed``."""
         if response.HasField("message"):
             self._check_ids(response.message.task_id, response.message.context_id)
             yield from self._take_item(response.message)
@@ -148,13 +151,13 @@ class Answer:
             raise AgentFailed("The agent's answer is neither a message nor a task.")
 
     def take_task(self, task: Task) -> Iterator[AnswerChunk]:
-        """Yield the new parts of the complete task. Raises ``AgentFailed``."""
+        """Yield the new content of the complete task. Raises ``AgentFailed``."""
         self._check_ids(task.id, task.context_id)
         self._report = read_report(task.metadata) or self._report
         for artifact in task.artifacts:
             yield from self._take_item(artifact)
         for message in task.history:
-            if message.role == Role.ROLE_AGENT and _key(message) not in self._texts:
+            if message.role == Role.ROLE_AGENT and _make_key(message) not in self._texts:
                 self._record_progress(message)
         yield from self._take_status(task.status)
 
@@ -171,14 +174,14 @@ class Answer:
     def _take_status(self, status: TaskStatus) -> Iterator[AnswerChunk]:
         """Yield the new content of a status. Raises ``AgentRefused`` if the status is a failure."""
         if status == self._earlier_status or (
-            status.state in _WAITING and self._earlier_message == _key(status.message)
+            status.state in _WAITING and self._earlier_message == _make_key(status.message)
         ):
             # The agent has not started on the message yet, and the task still has its earlier status.
             yield AgentProgress()
             return
         self.has_begun, self._state = True, status.state
         if status.state in _WORKING:
-            text = self._record_progress(status.message) if _key(status.message) not in self._texts else ""
+            text = self._record_progress(status.message) if _make_key(status.message) not in self._texts else ""
             yield AgentProgress(shorten(text, MAX_LABEL))
             return
         if status.state in _FAILURES:
@@ -191,8 +194,8 @@ class Answer:
             yield from self._yield_text("".join(self._progress_texts.values()))
 
     def _record_progress(self, message: Message) -> str:
-        """Record and return the text of a progress update. It becomes the answer if the agent sends no other text."""
-        text, key = read_text(message), _key(message)
+        """Record and return the text of a progress update. It becomes the answer if the agent sends nothing else."""
+        text, key = read_text(message), _make_key(message)
         if text and (self._progress_bytes < MAX_ANSWER_BYTES or key in self._progress_texts):
             self._progress_bytes += len(text.encode()) if key not in self._progress_texts else 0
             self._progress_texts[key] = text
@@ -201,7 +204,7 @@ class Answer:
     def _take_artifact(self, event: TaskArtifactUpdateEvent) -> Iterator[AnswerChunk]:
         """Yield the new content of an artifact's update."""
         self.has_begun = True
-        key, text = _key(event.artifact), read_text(event.artifact)
+        key, text = _make_key(event.artifact), read_text(event.artifact)
         text_so_far = self._texts.get(key)
         # The first text of an artifact begins a paragraph, even if it is appended.
         if event.append and text_so_far is not None and text_so_far.length:
@@ -214,7 +217,7 @@ class Answer:
 
     def _take_item(self, item: Message | Artifact) -> Iterator[AnswerChunk]:
         """Yield the new content of a complete item. A text that another item already had is not repeated."""
-        key, text = _key(item), read_text(item)
+        key, text = _make_key(item), read_text(item)
         content = text.strip()
         is_repetition = key not in self._texts and any(
             earlier.length >= len(content) and content == earlier.text.strip()
@@ -230,7 +233,7 @@ class Answer:
 
     def _record_documents(self, item: Message | Artifact) -> None:
         """Record the documents that an item of this answer names."""
-        if _key(item) not in self._earlier:
+        if _make_key(item) not in self._earlier:
             for document in read_documents(item.metadata):
                 if len(self._documents) < MAX_DOCUMENTS:
                     self._documents.setdefault(derive_source_key(document), document)
@@ -238,7 +241,7 @@ class Answer:
     def _take_extras(self, item: Message | Artifact) -> Iterator[AgentData | AgentFile]:
         """Yield the new data and files of an item."""
         for content, extra in read_extras(item):
-            keys = {content, f"{_key(item)} {content}"}
+            keys = {content, f"{_make_key(item)} {content}"}
             if keys.isdisjoint(self._extras):
                 self._has_extras = True
                 yield extra
@@ -264,12 +267,12 @@ class Answer:
             text = f"\n\n{text}"
         self._bytes += len(text.encode())
         yield TextDelta(text)
-        if self._bytes > MAX_ANSWER_BYTES:  # the caller stops at the limit and does not get here
+        if self._bytes > MAX_ANSWER_BYTES:  # A caller that cuts answers at the limit has stopped before.
             raise AgentFailed(f"The agent's answer is longer than {MAX_ANSWER_BYTES // 1024} KiB.")
 
-    def _skip(self, item: Message | Artifact) -> None:
+    def _skip_item(self, item: Message | Artifact) -> None:
         """Record an item of an earlier answer, so that it is not yielded."""
-        key = _key(item)
+        key = _make_key(item)
         self._store_text(key, read_text(item))
         self._extras.update(f"{key} {content}" for content, _ in read_extras(item))
         self._earlier.add(key)
@@ -304,6 +307,6 @@ def has_ended(task: Task) -> bool:
     return task.status.state in _ENDED
 
 
-def _key(item: Message | Artifact) -> str:
+def _make_key(item: Message | Artifact) -> str:
     """Return a text that identifies an item within its task."""
     return f"artifact {item.artifact_id}" if isinstance(item, Artifact) else f"message {item.message_id}"

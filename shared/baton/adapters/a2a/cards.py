@@ -69,12 +69,13 @@ class AgentCards:
         """Return the agent's card. ``address`` leads to the card (``.json``), or is the base of the well-known paths.
 
         ``client`` sends the headers of the agent's definition, so with ``tenant_id`` the card is cached for that tenant
-        only. With ``signature`` the card must be signed by one of its keys. This is checked whenever the card is
-        requested again, so that a withdrawn key is trusted for ``CARD_SECONDS`` at most.
+        only. With ``signature`` the card must be signed by one of the keys that ``signature`` names. The card's
+        signatures are checked whenever it is requested again, so that a withdrawn key is trusted for ``CARD_SECONDS``
+        at most.
 
         Raises ``AgentCardResolutionError``, ``UntrustedCard`` and the errors of parsing untrusted JSON.
         """
-        key = _key(address, tenant_id, signature)
+        key = _make_key(address, tenant_id, signature)
         cached = self._cards.get(key)
         if cached is None or self._monotonic() >= cached.until:
             card = await _find_card(address, client, cached)
@@ -86,27 +87,31 @@ class AgentCards:
 
     def forget(self, address: str, *, tenant_id: str | None = None, signature: CardSignature | None = None) -> None:
         """Remove the card from the cache, because it may have caused a failure."""
-        self._cards.pop(_key(address, tenant_id, signature), None)
+        self._cards.pop(_make_key(address, tenant_id, signature), None)
 
 
-def _key(address: str, tenant_id: str | None, signature: CardSignature | None) -> tuple[str, str | None, str]:
+def _make_key(address: str, tenant_id: str | None, signature: CardSignature | None) -> tuple[str, str | None, str]:
     return address, tenant_id, signature.model_dump_json() if signature is not None else ""
 
 
 async def _find_card(address: str, client: httpx.AsyncClient, cached_card: _CachedCard | None) -> _CachedCard:
+    """Return the card at ``address``, or at one of the well-known paths below it. Raises as ``AgentCards.get``."""
     if address.endswith(".json"):
-        return await _fetch(address, client, cached_card)
+        return await _fetch_card(address, client, cached_card)
     current, older = (address.rstrip("/") + path for path in WELL_KNOWN)
     try:
-        return await _fetch(current, client, cached_card)
+        return await _fetch_card(current, client, cached_card)
     except AgentCardResolutionError as error:
         if error.status_code != httpx.codes.NOT_FOUND:
             raise
-        return await _fetch(older, client, cached_card)
+        return await _fetch_card(older, client, cached_card)
 
 
-async def _fetch(url: str, client: httpx.AsyncClient, cached_card: _CachedCard | None) -> _CachedCard:
-    """Return the card at ``url``, which is ``cached_card`` if that was read there and has not changed since."""
+async def _fetch_card(url: str, client: httpx.AsyncClient, cached_card: _CachedCard | None) -> _CachedCard:
+    """Return the card at ``url``, which is ``cached_card`` if that was read there and has not changed since.
+
+    Raises ``AgentCardResolutionError`` and the errors of parsing untrusted JSON.
+    """
     headers = {}
     if cached_card is not None and cached_card.url == url and cached_card.entity_tag is not None:
         headers["If-None-Match"] = cached_card.entity_tag
@@ -120,14 +125,14 @@ async def _fetch(url: str, client: httpx.AsyncClient, cached_card: _CachedCard |
     except httpx.RequestError as error:
         raise AgentCardResolutionError(f"The card cannot be read: {error}") from error
     if len(response.content) > MAX_CARD_BYTES or count_values(response.content) > MAX_CARD_VALUES:
-        raise AgentCardResolutionError(f"The card is larger than {MAX_CARD_BYTES} bytes or {MAX_CARD_VALUES} values.")
+        raise AgentCardResolutionError(f"The card has more than {MAX_CARD_BYTES} bytes or {MAX_CARD_VALUES} values.")
     source = response.json()
-    card = _parse(source)
+    card = _parse_card(source)
     tag = response.headers.get("ETag", "")
     return _CachedCard(card, source, url, tag if _ENTITY_TAG.fullmatch(tag) else None)
 
 
-def _parse(source: Any) -> AgentCard:
+def _parse_card(source: Any) -> AgentCard:
     """Parse a card. Members of the wrong form are left out, because they may not be needed. Raises ``ParseError``."""
     try:
         return parse_agent_card(copy.deepcopy(source))  # a copy, because the SDK changes its argument

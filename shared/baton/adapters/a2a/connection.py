@@ -26,7 +26,7 @@ from baton.adapters.egress.stream_limits import (
 from baton.ports.agents.agent_client import AgentFailed, Attachment
 
 LIMITS = StreamLimits(stream_bytes=8 * 1024 * 1024, event_bytes=2 * 1024 * 1024, event_values=10_000)
-"""The limits of one response or stream. JSON values are limited, because each takes Python code time to parse."""
+"""The limits of one response or stream. JSON values are limited, because parsing takes time for each of them."""
 CONNECT_SECONDS = 5.0
 """The time limit for connecting, unless the read timeout is shorter."""
 
@@ -43,12 +43,12 @@ def prepare(client: httpx.AsyncClient, home: str, credentials: Mapping[str, str]
     async def add_credentials_at_home(request: httpx.Request) -> None:
         if origin.scheme == "https" and request.url.scheme != "https":
             raise AgentFailed("The agent's card names an address without encryption.")
-        if _origin(request.url) == _origin(origin):
+        if _get_origin(request.url) == _get_origin(origin):
             request.headers.update(credentials)
 
     client.event_hooks = {
         "request": [*client.event_hooks["request"], add_credentials_at_home],
-        "response": [*client.event_hooks["response"], _limit_response],
+        "response": [*client.event_hooks["response"], _check_response],
     }
     # A compressed answer may be a thousand times larger than its counted bytes.
     client.headers["Accept-Encoding"] = "identity"
@@ -56,11 +56,12 @@ def prepare(client: httpx.AsyncClient, home: str, credentials: Mapping[str, str]
     client.follow_redirects = False
 
 
-def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+def _get_origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port  # httpx leaves default ports out
 
 
-async def _limit_response(response: httpx.Response) -> None:
+async def _check_response(response: httpx.Response) -> None:
+    """Refuse a compressed response. Limit and repair the body of others. Raises ``AgentFailed``."""
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise AgentFailed("The agent's answer is compressed, although Baton asks for an uncompressed one.")
     assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - an AsyncClient has no other streams
@@ -79,7 +80,7 @@ class _LimitedBody(MeteredIterator, httpx.AsyncByteStream):
 
 
 MAX_FETCHED = 5
-"""The number of files of an answer that are fetched. Further ones stay addresses."""
+"""The number of files of an answer that are fetched. Further files stay addresses."""
 MAX_FETCHED_BYTES = 5 * 1024 * 1024
 """The maximum size of a fetched file. A larger one stays an address."""
 FETCH_SECONDS = 5.0
@@ -112,7 +113,7 @@ async def _fetch_bytes(
 ) -> Attachment:
     """Return the file with its bytes, or unchanged if it cannot be fetched."""
     try:
-        headers = dict(credentials) if _origin(httpx.URL(url)) == _origin(httpx.URL(home)) else {}
+        headers = dict(credentials) if _get_origin(httpx.URL(url)) == _get_origin(httpx.URL(home)) else {}
         async with client.stream("GET", url, headers=headers) as response:
             if response.status_code != httpx.codes.OK or "Content-Encoding" in response.headers:
                 return file

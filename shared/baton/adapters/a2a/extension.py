@@ -30,11 +30,11 @@ from baton.ports.agents.agent_client import AgentReport, AgentTask
 MAX_OUTCOME = 200
 """The length to which the outcome in an agent's report is cut, in characters."""
 MAX_NUMBER = 1_000_000
-"""The exclusive upper bound of page and passage numbers. Others are ignored."""
+"""The exclusive upper bound of page and passage numbers. Other numbers are ignored."""
 _TEXT_FIELDS = ("id", "title", "section", "chunk", "excerpt")
 
 
-def conversation_metadata(task: AgentTask) -> dict[str, Any]:
+def make_conversation_metadata(task: AgentTask) -> dict[str, Any]:
     """Return the metadata of the message for ``task``. Keys are in snake case, as in all metadata of A2A."""
     conversation: dict[str, Any] = {
         "thread_id": task.thread_id,
@@ -53,35 +53,35 @@ def conversation_metadata(task: AgentTask) -> dict[str, Any]:
 def read_report(metadata: Struct) -> AgentReport | None:
     """Return the report with which an agent hands the conversation back; None without a valid report.
 
-    Missing fields of the report are empty.
+    Fields that are missing or no text are empty. Long ones are cut.
     """
     members = MessageToDict(metadata)
     for parent in (members.get(EXTENSION_URI), members):
         report = parent.get("return") if isinstance(parent, dict) else None
         if isinstance(report, dict):
-            return AgentReport(_text(report, "summary")[:MAX_SUMMARY], _text(report, "outcome")[:MAX_OUTCOME])
+            return AgentReport(_read_text(report, "summary")[:MAX_SUMMARY], _read_text(report, "outcome")[:MAX_OUTCOME])
     return None
 
 
 def read_documents(metadata: Struct) -> list[dict[str, Any]]:
-    """Return the documents that an answer of another Baton cites, then those that its agent only consulted."""
+    """Return the documents that an answer of another deployment of Baton cites, then those that were only consulted."""
     members = MessageToDict(metadata).get(EXTENSION_URI)
     cited, consulted = (
-        _documents(members.get(name)) if isinstance(members, dict) else [] for name in ("sources", "consulted")
+        _read_sources(members.get(name)) if isinstance(members, dict) else [] for name in ("sources", "consulted")
     )
     return [*cited, *({**drop_citation(document), CONSULTED: True} for document in consulted)]
 
 
-def _documents(value: Any) -> list[dict[str, Any]]:
+def _read_sources(value: Any) -> list[dict[str, Any]]:
     """Return the documents in a list of sources. Entries of another form are left out."""
     return [
-        _document(source)
+        _to_document(source)
         for source in (value if isinstance(value, list) else ())
         if isinstance(source, dict) and source.get("kind") == DOCUMENT_SOURCE and isinstance(source.get("id"), str)
     ]
 
 
-def _document(source: dict[str, Any]) -> dict[str, Any]:
+def _to_document(source: dict[str, Any]) -> dict[str, Any]:
     """Return a document with the fields that sources have: texts, whole numbers, and an address of a web page."""
     texts = {name: text for name in _TEXT_FIELDS if isinstance(text := source.get(name), str)}
     numbers = {
@@ -94,6 +94,6 @@ def _document(source: dict[str, Any]) -> dict[str, Any]:
     return {**fields, "url": url if isinstance(url, str) and is_web_url(url) else None}
 
 
-def _text(report: dict[str, Any], key: str) -> str:
+def _read_text(report: dict[str, Any], key: str) -> str:
     value = report.get(key)
     return value.strip() if isinstance(value, str) else ""

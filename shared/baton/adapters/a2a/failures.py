@@ -24,16 +24,16 @@ class AgentRefused(AgentFailed):
 
 
 class CardRefused(AgentFailed):
-    """The agent's card is not signed as the agent's definition requires. Nothing was sent."""
+    """The agent's card is not signed as the agent's definition requires. No message was sent."""
 
 
 def to_agent_failed(error: Exception) -> AgentFailed:
     """Return the failure for an ``error`` of the SDK, the HTTP client or a parser."""
     if isinstance(error, AgentFailed):
         return error
-    for cause in _causes(error):
+    for cause in _list_causes(error):
         if isinstance(cause, httpx.HTTPStatusError):
-            return _from_status(cause.response.status_code)
+            return _to_status_failure(cause.response.status_code)
         if isinstance(cause, httpx.TimeoutException):
             return AgentFailed("The agent did not answer in time.")
         if isinstance(cause, ssl.SSLError):
@@ -42,7 +42,7 @@ def to_agent_failed(error: Exception) -> AgentFailed:
         reason = f"The agent refused: {shorten(error.message)}"
         is_broken = isinstance(error, InternalError | InvalidAgentResponseError)
         return AgentFailed(reason) if is_broken else AgentRefused(reason)
-    for cause in _causes(error):
+    for cause in _list_causes(error):
         if isinstance(cause, httpx.ConnectError):
             return AgentFailed("The agent cannot be reached.")
         if isinstance(cause, httpx.TransportError):
@@ -59,7 +59,8 @@ def shorten(text: str, max_length: int = MAX_REASON) -> str:
     return line if len(line) <= max_length else f"{line[: max_length - 1]}…"
 
 
-def _from_status(status: int) -> AgentFailed:
+def _to_status_failure(status: int) -> AgentFailed:
+    """Return the failure for the HTTP ``status`` of a response that is no success."""
     if 300 <= status < 400:
         return AgentFailed(f"The agent's address redirects elsewhere (HTTP {status}), which is not followed.")
     if status in (401, 403):
@@ -71,7 +72,7 @@ def _from_status(status: int) -> AgentFailed:
     return AgentFailed(f"The agent is out of order (HTTP {status}).")
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def _list_causes(error: BaseException) -> Iterator[BaseException]:
     """Yield ``error`` and its causes, nearest first."""
     seen: set[int] = set()
     cause: BaseException | None = error

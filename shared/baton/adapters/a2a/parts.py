@@ -12,7 +12,7 @@ from google.protobuf.json_format import Error as JsonError  # type: ignore[impor
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value  # type: ignore[import-untyped]
 
-from baton.adapters.a2a.extension import conversation_metadata
+from baton.adapters.a2a.extension import make_conversation_metadata
 from baton.adapters.a2a.failures import shorten
 from baton.domain.handoffs.handoff import ContextMode
 from baton.domain.threads.a2a_task import EXTENSION_URI
@@ -37,7 +37,7 @@ def read_text(item: Message | Artifact) -> str:
     # The parts of a message are paragraphs. The parts of an artifact are chunks of one text.
     parts = [part for part in item.parts if not _is_thought(part)]
     texts = [part.text for part in parts if part.HasField("text")]
-    notes = [note for part in parts if (note := _note(part))]
+    notes = [note for part in parts if (note := _make_note(part))]
     text = "".join(texts) if isinstance(item, Artifact) else "\n".join(texts)
     return "\n".join([*([text] if text else []), *notes])
 
@@ -56,7 +56,7 @@ def read_extras(item: Message | Artifact) -> Iterator[tuple[str, AgentData | Age
             yield f"{label} {hash(part.raw)}", AgentFile(Attachment(*label, data=part.raw))
         elif part.HasField("url"):
             label = _name_and_type(part)
-            yield f"{label} {part.url}", AgentFile(Attachment(*label, url=_linkable_address(part.url)))
+            yield f"{label} {part.url}", AgentFile(Attachment(*label, url=_to_linkable_address(part.url)))
 
 
 def make_data_part(value: Any) -> Part:
@@ -73,7 +73,10 @@ def make_data_part(value: Any) -> Part:
 
 
 def accepts(modes: Iterable[str], media_type: str | None) -> bool:
-    """Return whether one of a card's input ``modes`` covers the media type; without modes all are accepted."""
+    """Return whether one of a card's input ``modes`` covers the media type; without modes all are accepted.
+
+    A ``media_type`` that is None or has a wrong form counts as ``application/octet-stream``.
+    """
     modes = [mode.partition(";")[0].strip().casefold() for mode in modes]
     essence = MediaType.parse(media_type).essence or OCTETS
     ranges = ("*", "*/*", essence, f"{essence.partition('/')[0]}/*")
@@ -89,17 +92,17 @@ def _name_and_type(part: Part) -> tuple[str | None, str | None]:
     return shorten(part.filename, MAX_NAME) or None, shorten(part.media_type, MAX_NAME) or None
 
 
-def _linkable_address(address: str) -> str | None:
-    """Return an address that clients may link to; None for other addresses.
+def _to_linkable_address(address: str) -> str | None:
+    """Return an address that clients may link to, cut to ``MAX_ADDRESS``; None for other addresses.
 
-    Addresses of other schemes than HTTP could run a script in the client's page. Those with a user name or password
-    would reveal it to every reader of the answer.
+    Addresses of other schemes than HTTP could run a script in the client's page. An address with a user name or
+    password would reveal them to every reader of the answer.
     """
     is_web = address.casefold().startswith(("https://", "http://")) and not has_credentials(address)
     return address[:MAX_ADDRESS] if is_web else None
 
 
-def _note(part: Part) -> str:
+def _make_note(part: Part) -> str:
     """Return a note about a part that cannot be passed on; empty for others."""
     match part.WhichOneof("content"):
         case "data":
@@ -111,6 +114,7 @@ def _note(part: Part) -> str:
 
 
 def _encode_data(part: Part) -> str:
+    """Return the JSON of a data part, which is the same for the same data."""
     # Sorted, because protobuf keeps no order of names and the same data must have the same text.
     return json.dumps(_with_whole_numbers(MessageToDict(part.data)), ensure_ascii=False, sort_keys=True)
 
@@ -166,9 +170,9 @@ def make_request(
         context_id=task.thread_id,
         task_id=task.remote_task_id or "",
         role=Role.ROLE_USER,
-        parts=_parts(task, missing),
+        parts=_make_parts(task, missing),
         extensions=[EXTENSION_URI],
-        metadata=conversation_metadata(task),
+        metadata=make_conversation_metadata(task),
     )
     request = SendMessageRequest(message=message)
     if has_callback and task.callback is not None:
@@ -179,8 +183,8 @@ def make_request(
     return request
 
 
-def _parts(task: AgentTask, missing: Sequence[Attachment]) -> Iterator[Part]:
-    context = _context(task.handoff, task.message) if task.handoff is not None else ""
+def _make_parts(task: AgentTask, missing: Sequence[Attachment]) -> Iterator[Part]:
+    context = _describe_context(task.handoff, task.message) if task.handoff is not None else ""
     if context:
         yield Part(text=context, metadata=CONTEXT)
     for attachment in missing:
@@ -198,8 +202,8 @@ def _parts(task: AgentTask, missing: Sequence[Attachment]) -> Iterator[Part]:
         yield Part(text=task.message)
 
 
-def _context(handoff: HandedOver, message: str) -> str:
-    """Return the context that the handoff grants, as text, because most agents ignore metadata."""
+def _describe_context(handoff: HandedOver, message: str) -> str:
+    """Return the context that the handoff grants, as text, because most agents ignore metadata; empty without one."""
     if handoff.request.context_mode is ContextMode.SUMMARY:
         summary = handoff.request.context_summary.strip()
         return SUMMARY.format(summary=summary) if summary and summary != message.strip() else ""

@@ -53,7 +53,7 @@ class Peer:
 
     @classmethod
     def connect(cls, card: AgentCard, http: httpx.AsyncClient, *, waits: bool = True) -> Peer:
-        """Connect to the agent of ``card``. Raises ``AgentFailed`` if the card has no address for JSON-RPC.
+        """Return a client of the agent of ``card``. Raises ``AgentFailed`` if the card has no address for JSON-RPC.
 
         Without ``waits``, the agent is asked to return a task before it has done its work.
         """
@@ -73,10 +73,10 @@ class Peer:
         context = ClientCallContext(service_parameters=parameters)
         return cls(client, streams, context, modes, card.capabilities.push_notifications)
 
-    async def answers(
+    async def stream_answer(
         self, task: AgentTask, answer: Answer, poll_seconds: float
     ) -> AsyncGenerator[AnswerChunk | AgentStarted | NotSent, None]:
-        """Send the message and yield the updates until the answer is complete.
+        """Send the message of ``task``, and yield the updates until the answer is complete.
 
         A message that an earlier attempt has sent is not sent again: its task is followed. If the agent does not
         stream, or stops streaming too early, the task is polled, first after ``poll_seconds``. Background tasks are not
@@ -121,7 +121,7 @@ class Peer:
                 yield chunk
 
     async def _poll(self, answer: Answer, poll_seconds: float) -> AsyncGenerator[AnswerChunk, None]:
-        """Read the task with growing pauses, and yield its new parts until the answer is complete."""
+        """Read the task with growing pauses, and yield its new content until the answer is complete."""
         pause = poll_seconds
         while not answer.is_over:
             if not answer.task_id:
@@ -129,7 +129,7 @@ class Peer:
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, SLOWEST_POLL_SECONDS)
             for chunk in answer.take_task(
-                await self.client.get_task(_get_request(answer.task_id), context=self.context)
+                await self.client.get_task(_make_get_request(answer.task_id), context=self.context)
             ):
                 yield chunk
 
@@ -163,12 +163,12 @@ class Peer:
 
     async def _read_task(self, task_id: str) -> Task:
         try:
-            return await self.client.get_task(_get_request(task_id), context=self.context)
+            return await self.client.get_task(_make_get_request(task_id), context=self.context)
         except TaskNotFoundError:
             raise TaskLost("The agent does not know the task any more.") from None
 
     async def cancel(self, task_id: str) -> None:
-        """Ask the agent to stop the task, for at most ``CANCEL_SECONDS``. Failures are logged, not raised."""
+        """Ask the agent to stop the task, and wait at most ``CANCEL_SECONDS``. Failures are logged, not raised."""
         try:
             async with asyncio.timeout(CANCEL_SECONDS):
                 await self.client.cancel_task(CancelTaskRequest(id=task_id), context=self.context)
@@ -182,5 +182,5 @@ async def _no_responses() -> AsyncGenerator[StreamResponse, None]:
     yield
 
 
-def _get_request(task_id: str) -> GetTaskRequest:
+def _make_get_request(task_id: str) -> GetTaskRequest:
     return GetTaskRequest(id=task_id, history_length=HISTORY_LENGTH)

@@ -74,7 +74,7 @@ class RemoteAgents:
         remote = agent.remote
         if remote is None:
             raise AgentFailed(f"The agent {agent.id} does not run elsewhere.")
-        credentials = await self._credentials(agent.id, remote.headers, task.scope)
+        credentials = await self._resolve_headers(agent.id, remote.headers, task.scope)
         traceparent = get_current_traceparent() if remote.sends_trace else None
         if traceparent is not None:
             credentials = {**credentials, "traceparent": traceparent}
@@ -90,7 +90,7 @@ class RemoteAgents:
                 ),
                 aclosing(self._ask(agent, remote, credentials, task, answer, is_passed_on)) as chunks,
             ):
-                async for chunk in without_thinking(chunks):
+                async for chunk in remove_thinking(chunks):
                     yield self._redact_chunk(chunk)
         except CircuitOpen as error:
             logger.warning("A remote agent is not called", extra={"agent": agent.id, "text": str(error)})
@@ -102,7 +102,7 @@ class RemoteAgents:
             raise AgentFailed(self.redact(failure.reason), is_final=failure.is_final) from None
         if task.is_background and not answer.is_over:
             return
-        done = answer.done()
+        done = answer.make_done()
         yield replace(
             done,
             documents=tuple(map(self._redact_values, done.documents)),
@@ -119,15 +119,15 @@ class RemoteAgents:
         try:
             # Headers with a user's token are left out, because there is no user.
             headers = {name: value for name, value in remote.headers.items() if not isinstance(value, TokenExchange)}
-            credentials = await self._credentials(agent.id, headers, None)
+            credentials = await self._resolve_headers(agent.id, headers, None)
             async with asyncio.timeout(CHECK_SECONDS), self.http() as http:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
-                Peer.connect(await self._card(agent, remote, http), http)
+                Peer.connect(await self._get_card(agent, remote, http), http)
         except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything
             return self.redact(to_agent_failed(error).reason)
         return None
 
-    async def _card(self, agent: AgentDefinition, remote: RemoteAgent, http: httpx.AsyncClient) -> AgentCard:
+    async def _get_card(self, agent: AgentDefinition, remote: RemoteAgent, http: httpx.AsyncClient) -> AgentCard:
         """Return the agent's card. Raises ``CardRefused`` if it is not signed as the agent's definition requires."""
         try:
             return await self.cards.get(
@@ -136,7 +136,7 @@ class RemoteAgents:
         except UntrustedCard as error:
             raise CardRefused(f"The card of the agent {agent.id} cannot be trusted: {error}.") from None
 
-    async def _credentials(
+    async def _resolve_headers(
         self, agent_id: str, headers: Mapping[str, HeaderValue], scope: Scope | None
     ) -> dict[str, str]:
         """Return the headers with their secrets. Raises ``Unauthorized``, and ``AgentFailed`` for other errors."""
@@ -155,12 +155,12 @@ class RemoteAgents:
         if remote is None:
             return
         try:
-            credentials = await self._credentials(agent.id, remote.headers, scope)
+            credentials = await self._resolve_headers(agent.id, remote.headers, scope)
             async with asyncio.timeout(CHECK_SECONDS), self.http() as http:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
-                await Peer.connect(await self._card(agent, remote, http), http).cancel(remote_task_id)
-        except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything, and the run continues without it
-            self._log(agent.id, error, to_agent_failed(error))
+                await Peer.connect(await self._get_card(agent, remote, http), http).cancel(remote_task_id)
+        except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything, and the run goes on anyway
+            self._log_failure(agent.id, error, to_agent_failed(error))
 
     async def _ask(
         self,
@@ -178,10 +178,10 @@ class RemoteAgents:
             peer: Peer | None = None
             must_stop_task = not task.is_background  # if the caller leaves early
             try:
-                card = await self._card(agent, remote, http)
+                card = await self._get_card(agent, remote, http)
                 peer = Peer.connect(card, http, waits=not task.is_background)
                 files: list[Attachment] = []
-                async with aclosing(peer.answers(task, answer, self.poll_seconds)) as chunks:
+                async with aclosing(peer.stream_answer(task, answer, self.poll_seconds)) as chunks:
                     async for chunk in chunks:
                         if isinstance(chunk, AgentFile) and len(files) < MAX_FETCHED:
                             files.append(chunk.attachment)
@@ -195,7 +195,7 @@ class RemoteAgents:
                 must_stop_task = must_stop_task and answer.has_begun
                 self.cards.forget(remote.card_url, tenant_id=agent.tenant_id, signature=remote.card_signature)
                 failure = to_agent_failed(error)
-                self._log(agent.id, error, failure)
+                self._log_failure(agent.id, error, failure)
                 raise failure from None
             finally:
                 must_stop_task = must_stop_task and not answer.is_over and not is_passed_on()
@@ -224,7 +224,7 @@ class RemoteAgents:
             return {self.redact(key): self._redact_values(member) for key, member in value.items()}
         return value
 
-    def _log(self, agent_id: str, error: Exception, failure: AgentFailed) -> None:
+    def _log_failure(self, agent_id: str, error: Exception, failure: AgentFailed) -> None:
         details = {"agent": agent_id, "reason": self.redact(failure.reason), "failure": type(error).__name__}
         if error is not failure:
             details["text"] = self.redact(str(error)[:500])
@@ -232,7 +232,7 @@ class RemoteAgents:
         count(Metric.AGENT_FAILURES)
 
 
-async def without_thinking(
+async def remove_thinking(
     chunks: AsyncGenerator[AnswerChunk | AgentStarted | NotSent, None],
 ) -> AsyncGenerator[AnswerChunk | TextTakenBack | AgentStarted | NotSent, None]:
     """Yield the chunks without the thinking in the agent's text."""

@@ -55,7 +55,7 @@ def sign_card(card: Mapping[str, Any], key: jwt.PyJWK, keys_url: str) -> list[di
     """
     header = {"alg": key.algorithm_name, "jku": keys_url, "kid": key.key_id, "typ": "JOSE"}
     signatures = []
-    for form in _signed_forms(card):
+    for form in _make_signed_forms(card):
         token = api_jws.encode(form, key.key, algorithm=key.algorithm_name, headers=header)
         protected, _, signature = token.split(".")
         signatures.append({"protected": protected, "signature": signature})
@@ -72,12 +72,12 @@ def verify_card(card: Mapping[str, Any], keys: Iterable[jwt.PyJWK]) -> None:
     if not isinstance(signatures, list) or not signatures:
         raise UntrustedCard("it is not signed")
     try:
-        forms = _signed_forms(card)
+        forms = _make_signed_forms(card)
     except Exception:  # noqa: BLE001 - untrusted JSON
         raise UntrustedCard("it has no canonical form") from None
     is_known = False
     for signature in signatures[:MAX_SIGNATURES]:
-        key = trusted.get(signing_key_id(signature))
+        key = trusted.get(read_key_id(signature))
         if key is None:
             continue
         is_known = True
@@ -86,7 +86,7 @@ def verify_card(card: Mapping[str, Any], keys: Iterable[jwt.PyJWK]) -> None:
     raise UntrustedCard("its signature is wrong" if is_known else "no trusted key has signed it")
 
 
-def signing_key_id(signature: Any) -> str | None:
+def read_key_id(signature: Any) -> str | None:
     """Return the id of the key that a signature names; None if it is unreadable."""
     protected = signature.get("protected") if isinstance(signature, dict) else None
     if not isinstance(protected, str) or len(protected) > MAX_TEXT:
@@ -129,7 +129,7 @@ def _is_signed(signature: Mapping[str, Any], payload: bytes, key: jwt.PyJWK) -> 
     return True
 
 
-def _signed_forms(card: Mapping[str, Any]) -> tuple[bytes, bytes]:
+def _make_signed_forms(card: Mapping[str, Any]) -> tuple[bytes, bytes]:
     """Return the canonical text of both forms: of the types of A2A 1.0, and of the JSON itself."""
     fields = {name: value for name, value in card.items() if name != "signatures"}
     parsed: AgentCard = parse_agent_card(copy.deepcopy(fields))
@@ -149,11 +149,11 @@ class TrustedKeys:
     ) -> None:
         """Check that a trusted key has signed ``card``. Raises ``UntrustedCard``."""
         if signature.jwks_url is not None:
-            verify_card(card, await self._read(signature.jwks_url, card, client, tenant_id))
+            verify_card(card, await self._read_keys(signature.jwks_url, card, client, tenant_id))
         else:
             verify_card(card, read_public_keys({"keys": list(signature.keys)}))
 
-    async def _read(
+    async def _read_keys(
         self, url: str, card: Mapping[str, Any], client: httpx.AsyncClient, tenant_id: str | None
     ) -> list[jwt.PyJWK]:
         """Return the keys at ``url``, from the cache unless they are old or ``card`` is signed by another key."""
@@ -161,16 +161,17 @@ class TrustedKeys:
         if (url, tenant_id) in self._sets:
             keys, read_at = self._sets[url, tenant_id]
             signatures = card.get("signatures")
-            key_ids = {signing_key_id(signature) for signature in signatures} if isinstance(signatures, list) else set()
+            key_ids = {read_key_id(signature) for signature in signatures} if isinstance(signatures, list) else set()
             is_rotated = key_ids.isdisjoint({key.key_id for key in keys})
             if now < read_at + (MIN_KEY_SECONDS if is_rotated else KEY_SECONDS):
                 return keys
-        keys = await _fetch(url, client)
+        keys = await _fetch_keys(url, client)
         self._sets[url, tenant_id] = keys, now
         return keys
 
 
-async def _fetch(url: str, client: httpx.AsyncClient) -> list[jwt.PyJWK]:
+async def _fetch_keys(url: str, client: httpx.AsyncClient) -> list[jwt.PyJWK]:
+    """Read the keys at ``url``. Raises ``UntrustedCard``."""
     try:
         response = await client.get(url)
         response.raise_for_status()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from baton.adapters.a2a.parts import _linkable_address
+from baton.adapters.a2a.parts import _to_linkable_address
 from baton.adapters.tools.openapi_document import read_operation
 from baton.adapters.tools.tool_source import UnusableDocument
 from baton.domain.agents.agent import AgentDefinition
@@ -190,8 +190,8 @@ async def test_nobody_is_notified_at_such_an_address(url: str) -> None:
 
 @pytest.mark.parametrize("url", BAD)
 def test_what_others_answer_with_them_is_dropped(url: str) -> None:
-    assert _linkable_address(GOOD) == GOOD
-    assert _linkable_address(url) is None
+    assert _to_linkable_address(GOOD) == GOOD
+    assert _to_linkable_address(url) is None
     assert is_web_url(GOOD)
     assert not is_web_url(url)
     document = {"servers": [{"url": url}], "paths": {"/x": {"get": {"operationId": "look", "responses": {}}}}}
