@@ -8,7 +8,7 @@ from pathlib import Path
 
 import baton
 import baton_documents
-from baton.adapters.agents.agent_files import LIBRARIES_FILE, library_names
+from baton.adapters.agents.agent_files import LIBRARIES_FILE, read_library_names
 from baton_local.root import ROOT
 from baton_project.project import Project
 
@@ -31,7 +31,7 @@ def assemble(project: Project, folder: Path) -> None:
     reader = folder / "extraction" / "baton_documents"
     shutil.copytree(Path(baton_documents.__file__).parent, reader, ignore=NOT_COPIED)
     shutil.copytree(project.agents, folder / "agents", ignore=NOT_COPIED)
-    if libraries := library_names(project.agents):
+    if libraries := read_library_names(project.agents):
         (folder / "agents" / LIBRARIES_FILE).write_text(json.dumps(sorted(libraries)), encoding="utf-8")
     if project.tools.is_dir():
         shutil.copytree(project.tools, folder / "tools", ignore=NOT_COPIED)

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import boto3
 
-from baton.adapters.aws.direct_calls import operations
+from baton.adapters.aws.direct_calls import make_operations
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, serialize, write_request
 from baton.adapters.dynamodb.shards import LISTING
@@ -93,7 +93,7 @@ class Bench:
         metered = client("dynamodb", endpoint, max_pool_connections=64)
         self.meter.attach(metered)
         self.live = replace(Table.sent_directly(metered, live, _SESSION), seconds=120)
-        self.requests = operations(dynamodb, _SESSION, write=write_request)
+        self.requests = make_operations(dynamodb, _SESSION, write=write_request)
 
     async def fill(self, conversations: int, turns: int) -> None:
         """Write conversations into the restored table."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from baton.adapters.agents.agent_files import LIBRARIES, library_names
+from baton.adapters.agents.agent_files import LIBRARIES, read_library_names
 from baton_local.project import shared_agents
 from baton_local.project.document_folder import DocumentFolder
 from baton_local.project.folder_documents import FolderDocuments
@@ -94,7 +94,7 @@ class FollowedFiles:
         files = {**self._known, **take_snapshot([self._documents.folder, shelves])}
         for changed in watch_changes(folders, self._stopped, files):
             try:
-                names = library_names(self.reloader.folders[0])
+                names = read_library_names(self.reloader.folders[0])
                 has_code = any(path.is_relative_to(folder) for path in changed for folder in self.reloader.folders)
                 if has_code or names != shared_agents.get_shared_agents().libraries:
                     self.reloader.reload(changed)

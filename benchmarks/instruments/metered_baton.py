@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from boto3.session import Session
 
 from baton.adapters.agents.agent_files import AgentFiles
-from baton.adapters.aws.blocking_calls import QUICK, client
+from baton.adapters.aws.blocking_calls import QUICK, create_client
 from baton.adapters.aws.s3_files import S3Files
 from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb import shapes
@@ -159,9 +159,9 @@ async def started(silence: float = 0.0, configure: Configure | None = None) -> A
         endpoint, s3_endpoint = await asyncio.to_thread(engine.start), await asyncio.to_thread(objects.start)
         stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
         session = Session(ACCESS_KEY_ID, SECRET_ACCESS_KEY, region_name=REGION)
-        dynamodb = client("dynamodb", endpoint, QUICK, session)
+        dynamodb = create_client("dynamodb", endpoint, QUICK, session)
         name = create_table(dynamodb, stack.table)
-        s3 = client("s3", s3_endpoint, session=session)
+        s3 = create_client("s3", s3_endpoint, session=session)
         create_bucket(s3, stack.bucket)
         meter = CapacityMeter()
         meter.attach(dynamodb)

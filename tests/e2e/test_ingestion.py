@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from baton.adapters.aws.s3_documents import S3Documents
-from baton.adapters.aws.s3_files import s3_client
+from baton.adapters.aws.s3_files import create_s3_client
 from baton.adapters.aws.step_functions import StepFunctionsExecutions
 from baton.adapters.dynamodb.documents import DynamoDocuments
 from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
@@ -98,7 +98,7 @@ def desk(demo_cloud: RunningCloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     here = demo_cloud.environment
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
         monkeypatch.setenv(name, here[name])
-    table, s3 = client("dynamodb", here["AWS_ENDPOINT_URL_DYNAMODB"]), s3_client(here["AWS_ENDPOINT_URL_S3"])
+    table, s3 = client("dynamodb", here["AWS_ENDPOINT_URL_DYNAMODB"]), create_s3_client(here["AWS_ENDPOINT_URL_S3"])
     machines = client("stepfunctions", here["AWS_ENDPOINT_URL"])
     items = Table.of(table, here["BATON_TABLE"])
     arn = here["BATON_INGEST_DOCUMENT_ARN"]

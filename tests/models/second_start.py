@@ -23,7 +23,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from baton.adapters.aws.session import make_client, own_session
+from baton.adapters.aws.session import get_own_session, make_client
 from baton.composition.app import build
 from baton.composition.current_settings import environment_settings
 from baton.composition.ports import Ports
@@ -65,7 +65,7 @@ def shared_state() -> dict[str, Any]:
     gc.collect()  # the first time ends what was set for the start
     named = logging.root.manager.loggerDict.values()
     loggers = [logging.root, *(each for each in named if isinstance(each, logging.Logger))]
-    emitter = own_session().get_component("event_emitter")
+    emitter = get_own_session().get_component("event_emitter")
     return {
         "events of the AWS session": sum(1 for _ in handlers(emitter)),
         "default session of boto3": str(getattr(sys.modules.get("boto3"), "DEFAULT_SESSION", None)),

@@ -6,7 +6,7 @@ import uuid
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from baton.adapters.aws.s3_files import MAX_FILE_BYTES, VALID_FOR, agent_file_id, check_upload
+from baton.adapters.aws.s3_files import MAX_FILE_BYTES, VALID_FOR, check_upload, derive_file_id
 from baton.domain.errors import MessageTooLarge, NotFound
 from baton.domain.tenants.identity import Scope
 from baton.ports.documents.files import ThreadFiles, Upload
@@ -33,7 +33,7 @@ class FakeFiles:
 
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
         content_type = check_upload(name, content_type, len(body))
-        file_id = agent_file_id(name, content_type, body)
+        file_id = derive_file_id(name, content_type, body)
         self.bodies[scope.tenant_id, thread_id, file_id] = body
         return file_id
 

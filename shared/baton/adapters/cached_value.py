@@ -19,14 +19,14 @@ Parsed = TypeVar("Parsed")
 class ParsedText(Generic[Parsed]):
     """The parsed value of a text, which is parsed again only if the text has changed."""
 
-    def __init__(self, parse: Callable[[str], Parsed]) -> None:
-        self._parse = parse
+    def __init__(self, parse_text: Callable[[str], Parsed]) -> None:
+        self._parse_text = parse_text
         self._latest: tuple[str, Parsed] | None = None
 
-    def of(self, text: str) -> Parsed:
-        """Return the value of ``text``. Raises the errors of ``parse``."""
+    def parse(self, text: str) -> Parsed:
+        """Return the value of ``text``. Raises the errors of ``parse_text``."""
         if self._latest is None or self._latest[0] != text:
-            self._latest = (text, self._parse(text))
+            self._latest = (text, self._parse_text(text))
         return self._latest[1]
 
 
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 class CachedValue(Generic[T]):
     """The result of ``read``, cached for all threads of this process. Only one thread reads at a time.
 
-    A value is used for ``LIFETIME_SECONDS``. Requests for a newer one call ``read`` at most every ``RENEWAL_SECONDS``,
+    A value is used for ``LIFETIME_SECONDS``. ``renew`` calls ``read`` at most every ``RENEWAL_SECONDS``,
     and at most every ``RETRY_SECONDS`` while it fails. During an outage the last value is used until it is
     ``OUTAGE_SECONDS`` old. After that, or without a value, the failure is raised.
     """
@@ -60,13 +60,13 @@ class CachedValue(Generic[T]):
 
     def get(self) -> T:
         """Return the value, at most ``LIFETIME_SECONDS`` old except in an outage. Raises the failure of ``read``."""
-        return self._younger_than(LIFETIME_SECONDS)
+        return self._get_younger_than(LIFETIME_SECONDS)
 
     def renew(self) -> T:
         """Return the value, at most ``RENEWAL_SECONDS`` old except in an outage. Raises the failure of ``read``."""
-        return self._younger_than(RENEWAL_SECONDS)
+        return self._get_younger_than(RENEWAL_SECONDS)
 
-    def _younger_than(self, seconds: float) -> T:
+    def _get_younger_than(self, seconds: float) -> T:
         with self._lock:
             now = self._monotonic()
             if self._value is not None and now - self._value[1] < seconds:
@@ -92,8 +92,8 @@ class RefreshedValue(Generic[T]):
 
     A copy is used for ``seconds``. The first request after that starts a thread that reads. This request and others
     use the copy until the thread is done. If the process was idle for another ``seconds``, a request waits for the
-    read, because the copy may be of any age. If a read fails, the copy stays in use, and the next read begins
-    ``RENEWAL_SECONDS`` later at the earliest; the failure is logged and counted.
+    read, because the copy may have any age. If a read fails, the copy stays in use, and the next read begins
+    ``RENEWAL_SECONDS`` later at the earliest; the failure is logged and counted as one of the settings.
 
     Without a copy every request waits, and the failure is raised. The next read begins ``RETRY_SECONDS`` later.
     """
@@ -123,7 +123,7 @@ class RefreshedValue(Generic[T]):
         if self.must_read():
             with self._reading:
                 if self.must_read():  # no other thread has read meanwhile
-                    self._attempt()
+                    self._try_to_read()
         if self._copy is None:
             assert self._failure is not None  # noqa: S101 - there is no copy because the attempt has failed
             raise type(self._failure)  # without the detail, which is for operators and in the log
@@ -147,12 +147,14 @@ class RefreshedValue(Generic[T]):
         return since_attempt >= 2 * self._seconds
 
     def _refresh(self) -> None:
+        """Read the value, and release the lock that ``get`` has acquired for this."""
         try:
-            self._attempt()
+            self._try_to_read()
         finally:
             self._reading.release()
 
-    def _attempt(self) -> None:
+    def _try_to_read(self) -> None:
+        """Read the value, or record and log the failure of the read."""
         try:
             value = self._read()
         except BatonError as error:

@@ -39,7 +39,7 @@ def find_emails(text: str) -> Iterator[PiiSpan]:
 
 
 DEFAULT_REGIONS = ("US", "GB", "DE", "FR", "CH")
-"""Countries whose phone numbers are recognised without a country code."""
+"""Countries (ISO 3166-1 alpha-2) whose phone numbers are recognised without a country code."""
 
 _RUN = re.compile(r"[+(]{0,2}\d[\d ().\-/\u00a0\u2010-\u2015]*\d")
 """A run of digits and separators. The pattern has no inner alternatives, so it is matched in linear time."""
@@ -61,12 +61,12 @@ _PHONE_WORD_DISTANCE = 40
 _WINDOW = 80
 """The maximum length of a piece of a run, in characters."""
 MAX_CHECKED_RUNS = 400
-"""The number of a text's pieces that are checked against numbering plans. Further long ones count as phone numbers, so
-that a text of digits costs seconds at most and hides nothing."""
+"""The number of a text's pieces that are checked against numbering plans. Further pieces with enough digits count as
+phone numbers, so that a text of digits costs seconds at most and hides nothing."""
 
 
 def find_phone_numbers(text: str, regions: Sequence[str] = DEFAULT_REGIONS) -> Iterator[PiiSpan]:
-    """Yield phone numbers.
+    """Yield phone numbers. Those of a long run of digits may overlap.
 
     ``regions`` are countries whose numbers need no country code. Such a number must be grouped as in its country, or
     follow a word such as "call", because digits alone are more often the number of an order or a customer.

@@ -122,7 +122,7 @@ def environment_settings() -> CurrentSettings:
 def stored_document(bucket: str, seconds: float) -> parts.RefreshedValue[parts.SettingsDocument]:
     """Return the cached settings document of a bucket, which is read again after ``seconds``."""
     stored = parts.S3Settings(
-        partial(parts.quick_client, "s3"),
+        partial(parts.create_quick_client, "s3"),
         bucket,
         parts.read_document,
         parts.SettingsDocument(),

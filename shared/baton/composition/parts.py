@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from baton.adapters.a2a import RemoteAgents
     from baton.adapters.agents.agent_files import AgentFiles
     from baton.adapters.aws.api_gateway import ApiGatewayConnections
-    from baton.adapters.aws.blocking_calls import QUICK, client, deferred_client
-    from baton.adapters.aws.direct_calls import operations
+    from baton.adapters.aws.blocking_calls import QUICK, create_client, defer_client
+    from baton.adapters.aws.direct_calls import make_operations
     from baton.adapters.aws.event_bridge import EventBridgeAnnouncements
-    from baton.adapters.aws.last_wills import LastWills, own_last_wills
+    from baton.adapters.aws.last_wills import LastWills, get_own_last_wills
     from baton.adapters.aws.s3_documents import S3Documents, S3SourceObjects
     from baton.adapters.aws.s3_erasure import S3Erasure
-    from baton.adapters.aws.s3_files import S3Files, s3_client
+    from baton.adapters.aws.s3_files import S3Files, create_s3_client
     from baton.adapters.aws.s3_records import S3Bodies
     from baton.adapters.aws.s3_settings import S3Settings
     from baton.adapters.aws.s3_tenant_files import S3TenantFiles
     from baton.adapters.aws.s3_usage import S3TenantObjects
-    from baton.adapters.aws.secrets import ParameterStore, SecretsManager, quick_client
-    from baton.adapters.aws.session import CredentialSource, own_region, own_session
+    from baton.adapters.aws.secrets import ParameterStore, SecretsManager, create_quick_client
+    from baton.adapters.aws.session import CredentialSource, get_own_region, get_own_session
     from baton.adapters.aws.sqs import SqsDelayQueue, SqsPushQueue, SqsRecords, SqsTurnQueue
     from baton.adapters.aws.step_functions import StepFunctionsExecutions, StepFunctionsForgettings
     from baton.adapters.cached_value import RefreshedValue

@@ -28,27 +28,27 @@ class Ports(SearchPorts):
     @cached_property
     def files(self) -> parts.Files:
         """The store of files in threads."""
-        return parts.S3Files(parts.deferred_client(parts.s3_client), parts.StoreSettings().bucket, self.clock)
+        return parts.S3Files(parts.defer_client(parts.create_s3_client), parts.StoreSettings().bucket, self.clock)
 
     @cached_property
     def source_objects(self) -> parts.SourceObjects:
         """The reader of objects in the buckets that sources may read."""
-        return parts.S3SourceObjects(parts.deferred_client("s3"))
+        return parts.S3SourceObjects(parts.defer_client("s3"))
 
     @cached_property
     def document_files(self) -> parts.DocumentFiles:
         """The store of documents' content."""
-        return parts.S3Documents(parts.deferred_client(parts.s3_client), parts.StoreSettings().bucket, self.clock)
+        return parts.S3Documents(parts.defer_client(parts.create_s3_client), parts.StoreSettings().bucket, self.clock)
 
     @cached_property
     def objects(self) -> parts.ObjectErasure:
         """The removal of objects from the bucket."""
-        return parts.S3Erasure(parts.deferred_client("s3"), parts.StoreSettings().bucket)
+        return parts.S3Erasure(parts.defer_client("s3"), parts.StoreSettings().bucket)
 
     @cached_property
     def tenant_files(self) -> parts.TenantFiles:
         """All objects of tenants in the bucket, for exports."""
-        client = parts.deferred_client(parts.s3_client)
+        client = parts.defer_client(parts.create_s3_client)
         return parts.S3TenantFiles(client, parts.StoreSettings().bucket, parts.unpack)
 
     @cached_property
@@ -59,7 +59,7 @@ class Ports(SearchPorts):
     @cached_property
     def tenant_objects(self) -> parts.TenantObjects:
         """Counts of tenants' objects in the bucket."""
-        return parts.S3TenantObjects(parts.deferred_client("s3"), parts.StoreSettings().bucket)
+        return parts.S3TenantObjects(parts.defer_client("s3"), parts.StoreSettings().bucket)
 
     # Memory
 
@@ -104,7 +104,7 @@ class Ports(SearchPorts):
     @cached_property
     def announcements(self) -> parts.Announcements:
         """The sender of events to other systems."""
-        return parts.EventBridgeAnnouncements(parts.deferred_client("events"), parts.AnnouncementSettings().event_bus)
+        return parts.EventBridgeAnnouncements(parts.defer_client("events"), parts.AnnouncementSettings().event_bus)
 
     @cached_property
     def with_learning(self) -> bool:
@@ -117,7 +117,7 @@ class Ports(SearchPorts):
     def forgettings(self) -> parts.Forgettings:
         """The pipeline that carries out requests to forget."""
         return parts.StepFunctionsForgettings(
-            parts.deferred_client("stepfunctions"), parts.ForgettingSettings().forget_user_arn
+            parts.defer_client("stepfunctions"), parts.ForgettingSettings().forget_user_arn
         )
 
     @cached_property
@@ -152,13 +152,13 @@ class Ports(SearchPorts):
     @cached_property
     def queue(self) -> parts.TurnQueue:
         """The queue of turns."""
-        operations = parts.operations(parts.client("sqs", config=parts.QUICK))
+        operations = parts.make_operations(parts.create_client("sqs", config=parts.QUICK))
         return parts.SqsTurnQueue(operations, parts.QueueSettings().turns_queue_url)
 
     @cached_property
     def queue_records(self) -> parts.QueueRecords | None:
         """The records of the turns' queue that a worker holds; None if no other worker could receive them."""
-        operations = parts.operations(parts.client("sqs"))
+        operations = parts.make_operations(parts.create_client("sqs"))
         url = parts.QueueSettings().turns_queue_url
         return parts.SqsRecords(operations, url, self.lease_times, self.last_wills)
 
@@ -170,13 +170,13 @@ class Ports(SearchPorts):
     @cached_property
     def delay_queue(self) -> parts.DelayQueue:
         """The queue that delivers due items at their times."""
-        operations = parts.operations(parts.client("sqs", config=parts.QUICK))
+        operations = parts.make_operations(parts.create_client("sqs", config=parts.QUICK))
         return parts.SqsDelayQueue(operations, parts.DueQueueSettings().due_queue_url)
 
     @cached_property
     def push_queue(self) -> parts.PushQueue:
         """The queue of push notifications."""
-        operations = parts.operations(parts.client("sqs", config=parts.QUICK))
+        operations = parts.make_operations(parts.create_client("sqs", config=parts.QUICK))
         return parts.SqsPushQueue(operations, parts.PushQueueSettings().push_queue_url)
 
     @cached_property
@@ -242,8 +242,8 @@ class Ports(SearchPorts):
     @cached_property
     def connections(self) -> parts.Connections:
         """The sender of messages to WebSocket connections."""
-        client = parts.client("apigatewaymanagementapi", parts.SocketSettings().connections_url)
-        return parts.ApiGatewayConnections(client, parts.operations(client))
+        client = parts.create_client("apigatewaymanagementapi", parts.SocketSettings().connections_url)
+        return parts.ApiGatewayConnections(client, parts.make_operations(client))
 
     # Pipelines
 
@@ -256,7 +256,7 @@ class Ports(SearchPorts):
     def admission(self) -> parts.PipelineAdmission:
         """The admission of runs of the pipelines."""
         executions = parts.StepFunctionsExecutions(
-            parts.deferred_client("stepfunctions"),
+            parts.defer_client("stepfunctions"),
             {
                 parts.Pipeline.CLOSING: lambda: parts.ClosingSettings().close_session_arn,
                 parts.Pipeline.CAPTURE: lambda: parts.CaptureSettings().capture_procedure_arn,

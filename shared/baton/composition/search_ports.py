@@ -78,7 +78,7 @@ class SearchPorts(AgentPorts):
         bucket = parts.SearchSettings().bucket
         if bucket is None:
             raise ValueError("BATON_SEARCH_BUCKET: the embedded index has no bucket.")
-        objects = parts.IndexObjects(parts.deferred_client("s3"), bucket)
+        objects = parts.IndexObjects(parts.defer_client("s3"), bucket)
         return parts.OwnerFiles(objects, is_alone=self.search_administration is None)
 
     @cached_property

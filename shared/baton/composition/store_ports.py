@@ -36,14 +36,14 @@ class StorePorts:
     @cached_property
     def last_wills(self) -> parts.LastWills:
         """The requests that a supervisor sends if this process dies."""
-        return parts.own_last_wills()
+        return parts.get_own_last_wills()
 
     # Stores
 
     @cached_property
     def table(self) -> parts.Table:
         """The DynamoDB table of the deployment. It refuses writes for removed tenants."""
-        client, name = parts.client("dynamodb", config=parts.QUICK), parts.StoreSettings().table
+        client, name = parts.create_client("dynamodb", config=parts.QUICK), parts.StoreSettings().table
         table = parts.Table.sent_directly(client, name, wills=self.last_wills)
         return replace(table, fence=lambda partition: self.removed_tenants.check_partition(partition))
 
@@ -70,7 +70,7 @@ class StorePorts:
     @cached_property
     def bodies(self) -> parts.S3Bodies:
         """Bodies in S3 that are too large for the table."""
-        return parts.S3Bodies(parts.deferred_client("s3"), parts.StoreSettings().bucket)
+        return parts.S3Bodies(parts.defer_client("s3"), parts.StoreSettings().bucket)
 
     @cached_property
     def context_records(self) -> parts.ContextRecords:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from moto.server import ThreadedMotoServer
 
-from baton.adapters.aws.s3_files import S3Files, s3_client
+from baton.adapters.aws.s3_files import S3Files, create_s3_client
 from baton.domain.errors import InvalidRequest, MessageTooLarge, NotFound, UnsupportedPart
 from baton.domain.tenants.identity import Scope
 from baton.ports.documents.files import Files, Upload
@@ -54,7 +54,7 @@ def s3_client_of_moto(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[An
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    client = s3_client(moto)
+    client = create_s3_client(moto)
     client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
     yield client
     boto3.resource("s3", endpoint_url=moto).Bucket(BUCKET).objects.delete()

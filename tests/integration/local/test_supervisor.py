@@ -15,7 +15,7 @@ from baton_local.root import ROOT
 
 WORK = """
 import os, signal, sys, time
-from baton.adapters.aws.last_wills import own_last_wills
+from baton.adapters.aws.last_wills import get_own_last_wills
 
 class Queue:
     def prepare(self, operation, request):
@@ -23,7 +23,7 @@ class Queue:
         service = {"service": "sqs", "region": "eu-west-1", "url": sys.argv[1]}
         return {**service, "headers": headers, "body": request["body"]}
 
-wills = own_last_wills()
+wills = get_own_last_wills()
 with wills.hold("first", Queue(), "Change", {"body": "of the first"}):
     pass
 wills.write("second", Queue(), "Change", {"body": "of the second"})

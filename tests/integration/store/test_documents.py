@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from baton.adapters.aws.s3_documents import S3Documents
-from baton.adapters.aws.s3_files import s3_client
+from baton.adapters.aws.s3_files import create_s3_client
 from baton.adapters.dynamodb.documents import DynamoDocuments
 from baton.ports.documents.files import Upload
 from baton_testing.fakes.clock import FakeClock
@@ -32,7 +32,7 @@ def documents_in_s3(moto_server: str, s3: object, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    client = s3_client(moto_server)
+    client = create_s3_client(moto_server)
     yield S3Documents(client, BUCKET, FakeClock())
     client.close()
 

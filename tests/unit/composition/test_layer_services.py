@@ -17,7 +17,7 @@ from botocore.loaders import Loader
 
 from baton_local.root import ROOT
 
-NAMED = re.compile(r"""(?:\b(?:deferred_)?client\(\s*|quick_client, |_service = )"([a-z0-9-]+)"(?!\.)""")
+NAMED = re.compile(r"""(?:\b(?:create_|defer_)?client\(\s*|create_quick_client, |_service = )"([a-z0-9-]+)"(?!\.)""")
 CREDENTIALS = {"sts"}
 """Services that botocore itself calls."""
 OTHER_CLIENTS = {"httpx", "httpx2"}

@@ -78,7 +78,7 @@ async def test_a_mistake_of_ours_is_not_an_outage(error: BotoCoreError) -> None:
 
 def test_a_client_has_limits_and_keeps_them_under_more_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    client = aws.client("sqs", config=Config(read_timeout=25))
+    client = aws.create_client("sqs", config=Config(read_timeout=25))
     config = client.meta.config
     assert (config.connect_timeout, config.read_timeout, config.max_pool_connections) == (1, 25, 64)
     assert config.retries == {"mode": "standard", "total_max_attempts": 3}

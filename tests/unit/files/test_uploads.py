@@ -14,7 +14,7 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.aws.s3_files import MAX_FILE_BYTES, S3Files, content_disposition, s3_client
+from baton.adapters.aws.s3_files import MAX_FILE_BYTES, S3Files, create_s3_client, make_content_disposition
 from baton.adapters.aws.session import replace_session
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
 from baton.domain.tenants.identity import Scope
@@ -45,7 +45,7 @@ def files() -> Iterator[S3Files]:
         patched.setenv("AWS_DEFAULT_REGION", "eu-central-1")
         # The process's session keeps the credentials of the test that first made a client.
         former = replace_session(None)
-        yield S3Files(s3_client(), "baton-files", Noon())
+        yield S3Files(create_s3_client(), "baton-files", Noon())
         replace_session(former)
 
 
@@ -109,7 +109,7 @@ async def test_the_address_is_the_regions_own_and_lasts_15_minutes(files: S3File
 
 
 async def test_a_stand_in_for_s3_is_addressed_by_path(files: S3Files) -> None:
-    local = S3Files(s3_client("http://localhost:5000"), "baton-files", Noon())
+    local = S3Files(create_s3_client("http://localhost:5000"), "baton-files", Noon())
     upload = await local.presign_upload(ADA, THREAD, "a.pdf", "application/pdf", 1)
     assert upload.url.startswith(f"http://localhost:5000/baton-files/acme/{THREAD}/files/file_{FILE}?")
 
@@ -184,16 +184,16 @@ async def test_a_file_has_1_byte_to_20_mib(files: S3Files) -> None:
 
 class TestContentDisposition:
     def test_an_ascii_name_is_given_as_it_is(self) -> None:
-        header = content_disposition("report 1.pdf", inline=False)
+        header = make_content_disposition("report 1.pdf", inline=False)
         assert header == "attachment; filename=\"report 1.pdf\"; filename*=UTF-8''report%201.pdf"
 
     def test_any_other_name_has_a_plain_stand_in(self) -> None:
-        header = content_disposition('Ü"b\\e%r.png', inline=True)
+        header = make_content_disposition('Ü"b\\e%r.png', inline=True)
         assert header == "inline; filename=\"__b_e_r.png\"; filename*=UTF-8''%C3%9C%22b%5Ce%25r.png"
 
     @given(st.text(min_size=1).filter(str.isprintable))
     def test_no_name_breaks_out_of_the_header(self, name: str) -> None:
-        header = content_disposition(name, inline=False)
+        header = make_content_disposition(name, inline=False)
         assert header.isascii()
         assert header.isprintable()
         kind, plain, exact = header.split('"')[0], header.split('"')[1], header.split('"')[2]

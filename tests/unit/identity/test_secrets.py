@@ -90,7 +90,7 @@ def test_the_client_is_built_when_it_is_first_needed(monkeypatch: pytest.MonkeyP
         built.append(service)
         return manager
 
-    monkeypatch.setattr(aws, "client", build)
+    monkeypatch.setattr(aws, "create_client", build)
     manager.create_secret(Name="keys", SecretString="text")
     secrets = SecretsManager()
     assert built == []

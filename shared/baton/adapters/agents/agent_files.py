@@ -50,7 +50,10 @@ class AgentFiles:
     """``ShippedAgents`` over a folder: files in YAML, one agent each, and modules whose variables are agents."""
 
     def __init__(self, definitions: Sequence[AgentDefinition], default_main: str | None = None) -> None:
-        """``default_main`` is the id of the default agent; None for the only main agent. Raises ``AgentFileError``."""
+        """``default_main`` is the id of the default agent; None or empty for the only main agent.
+
+        Raises ``AgentFileError`` if there is no such agent.
+        """
         self._by_id = {definition.id: definition for definition in definitions}
         self._default = _choose_default(definitions, default_main)
         self._sources: dict[str, YamlDocument | CallSite] = {}
@@ -63,7 +66,11 @@ class AgentFiles:
 
     @classmethod
     def load(cls, folder: Path, default_main: str | None = None) -> AgentFiles:
-        """Read ``*.yaml`` and ``*.py`` in ``folder``. Raises ``AgentFileError`` with all problems of all files."""
+        """Read ``*.yaml`` and ``*.py`` in ``folder``.
+
+        Raises ``AgentFileError`` with the problems of all files. References between agents are checked, and a default
+        agent is chosen, only if there are no other problems.
+        """
         problems: list[str] = []
         sources = [*_read_documents(folder, problems), *_read_modules(folder, problems)]
         if not sources and not problems:
@@ -75,7 +82,7 @@ class AgentFiles:
             if earlier is not agent:
                 what = f"{earlier.file} defines the agent {agent.definition.id!r} too: give one of them another id"
                 problems.append(agent.source.problem(["id"], what))
-        libraries = library_names(folder)
+        libraries = read_library_names(folder)
         if is_complete:
             problems += [problem for agent in sources for problem in _find_reference_problems(agent, agents, libraries)]
         if problems:
@@ -121,7 +128,7 @@ def _choose_default(definitions: Sequence[AgentDefinition], default_main: str | 
     if not mains:
         raise AgentFileError(
             "No agent has `main: true`, so no conversation can begin, and there is nothing that "
-            f"{DEFAULT_VARIABLE} could name. Add it to the file of one of: {_join_ids(definitions)}"
+            f"{DEFAULT_VARIABLE} could name. Add `main: true` to the file of one of: {_join_ids(definitions)}"
         )
     if default_main:
         definition = next((definition for definition in mains if definition.id == default_main), None)
@@ -167,7 +174,7 @@ def _read_modules(folder: Path, problems: list[str]) -> Iterator[_AgentSource]:
         problems.append(str(error))
 
 
-def library_names(folder: Path) -> frozenset[str]:
+def read_library_names(folder: Path) -> frozenset[str]:
     """Return the names of the project's libraries: the folders in ``libraries/`` beside the agents' ``folder``."""
     built = folder / LIBRARIES_FILE
     if built.is_file():
@@ -202,7 +209,7 @@ def _find_reference_problems(
 
 
 def read_agent(path: Path) -> tuple[YamlDocument, AgentDefinition]:
-    """Read one agent file. Raises ``AgentFileError`` with all its problems."""
+    """Return the document and the definition of an agent file. Raises ``AgentFileError`` with all its problems."""
     try:
         document = YamlDocument.read(path)
     except YamlFileError as error:

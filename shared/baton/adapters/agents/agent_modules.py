@@ -97,7 +97,7 @@ INSTALLED_PATHS = ("stdlib", "platstdlib", "purelib", "platlib")
 
 
 def describe_code_problem(problem: BaseException, folder: Path | None = None) -> str:
-    """Return a description on one line of an error that code raised: ``file:line: type: message``.
+    """Return a description of an error that code raised: ``file:line: type: message``.
 
     The line is the innermost one in ``folder`` or, without ``folder``, in code that is neither Baton's nor installed.
     Without such a line the description has no position.
@@ -113,7 +113,9 @@ def describe_code_problem(problem: BaseException, folder: Path | None = None) ->
 
 
 def _is_within(file: Path, folder: Path | None) -> bool:
+    """Return whether a file is in ``folder`` or, without ``folder``, is neither Baton's nor installed."""
     if folder is not None:
         return file.is_relative_to(folder)
-    others = (Path(baton.__file__).parent, *(Path(sysconfig.get_path(name)) for name in INSTALLED_PATHS))
-    return not str(file).startswith("<") and not any(file.is_relative_to(other) for other in others)
+    other_folders = (_BATON_FOLDER, *(Path(sysconfig.get_path(name)) for name in INSTALLED_PATHS))
+    # The name of a generated file begins with "<".
+    return not str(file).startswith("<") and not any(file.is_relative_to(other) for other in other_folders)

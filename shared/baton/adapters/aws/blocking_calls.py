@@ -23,7 +23,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_CONNECTIONS = 64
-"""The number of threads, and of connections of a client."""
+"""The maximum number of threads, and of connections of a client."""
 CONFIG = Config(
     connect_timeout=1,
     read_timeout=5,
@@ -70,7 +70,9 @@ STEP_SECONDS = 1.0
 _threads = ThreadPoolExecutor(MAX_CONNECTIONS, thread_name_prefix="aws")
 
 
-def client(service: str, endpoint_url: str | None = None, config: Config | None = None, session: Any = None) -> Any:
+def create_client(
+    service: str, endpoint_url: str | None = None, config: Config | None = None, session: Any = None
+) -> Any:
     """Return a client of ``service`` with Baton's time limits and retries, which ``config`` overrides.
 
     ``session`` is the boto3 session that makes the client; None for the process's own session.
@@ -88,12 +90,12 @@ class _DeferredClient:
         return getattr(self._client(), name)
 
 
-def deferred_client(service: str | Callable[[], Any]) -> Any:
+def defer_client(service: str | Callable[[], Any]) -> Any:
     """Return a client that is made at its first use, for a service or by a function.
 
     Making a client takes ten milliseconds, and some services are needed by few requests.
     """
-    return _DeferredClient(partial(client, service) if isinstance(service, str) else service)
+    return _DeferredClient(partial(create_client, service) if isinstance(service, str) else service)
 
 
 async def call(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -102,7 +104,7 @@ async def call(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     Throttling and outages after the client's retries raise ``StoreUnavailable``. Every other ``ClientError`` is raised
     unchanged. Cancelling the caller does not stop the thread, so the request may still take effect.
     """
-    with outages():
+    with convert_outages():
         return await start(fn, *args, **kwargs)
 
 
@@ -113,7 +115,7 @@ def start(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.F
 
 
 @contextmanager
-def outages() -> Iterator[None]:
+def convert_outages() -> Iterator[None]:
     """Turn throttling and outages of AWS inside the block into ``StoreUnavailable``."""
     try:
         yield
@@ -148,7 +150,7 @@ class Operations(Protocol):
 
 
 class ThreadedOperations:
-    """``Operations`` by a boto3 client, in a thread for each call."""
+    """``Operations`` by a boto3 client, in a thread for each call. Time limits are rounded up to whole seconds."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -161,7 +163,7 @@ class ThreadedOperations:
                 # In steps, because after the process was frozen the whole time seems to have passed at once.
                 await asyncio.wait([future], timeout=STEP_SECONDS)
                 if future.done():
-                    with outages():
+                    with convert_outages():
                         return future.result()
                 waited += STEP_SECONDS
             raise StoreUnavailable

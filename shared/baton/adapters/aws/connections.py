@@ -21,7 +21,7 @@ from botocore.httpsession import get_cert_path
 from urllib3.util import wait_for_read
 
 from baton.adapters.aws import blocking_calls as aws
-from baton.adapters.aws.session import own_session
+from baton.adapters.aws.session import get_own_session
 
 PIECE = 256 * 1024
 """The maximum number of bytes that one read returns."""
@@ -70,7 +70,7 @@ class OriginConnections:
         may_reuse = False
         try:
             remaining = max(0.0, deadline - loop.time())
-            answer = await _Exchange(connection, request, min(remaining, self._read_seconds)).answer()
+            answer = await _Exchange(connection, request, min(remaining, self._read_seconds)).run()
             may_reuse = not answer.is_last and len(self._idle) < self._max_idle
         except TimeoutError as error:
             raise exceptions.ReadTimeoutError(endpoint_url=self._url, error=error) from error
@@ -100,7 +100,7 @@ class OriginConnections:
 
     async def _connect(self, seconds: float) -> socket.socket:
         # In a thread, because DNS and TLS block. ``seconds`` includes the wait for a thread.
-        connecting = aws.start(_connect, self._url, self._connect_seconds)
+        connecting = aws.start(_open_connection, self._url, self._connect_seconds)
         try:
             async with asyncio.timeout(seconds):
                 connection = await asyncio.shield(connecting)
@@ -114,7 +114,7 @@ class OriginConnections:
         return connection
 
 
-def _connect(url: str, seconds: float) -> socket.socket:
+def _open_connection(url: str, seconds: float) -> socket.socket:
     """Return a new connection. Blocks for at most ``seconds``. Raises botocore's connection errors."""
     parts = urlsplit(url)
     is_secure = parts.scheme == "https"
@@ -123,7 +123,9 @@ def _connect(url: str, seconds: float) -> socket.socket:
         connection = socket.create_connection(address, timeout=seconds)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return (
-            certificate_context().wrap_socket(connection, server_hostname=parts.hostname) if is_secure else connection
+            make_certificate_context().wrap_socket(connection, server_hostname=parts.hostname)
+            if is_secure
+            else connection
         )
     except TimeoutError as error:
         raise exceptions.ConnectTimeoutError(endpoint_url=url, error=error) from error
@@ -134,9 +136,9 @@ def _connect(url: str, seconds: float) -> socket.socket:
 
 
 @cache
-def certificate_context() -> ssl.SSLContext:
-    """Return a TLS context that trusts the same certificates as botocore."""
-    bundle = own_session().get_config_variable("ca_bundle")
+def make_certificate_context() -> ssl.SSLContext:
+    """Return a TLS context that trusts the same certificates as botocore. The process shares one."""
+    bundle = get_own_session().get_config_variable("ca_bundle")
     return ssl.create_default_context(cafile=bundle or get_cert_path(verify=True))
 
 
@@ -163,7 +165,7 @@ class _Exchange:
         self._answer: asyncio.Future[HttpAnswer] = self._loop.create_future()
         self._has_writer = False
 
-    async def answer(self) -> HttpAnswer:
+    async def run(self) -> HttpAnswer:
         """Send the request and return the answer. Raises ``OSError`` and ``HTTPException``."""
         loop, descriptor = self._loop, self._socket.fileno()
         loop.add_reader(descriptor, self._read)

@@ -26,7 +26,7 @@ from botocore.utils import get_environ_proxies
 
 from baton.adapters.aws import blocking_calls as aws
 from baton.adapters.aws.connections import OriginConnections
-from baton.adapters.aws.session import CredentialSource, own_session
+from baton.adapters.aws.session import CredentialSource, get_own_session
 from baton.adapters.aws.signature import AwsSignature
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.errors import StoreUnavailable
@@ -41,7 +41,7 @@ Read = Callable[[str, bytes], dict[str, Any] | None]
 """A function that parses the body of an operation's answer as boto3 does. It returns None to leave it to botocore."""
 
 
-def operations(
+def make_operations(
     client: Any, session: CredentialSource | None = None, *, write: Write | None = None, read: Read | None = None
 ) -> aws.Operations:
     """Return the operations of a boto3 ``client``, sent by the event loop if possible.
@@ -54,14 +54,14 @@ def operations(
     needs_client = config.proxies or config.client_cert or get_environ_proxies(client.meta.endpoint_url)
     if needs_client or sys.platform == "win32":  # its event loop does not watch sockets
         return aws.ThreadedOperations(client)
-    return DirectOperations(client, (session or own_session()).get_credentials(), write=write, read=read)
+    return DirectOperations(client, (session or get_own_session()).get_credentials(), write=write, read=read)
 
 
 class DirectOperations:
     """``Operations`` that the event loop sends itself."""
 
     def __init__(self, client: Any, credentials: Any, *, write: Write | None = None, read: Read | None = None) -> None:
-        """``credentials`` are botocore's; None if none are configured. See ``operations``."""
+        """``credentials`` are botocore's; None if none are configured. See ``make_operations``."""
         meta, config = client.meta, client.meta.config
         self._client = client
         self._events = meta.events
@@ -82,7 +82,7 @@ class DirectOperations:
         )
 
     async def call(self, operation: str, request: Mapping[str, Any], *, seconds: float = math.inf) -> Any:
-        with aws.outages():
+        with aws.convert_outages():
             return await self._call(operation, dict(request), asyncio.get_running_loop().time() + seconds)
 
     def prepare(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,14 +103,14 @@ class DirectOperations:
         meta, event = self._client.meta, f"{self._service}.{operation}"
         context: dict[str, Any] = {"client_region": meta.region_name, "client_config": meta.config}
         details = {"model": model, "context": context}
-        changed = self._events.emit(f"provide-client-params.{event}", params=parameters, **details)
-        parameters = first_non_none_response(changed, parameters)
+        responses = self._events.emit(f"provide-client-params.{event}", params=parameters, **details)
+        parameters = first_non_none_response(responses, parameters)
         self._events.emit(f"before-parameter-build.{event}", params=parameters, **details)
         request_dict = self._build_request(model, parameters, context)
-        _, answered = self._events.emit_until_response(
+        _, early_answer = self._events.emit_until_response(
             f"before-call.{event}", params=request_dict, request_signer=None, **details
         )
-        http, parsed = answered or await self._send_until(deadline, model, request_dict)
+        http, parsed = early_answer or await self._send_until(deadline, model, request_dict)
         self._events.emit(f"after-call.{event}", http_response=http, parsed=parsed, **details)
         if http.status_code >= 300:
             code = parsed.get("Error", {}).get("Code")
@@ -174,9 +174,13 @@ class DirectOperations:
     async def _send(
         self, seconds: float, model: OperationModel, request_dict: dict[str, Any]
     ) -> tuple[AWSResponse, dict[str, Any]]:
+        """Sign and send the request once. Return the response and its parsed body.
+
+        ``seconds`` limits connecting, and the wait for each part of the response.
+        """
         method, url, body = request_dict["method"], request_dict["url"], request_dict["body"]
         path = urlsplit(url).path if self._write is None else "/"
-        headers = self._signature.sign(method, path, request_dict["headers"], body, await self._current_credentials())
+        headers = self._signature.sign(method, path, request_dict["headers"], body, await self._get_credentials())
         handler_headers: Any = headers  # handlers take any mapping
         handler_request = AWSPreparedRequest(
             method, url, handler_headers, body, stream_output=False, context=request_dict["context"]
@@ -192,7 +196,7 @@ class DirectOperations:
         size = len(http.content)
         return http, self._parse(model, http) if size < LARGE else await off_loop(size, self._parse, model, http)
 
-    async def _current_credentials(self) -> ReadOnlyCredentials:
+    async def _get_credentials(self) -> ReadOnlyCredentials:
         """Return the credentials, renewed if necessary. Raises ``NoCredentialsError`` and the errors of renewal."""
         credentials = self._credentials
         if credentials is None:

@@ -48,7 +48,8 @@ class LastWills:
         """Have the request sent if this process dies before ``revoke(name)``.
 
         ``operations`` are the operations of the request's service. Nothing is written without a supervisor, if
-        ``operations`` cannot prepare requests, if the request is too long, and if no slot is free.
+        ``operations`` cannot prepare requests, if the request is too long, if no slot is free, and if there is already
+        a will with this name.
         """
         prepare = getattr(operations, "prepare", None)
         if self._file is None or prepare is None:
@@ -86,7 +87,7 @@ NO_WILLS = LastWills(None)
 
 
 @cache
-def own_last_wills() -> LastWills:
+def get_own_last_wills() -> LastWills:
     """Return the wills of this process, in the memory that its environment names."""
     file = os.environ.get(FILE_VARIABLE)
     return LastWills(int(file) if file is not None else None)

@@ -69,7 +69,7 @@ class S3SourceObjects:
         answer = self._client.get_object(Bucket=bucket, Key=key)
         with answer["Body"] as body:
             if answer["ContentLength"] > limit:
-                raise PageUnavailable(f"It has more than {limit} bytes.")
+                raise PageUnavailable(f"The object has more than {limit} bytes.")
             return PageContent(body.read(), answer.get("ContentType", ""), answer["ETag"].strip('"'))
 
 
@@ -78,7 +78,7 @@ class S3Documents:
     """``DocumentFiles`` in one bucket."""
 
     client: S3Client
-    """A client that presigns addresses for the region's host (``s3_files.s3_client``)."""
+    """A client that presigns addresses for the region's host (``s3_files.create_s3_client``)."""
     bucket: str
     clock: Clock
 
@@ -88,7 +88,7 @@ class S3Documents:
         headers = {"Content-Type": content_type, "Content-Length": str(size), "If-None-Match": "*"}
         params: dict[str, Any] = {
             "Bucket": self.bucket,
-            "Key": _key(scope, document, version, ORIGINAL),
+            "Key": _make_key(scope, document, version, ORIGINAL),
             "ContentType": content_type,
             "ContentLength": size,
             "IfNoneMatch": "*",  # a second upload is refused, so the bytes cannot change while they are read
@@ -103,12 +103,12 @@ class S3Documents:
         return Upload(document.id, url, "PUT", headers, expires_at)
 
     async def write(self, scope: Scope, document: Document, version: int, name: str, body: bytes) -> None:
-        key = _key(scope, document, version, name)
+        key = _make_key(scope, document, version, name)
         await aws.call(self.client.put_object, Bucket=self.bucket, Key=key, Body=body)
 
     async def read(self, scope: Scope, document: Document, version: int, name: str) -> bytes | None:
         try:
-            return await aws.call(self._read, _key(scope, document, version, name))
+            return await aws.call(self._read, _make_key(scope, document, version, name))
         except ClientError as error:
             if aws.error_code(error) in ("404", "NoSuchKey"):
                 return None
@@ -122,18 +122,19 @@ class S3Documents:
             return body.read()
 
     async def remove(self, scope: Scope, document: Document, version: int, *, with_original: bool) -> int:
-        prefix = _key(scope, document, version, "" if with_original else "steps/")
+        prefix = _make_key(scope, document, version, "" if with_original else "steps/")
         return await S3Erasure(self.client, self.bucket).sweep_below(prefix)
 
     async def list_owners(self, scope: Scope) -> Sequence[str]:
-        return await aws.call(self._owners, f"{scope.tenant_id}/~documents/")
+        return await aws.call(self._list_owners, f"{scope.tenant_id}/~documents/")
 
-    def _owners(self, prefix: str) -> list[str]:
+    def _list_owners(self, prefix: str) -> list[str]:
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix, Delimiter="/")
         folders = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
         return [folder.removeprefix(prefix).rstrip("/") for folder in folders]
 
 
-def _key(scope: Scope, document: Document, version: int, name: str) -> str:
+def _make_key(scope: Scope, document: Document, version: int, name: str) -> str:
+    """Return the key of a version's object; for an empty name and for ``steps/`` the prefix of keys."""
     suffix = name if name in ("", "steps/", ORIGINAL) else f"steps/{name}"
     return f"{scope.tenant_id}/~documents/{document.agent_id}/{document.id}/{version}/{suffix}"

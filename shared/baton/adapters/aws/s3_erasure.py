@@ -32,7 +32,7 @@ class S3Erasure:
         return await self._sweep(f"{scope.tenant_id}/{thread_id}/", None, deadline)
 
     async def count_left(self, scope: Scope, thread_id: str) -> int:
-        async for page in self._versions(f"{scope.tenant_id}/{thread_id}/"):
+        async for page in self._list_versions(f"{scope.tenant_id}/{thread_id}/"):
             return len(page)
         return 0
 
@@ -69,7 +69,7 @@ class S3Erasure:
         Raises ``StoreUnavailable``.
         """
         removed = 0
-        async for page in self._versions(prefix):
+        async for page in self._list_versions(prefix):
             chosen = page if before is None else [upload for upload in page if _is_old_upload(upload, before)]
             if chosen:
                 objects = [{"Key": version["Key"], "VersionId": version["VersionId"]} for version in chosen]
@@ -85,7 +85,7 @@ class S3Erasure:
                 return removed, False
         return removed, True
 
-    async def _versions(self, prefix: str) -> AsyncIterator[list[dict[str, Any]]]:
+    async def _list_versions(self, prefix: str) -> AsyncIterator[list[dict[str, Any]]]:
         """Yield pages of the versions and delete markers below ``prefix``. Empty pages are left out."""
         request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix, "MaxKeys": PAGE}
         while True:

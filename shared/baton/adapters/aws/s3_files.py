@@ -41,15 +41,15 @@ _HOST_ADDRESSING = Config(s3={"addressing_style": "virtual", "us_east_1_regional
 _PATH_ADDRESSING = Config(s3={"addressing_style": "path"})
 
 
-def s3_client(endpoint_url: str | None = None) -> S3Client:
+def create_s3_client(endpoint_url: str | None = None) -> S3Client:
     """Return an S3 client whose presigned addresses name the region's own host.
 
     By default boto3 presigns for the global host, which redirects for buckets of other regions; browsers do not follow
     redirects of a preflight. Local versions of S3 have no host name for each bucket and are addressed by path.
     """
-    client: S3Client = aws.client("s3", endpoint_url, _SIGNED_CONFIG.merge(_HOST_ADDRESSING))
+    client: S3Client = aws.create_client("s3", endpoint_url, _SIGNED_CONFIG.merge(_HOST_ADDRESSING))
     if ".amazonaws.com" not in client.meta.endpoint_url:
-        client = aws.client("s3", endpoint_url, _SIGNED_CONFIG.merge(_PATH_ADDRESSING))
+        client = aws.create_client("s3", endpoint_url, _SIGNED_CONFIG.merge(_PATH_ADDRESSING))
     return client
 
 
@@ -64,7 +64,7 @@ class S3Files:
     async def presign_upload(self, scope: Scope, thread_id: str, name: str, content_type: str, size: int) -> Upload:
         """Return an address that accepts, for 15 minutes, one file of exactly ``size`` bytes and ``content_type``.
 
-        Raises ``InvalidRequest``, and ``MessageTooLarge`` over 20 MiB.
+        Raises the errors of ``check_upload``.
         """
         content_type = check_upload(name, content_type, size)
         file_id = f"file_{self._clock.new_id().replace('-', '')}"
@@ -72,7 +72,7 @@ class S3Files:
         encoded_name = quote(name, safe="")
         url = await self._presign(
             "put_object",
-            Key=_key(scope, thread_id, file_id),
+            Key=_make_key(scope, thread_id, file_id),
             ContentType=content_type,
             ContentLength=size,
             Metadata={"name": encoded_name},
@@ -81,13 +81,16 @@ class S3Files:
         return Upload(file_id, url, "PUT", headers, expires_at)
 
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
-        """Store an agent's file and return its id, which is the same if the file is stored again. See the port."""
+        """Store an agent's file and return its id, which is the same if the file is stored again. See the port.
+
+        Raises the errors of ``check_upload``.
+        """
         content_type = check_upload(name, content_type, len(body))
-        file_id = agent_file_id(name, content_type, body)
+        file_id = derive_file_id(name, content_type, body)
         await aws.call(
             self._client.put_object,
             Bucket=self._bucket,
-            Key=_key(scope, thread_id, file_id),
+            Key=_make_key(scope, thread_id, file_id),
             Body=body,
             ContentType=content_type,
             Metadata={"name": quote(name, safe="")},
@@ -96,13 +99,15 @@ class S3Files:
 
     async def presign_download(self, scope: Scope, thread_id: str, file_id: str) -> str:
         """Return an address that returns the file under its own name, for 15 minutes. Raises ``NotFound``."""
-        key = _valid_key(scope, thread_id, file_id)
+        key = _make_checked_key(scope, thread_id, file_id)
         try:
             head = await aws.call(self._client.head_object, Bucket=self._bucket, Key=key)
         except ClientError as error:
             raise _map_error(error) from error
         name = unquote(head["Metadata"].get("name", file_id))
-        disposition = content_disposition(name, inline=MediaType.parse(head["ContentType"]).essence in SHOWN_INLINE)
+        disposition = make_content_disposition(
+            name, inline=MediaType.parse(head["ContentType"]).essence in SHOWN_INLINE
+        )
         return await self._presign("get_object", Key=key, ResponseContentDisposition=disposition)
 
     def of_thread(self, scope: Scope, thread_id: str) -> ThreadFiles:
@@ -129,7 +134,7 @@ class _S3ThreadFiles:
     async def read(self, file_id: str) -> bytes:
         """Return the bytes of an upload. Raises ``NotFound``, and ``MessageTooLarge`` over 20 MiB."""
         try:
-            return await aws.call(self._read, _valid_key(self.scope, self.thread_id, file_id))
+            return await aws.call(self._read, _make_checked_key(self.scope, self.thread_id, file_id))
         except ClientError as error:
             raise _map_error(error) from error
 
@@ -141,7 +146,7 @@ class _S3ThreadFiles:
             return body.read()
 
 
-def agent_file_id(name: str, content_type: str, body: bytes) -> str:
+def derive_file_id(name: str, content_type: str, body: bytes) -> str:
     """Return the id of an agent's file in its thread, which a repeated attempt computes again."""
     digest = hashlib.sha256(f"{name}\0{content_type}\0".encode() + body)
     return f"file_{digest.hexdigest()[:32]}"
@@ -164,7 +169,7 @@ def check_upload(name: str, content_type: str, size: int) -> str:
     return str(MediaType.parse(content_type))
 
 
-def content_disposition(name: str, *, inline: bool) -> str:
+def make_content_disposition(name: str, *, inline: bool) -> str:
     """Return the header that names a download (RFC 6266), in plain ASCII and exactly by RFC 5987."""
     # RFC 6266, appendix D: no escapes and no "%" in the plain form, because clients disagree on them.
     plain = "".join(character if character.isascii() and character not in '"\\%' else "_" for character in name)
@@ -172,14 +177,15 @@ def content_disposition(name: str, *, inline: bool) -> str:
     return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
-def _key(scope: Scope, thread_id: str, file_id: str) -> str:
+def _make_key(scope: Scope, thread_id: str, file_id: str) -> str:
     return f"{scope.tenant_id}/{thread_id}/files/{file_id}"
 
 
-def _valid_key(scope: Scope, thread_id: str, file_id: str) -> str:
+def _make_checked_key(scope: Scope, thread_id: str, file_id: str) -> str:
+    """Return the key of a file whose id a client has sent. Raises ``NotFound`` if no file has such an id."""
     if not FILE_ID.fullmatch(file_id):
         raise NotFound(NO_FILE)
-    return _key(scope, thread_id, file_id)
+    return _make_key(scope, thread_id, file_id)
 
 
 def _map_error(error: ClientError) -> Exception:

@@ -24,17 +24,20 @@ class S3Bodies:
     async def put(self, scope: Scope, thread_id: str, body: bytes) -> str:
         """Store ``body`` and return its SHA-256, which is its name."""
         digest = hashlib.sha256(body).hexdigest()
-        await call(self.client.put_object, Bucket=self.bucket, Key=_key(scope, thread_id, digest), Body=body)
+        await call(self.client.put_object, Bucket=self.bucket, Key=_make_key(scope, thread_id, digest), Body=body)
         return digest
 
     async def get(self, scope: Scope, thread_id: str, digest: str) -> bytes:
-        """Read a body. Raises ``StoreUnavailable`` if its checksum does not match."""
-        answer = await call(self.client.get_object, Bucket=self.bucket, Key=_key(scope, thread_id, digest))
+        """Read a body. Raises ``StoreUnavailable`` in an outage and if its checksum does not match.
+
+        A body that does not exist raises botocore's ``ClientError``.
+        """
+        answer = await call(self.client.get_object, Bucket=self.bucket, Key=_make_key(scope, thread_id, digest))
         body: bytes = await call(answer["Body"].read)
         if hashlib.sha256(body).hexdigest() != digest:
             raise StoreUnavailable("A stored message is damaged. Please report this to the operator.")
         return body
 
 
-def _key(scope: Scope, thread_id: str, digest: str) -> str:
+def _make_key(scope: Scope, thread_id: str, digest: str) -> str:
     return f"{scope.tenant_id}/{thread_id}/bodies/{digest}"

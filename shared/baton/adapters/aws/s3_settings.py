@@ -23,7 +23,8 @@ class S3Settings(Generic[T]):
     """The settings document of one bucket. An unchanged document is neither sent nor parsed again.
 
     ``connect`` creates the client for the first read, so that a process that needs no settings never loads boto3.
-    ``parse`` raises ``ValueError`` for an invalid document. ``absent`` is the value if there is no document and this
+    ``parse`` raises ``ValueError`` for an invalid document. It gets one byte more than ``max_bytes`` of a document
+    that is too long, and refuses it. ``absent`` is the value if there is no document and this
     process has never read one. Only one thread at a time may read.
     """
 
@@ -51,7 +52,7 @@ class S3Settings(Generic[T]):
             self._client = self._connect()
         condition: Any = {"IfNoneMatch": self._latest[0]} if self._latest is not None else {}
         try:
-            with aws.outages():
+            with aws.convert_outages():
                 answer = self._client.get_object(Bucket=self._bucket, Key=SETTINGS_KEY, **condition)
                 text = answer["Body"].read(self._max_bytes + 1)
         except ClientError as error:

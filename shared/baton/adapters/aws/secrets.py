@@ -35,7 +35,7 @@ class CachedSecrets(ABC):
     def __init__(
         self, connect: Callable[[], Any] | None = None, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        self._connect = connect or partial(quick_client, self._service)
+        self._connect = connect or partial(create_quick_client, self._service)
         self._monotonic = monotonic
         self._client: Any = None
         self._lock = threading.Lock()
@@ -43,13 +43,13 @@ class CachedSecrets(ABC):
 
     def get(self, name: str) -> str:
         """Return the value, at most 300 s old except in an outage. Raises the errors of ``Secrets``."""
-        return self._cached_value(name).get()
+        return self._get_cached_value(name).get()
 
     def renew(self, name: str) -> str:
         """Return the value, at most 30 s old except in an outage. Raises the errors of ``Secrets``."""
-        return self._cached_value(name).renew()
+        return self._get_cached_value(name).renew()
 
-    def _cached_value(self, name: str) -> CachedValue[str]:
+    def _get_cached_value(self, name: str) -> CachedValue[str]:
         with self._lock:
             cached = self._cached.get(name)
             if cached is None:
@@ -66,7 +66,7 @@ class CachedSecrets(ABC):
             if self._client is None:
                 self._client = self._connect()
         try:
-            with aws.outages():
+            with aws.convert_outages():
                 value = self._fetch(self._client, name)
         except ClientError as error:
             code = aws.error_code(error)
@@ -107,12 +107,12 @@ class ParameterStore(CachedSecrets):
         return str(client.get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
 
 
-def quick_client(service: str) -> Any:
-    """Return a client whose calls fail after about six seconds."""
+def create_quick_client(service: str) -> Any:
+    """Return a client whose calls take at most nine seconds: two attempts, with a pause of up to a second."""
     from botocore.config import Config
 
     from baton.adapters.aws import blocking_calls as aws
 
     # Requests wait for the secret, and a cached value may be used instead.
     config = Config(read_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
-    return aws.client(service, config=config)
+    return aws.create_client(service, config=config)

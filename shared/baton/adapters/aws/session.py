@@ -26,7 +26,7 @@ _lock = threading.RLock()
 _sessions: list[Session] = []
 
 
-def own_session() -> Session:
+def get_own_session() -> Session:
     """Return the session of this process, with the credentials of the function."""
     with _lock:
         if not _sessions:
@@ -34,9 +34,9 @@ def own_session() -> Session:
         return _sessions[0]
 
 
-def own_region() -> str | None:
+def get_own_region() -> str | None:
     """Return the function's region; None if none is configured."""
-    region: str | None = own_session().get_config_variable("region")
+    region: str | None = get_own_session().get_config_variable("region")
     return region
 
 
@@ -54,4 +54,4 @@ def replace_session(session: Session | None) -> Session | None:
 def make_client(service: str, **options: Any) -> Any:
     """Make a client as ``boto3.client`` does. Thread-safe."""
     with _lock:  # because botocore's sessions are not thread-safe
-        return own_session().create_client(service, **options)
+        return get_own_session().create_client(service, **options)

@@ -62,13 +62,13 @@ class AwsSignature:
         canonical = f"{method}\n{canonical_path}\n\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"
         scope = f"{day}/{self._region}/{self._service}/aws4_request"
         text = f"{ALGORITHM}\n{timestamp}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
-        key = self._signing_key(str(credentials.secret_key), day)
+        key = self._get_signing_key(str(credentials.secret_key), day)
         signature = hmac.digest(key, text.encode(), "sha256").hex()
         credential = f"Credential={credentials.access_key}/{scope}"
         signed["Authorization"] = f"{ALGORITHM} {credential}, SignedHeaders={names}, Signature={signature}"
         return signed
 
-    def _signing_key(self, secret: str, day: str) -> bytes:
+    def _get_signing_key(self, secret: str, day: str) -> bytes:
         """Return the signing key of a secret key and a day."""
         latest_secret, latest_day, key = self._key
         if secret != latest_secret or day != latest_day:

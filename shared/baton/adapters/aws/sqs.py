@@ -135,7 +135,7 @@ class SqsHeldRecord:
         ``RETRY_SECONDS`` later, because the record's run may be the cause of the deaths.
         """
         seconds = 0 if self.delivery.receives == 1 else RETRY_SECONDS
-        request = _visibility(self._queue_url, self._receipt_handle, seconds)
+        request = _make_visibility_request(self._queue_url, self._receipt_handle, seconds)
         return self._wills.hold(self._receipt_handle, self._operations, "ChangeMessageVisibility", request)
 
     async def hide(self, seconds: float) -> None:
@@ -188,8 +188,8 @@ class SqsPushQueue:
             "QueueUrl": self.queue_url,
             "MessageBody": record.model_dump_json(by_alias=True, exclude_none=True),
             # Digests, because ids of tasks may be too long for SQS or contain characters that it refuses.
-            "MessageGroupId": _digest(record.group),
-            "MessageDeduplicationId": _digest(f"{record.record}\0{record.group}\0{record.name}"),
+            "MessageGroupId": _compute_digest(record.group),
+            "MessageDeduplicationId": _compute_digest(f"{record.record}\0{record.group}\0{record.name}"),
         }
         await _send(self.operations, request)
 
@@ -211,6 +211,7 @@ class SqsDelayQueue:
 
 
 async def _send(operations: Operations, request: dict[str, Any]) -> None:
+    """Send a message. Raises ``StoreUnavailable``."""
     try:
         await operations.call("SendMessage", request)
     except ClientError as error:
@@ -218,10 +219,10 @@ async def _send(operations: Operations, request: dict[str, Any]) -> None:
 
 
 async def _hide(operations: Operations, queue_url: str, receipt_handle: str, seconds: int) -> None:
-    await operations.call("ChangeMessageVisibility", _visibility(queue_url, receipt_handle, seconds))
+    await operations.call("ChangeMessageVisibility", _make_visibility_request(queue_url, receipt_handle, seconds))
 
 
-def _visibility(queue_url: str, receipt_handle: str, seconds: int) -> dict[str, Any]:
+def _make_visibility_request(queue_url: str, receipt_handle: str, seconds: int) -> dict[str, Any]:
     return {"QueueUrl": queue_url, "ReceiptHandle": receipt_handle, "VisibilityTimeout": seconds}
 
 
@@ -230,5 +231,5 @@ def _log_failure(error: Exception) -> None:
     count(Metric.RECORDS_NOT_HIDDEN)
 
 
-def _digest(text: str) -> str:
+def _compute_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()

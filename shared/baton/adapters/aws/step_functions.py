@@ -32,7 +32,7 @@ class StepFunctionsExecutions:
     """Functions that return the ARNs of the state machines that may be started."""
 
     async def start(self, run: PipelineRun) -> bool:
-        return await _start(self.client, self.arns[run.pipeline](), run.name, run.described)
+        return await _start_execution(self.client, self.arns[run.pipeline](), run.name, run.described)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,14 @@ class StepFunctionsForgettings:
 
     async def start(self, request: ForgetRequest) -> None:
         input_data = {"tenantId": request.tenant_id, "userId": request.user_id, "requestId": request.id}
-        await _start(self.client, self.state_machine_arn, request.id, input_data)
+        await _start_execution(self.client, self.state_machine_arn, request.id, input_data)
 
     async def start_work(self, tenant_id: str, work_id: str, name: str) -> None:
         input_data = {"tenantId": tenant_id, "userId": WORKER, "requestId": work_id}
-        await _start(self.client, self.state_machine_arn, name, input_data)
+        await _start_execution(self.client, self.state_machine_arn, name, input_data)
 
 
-async def _start(client: SFNClient, arn: str, name: str, input_data: Mapping[str, Any]) -> bool:
+async def _start_execution(client: SFNClient, arn: str, name: str, input_data: Mapping[str, Any]) -> bool:
     """Start an execution. Return False if its name was used before. Raises ``StoreUnavailable``."""
     try:
         await call(client.start_execution, stateMachineArn=arn, name=name, input=json.dumps(input_data))

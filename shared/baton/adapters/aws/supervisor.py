@@ -77,7 +77,7 @@ def read_wills(file: int) -> list[dict[str, Any]]:
 
 def carry_out(wills: list[dict[str, Any]]) -> int:
     """Send the requests, and return how many were answered. Refusals count: another process has taken over the work."""
-    # Only the supervisor of a dead process needs these, and each takes a part of every cold start.
+    # Only the supervisor of a dead process needs these modules. Loading them here keeps every cold start short.
     from http.client import HTTPConnection, HTTPException, HTTPSConnection
     from pathlib import Path
     from types import SimpleNamespace

@@ -113,13 +113,14 @@ class ChildProcessReader:
     """
 
     def __init__(self, module: str = CHILD) -> None:
+        """``module`` is the module that each process runs."""
         self._processes = ReaderProcesses(ATTACHMENTS, MAX_ATTACHMENTS_AT_ONCE, module=module)
         self._outcomes: LRUCache[str, _Outcome] = LRUCache(MAX_OUTCOMES)
 
     async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float) -> DocumentText:
         """See ``DocumentReader``. A caller that is cancelled ends the process."""
         deadline = time.monotonic() + seconds
-        key = await asyncio.get_running_loop().run_in_executor(None, _key, body, name, form)
+        key = await asyncio.get_running_loop().run_in_executor(None, _make_key, body, name, form)
         cached = self._outcomes.get(key)
         if cached is not None and time.monotonic() < cached.until:
             return cached.text
@@ -154,6 +155,7 @@ class _Outcome:
         return self.result
 
 
-def _key(body: bytes, name: str, form: DocumentFormat) -> str:
-    # The ending of the name is a part of the key, because it marks files with macros.
+def _make_key(body: bytes, name: str, form: DocumentFormat) -> str:
+    """Return the key of a document's outcome: its format, the ending of its name, and a digest of its content."""
+    # The ending marks files with macros.
     return f"{form.value} {name.rpartition('.')[2].lower()[:16]} {hashlib.sha256(body).hexdigest()}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from botocore.exceptions import ClientError
 
 from baton.adapters.aws.blocking_calls import Operations, ThreadedOperations
-from baton.adapters.aws.direct_calls import operations
+from baton.adapters.aws.direct_calls import make_operations
 from baton.adapters.aws.last_wills import NO_WILLS, LastWills
 from baton.adapters.aws.session import CredentialSource
 from baton.adapters.dynamodb.attributes import Item, deserialize, read_items, read_response, serialize, write_request
@@ -76,7 +76,7 @@ class Table:
 
         ``session`` is the session that made the client; None for the process's own.
         """
-        direct = operations(client, session, write=write_request, read=read_response)
+        direct = make_operations(client, session, write=write_request, read=read_response)
         return replace(cls.of(client, name), operations=direct, wills=wills)
 
     async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:

@@ -183,9 +183,9 @@ def _load(url: str) -> Callable[[], AsyncOpenSearch]:
     logging.getLogger("opensearch").setLevel(logging.ERROR)
     signer: Any = None
     if (region := region_of(url)) is not None:
-        from baton.adapters.aws.session import own_session
+        from baton.adapters.aws.session import get_own_session
 
-        signer = opensearchpy.AWSV4SignerAsyncAuth(own_session().get_credentials(), region, "es")
+        signer = opensearchpy.AWSV4SignerAsyncAuth(get_own_session().get_credentials(), region, "es")
 
     def make() -> AsyncOpenSearch:
         return opensearchpy.AsyncOpenSearch(

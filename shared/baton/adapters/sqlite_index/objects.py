@@ -74,7 +74,7 @@ class IndexObjects:
         """
         condition: Any = {"IfNoneMatch": copied.tag} if copied is not None else {}
         try:
-            with aws.outages():
+            with aws.convert_outages():
                 answer = self.client.get_object(Bucket=self.bucket, Key=key, **condition)
                 with answer["Body"] as body, into.open("wb") as file:
                     if MOVED in answer.get("Metadata", {}):
@@ -102,7 +102,7 @@ class IndexObjects:
     def fill_percent(self, key: str) -> int | None:
         """Return the fill of a file in per cent from its metadata; None if there is no file."""
         try:
-            with aws.outages():
+            with aws.convert_outages():
                 answer = self.client.head_object(Bucket=self.bucket, Key=key)
         except ClientError as error:
             if aws.error_code(error) in ("404", "NoSuchKey"):
@@ -128,7 +128,7 @@ class IndexObjects:
     def read_note(self, key: str) -> Note | None:
         """Return a small object that is not an owner's file; None if it does not exist."""
         try:
-            with aws.outages():
+            with aws.convert_outages():
                 answer = self.client.get_object(Bucket=self.bucket, Key=key)
                 return Note(answer["Body"].read(MARK_BYTES), answer["ETag"])
         except ClientError as error:
@@ -159,7 +159,7 @@ class IndexObjects:
 
     def remove(self, key: str) -> None:
         """Delete an object without a condition."""
-        with aws.outages():
+        with aws.convert_outages():
             self.client.delete_object(Bucket=self.bucket, Key=key)
 
     def _list(self, prefix: str, after: str | None = None) -> Iterator[Any]:
@@ -167,7 +167,7 @@ class IndexObjects:
         if after is not None:
             request["StartAfter"] = after
         while True:
-            with aws.outages():
+            with aws.convert_outages():
                 page = self.client.list_objects_v2(**request)
             yield from page.get("Contents", [])
             if not page.get("IsTruncated"):
@@ -177,7 +177,7 @@ class IndexObjects:
     def _change(self, operation: str, **request: Any) -> Any:
         """Send a conditional request. Raises ``ObjectChanged`` if its condition is false."""
         try:
-            with aws.outages():
+            with aws.convert_outages():
                 return getattr(self.client, operation)(Bucket=self.bucket, **request)
         except ClientError as error:
             if aws.error_code(error) in _CHANGED:

@@ -52,8 +52,8 @@ class EmbedKeys:
         Raises ``StoreUnavailable`` if the secret cannot be read.
         """
         try:
-            embed_key = self._keys.of(self._secrets.get(self._name)).get(kid)
-            return embed_key or self._keys.of(self._secrets.renew(self._name)).get(kid)
+            embed_key = self._keys.parse(self._secrets.get(self._name)).get(kid)
+            return embed_key or self._keys.parse(self._secrets.renew(self._name)).get(kid)
         except NotFound as error:
             _log.error("No embed token can be checked: %s", error)
             count(Metric.KEYS_UNREADABLE)

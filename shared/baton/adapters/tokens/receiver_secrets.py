@@ -49,7 +49,7 @@ class ReceiverSecrets:
         return secrets
 
     def _fernet(self) -> Fernet:
-        return self._keys.of(self._read_secret())
+        return self._keys.parse(self._read_secret())
 
 
 def derive_cipher(secret: str, purpose: bytes) -> Fernet:

@@ -42,4 +42,4 @@ class SealedCursors:
         return cursor
 
     def _read_cipher(self) -> Fernet:
-        return self._ciphers.of(self._read_secret())
+        return self._ciphers.parse(self._read_secret())

@@ -109,7 +109,7 @@ class JwkCardSigner:
         return {"keys": [_to_public_card_key(key) for key in await self._keys()]}
 
     async def _keys(self) -> list[jwt.PyJWK]:
-        return self._parsed.of(await asyncio.to_thread(self._read))
+        return self._parsed.parse(await asyncio.to_thread(self._read))
 
 
 def parse_card_keys(text: str) -> list[jwt.PyJWK]:

@@ -67,7 +67,7 @@ class SubjectTokens:
         return claims["token"], seconds
 
     def _fernet(self) -> MultiFernet:
-        return self._keys.of(self._read_keys())
+        return self._keys.parse(self._read_keys())
 
 
 def parse_delegation_keys(text: str) -> MultiFernet:

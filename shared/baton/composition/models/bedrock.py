@@ -25,7 +25,7 @@ def region_of(provider: parts.Provider) -> str:
     region = provider.region or parts.BedrockSettings().region
     if region is None:
         profile = _open_profile()
-        region = parts.own_region() if profile is None else profile.get_config_variable("region")
+        region = parts.get_own_region() if profile is None else profile.get_config_variable("region")
     if region is None:
         raise ValueError(
             "BATON_BEDROCK_REGION: is missing, and neither the provider nor AWS_REGION names a region of Amazon Bedrock"
@@ -44,7 +44,7 @@ def select_credential_source() -> parts.CredentialSource:
         return profile
     if parts.BedrockSettings().endpoint is None and parts.IdentitySettings().is_local:
         return parts.NoSession()
-    return parts.own_session()
+    return parts.get_own_session()
 
 
 def _open_profile() -> Session | None:

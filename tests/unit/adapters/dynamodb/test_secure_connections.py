@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from baton.adapters.aws import connections
 from baton.adapters.aws.blocking_calls import Operations, ThreadedOperations
-from baton.adapters.aws.direct_calls import DirectOperations, operations
+from baton.adapters.aws.direct_calls import DirectOperations, make_operations
 from baton.domain.errors import StoreUnavailable
 
 ITEM = b'{"Item":{"PK":{"S":"a"},"size":{"N":"7"}}}'
@@ -94,7 +94,7 @@ def server() -> Iterator[Server]:
 
 def operations_at(url: str) -> Operations:
     config = Config(retries={"mode": "standard", "total_max_attempts": 1})
-    return operations(SESSION.client("dynamodb", endpoint_url=url, config=config), SESSION)
+    return make_operations(SESSION.client("dynamodb", endpoint_url=url, config=config), SESSION)
 
 
 def read(table: Operations) -> Any:
@@ -132,9 +132,9 @@ class TestTls:
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
         )
-        connections.certificate_context.cache_clear()
+        connections.make_certificate_context.cache_clear()
         yield
-        connections.certificate_context.cache_clear()
+        connections.make_certificate_context.cache_clear()
 
     @pytest.fixture
     def secure(self) -> Iterator[Server]:

@@ -195,7 +195,7 @@ def test_a_slow_table_does_not_keep_the_lease_from_being_renewed() -> None:
 
 def test_the_clients_own_limits_leave_time_for_a_second_try(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    config = aws.client("dynamodb", config=aws.QUICK).meta.config
+    config = aws.create_client("dynamodb", config=aws.QUICK).meta.config
     one_try = config.connect_timeout + config.read_timeout
     longest_first_pause = 1.0  # botocore, "standard": a random part of 2 ** (tries - 1) seconds
     assert one_try + longest_first_pause + one_try <= table().seconds

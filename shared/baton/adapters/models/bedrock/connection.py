@@ -16,7 +16,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 from botocore.exceptions import BotoCoreError
 
 from baton.adapters.aws.blocking_calls import start
-from baton.adapters.aws.connections import certificate_context
+from baton.adapters.aws.connections import make_certificate_context
 from baton.adapters.aws.session import CredentialSource
 from baton.adapters.aws.signature import AwsSignature
 from baton.adapters.models.bedrock.failures import NoCredentials, is_expired, make_broken_failure, read_response_failure
@@ -174,7 +174,7 @@ class BedrockConnection:
                 limits=_CONNECTIONS,
                 follow_redirects=False,
                 transport=self._transport,
-                verify=certificate_context(),
+                verify=make_certificate_context(),
             )
         return client
 
