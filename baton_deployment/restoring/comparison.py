@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.item_kinds import ItemKind, kind_of
+from baton.adapters.dynamodb.item_kinds import ItemKind, find_kind
 from baton.adapters.dynamodb.table import Table
 
 
@@ -31,7 +31,7 @@ class Pair:
     @property
     def kind(self) -> ItemKind | None:
         """The kind of the items; None if this release does not know it."""
-        return kind_of(self.item)
+        return find_kind(self.item)
 
     @property
     def is_lost(self) -> bool:

@@ -220,7 +220,7 @@ class ConversationRestore:
 
     async def _find_newer(self, then: Item) -> _Differences:
         """Return whether the live table has messages of a lost conversation beyond the restored ones."""
-        first, last = keys.message.sort(then["next_ordinal"]), keys.message.sort(LAST_NUMBER)
+        first, last = keys.message.make_sort_key(then["next_ordinal"]), keys.message.make_sort_key(LAST_NUMBER)
         newer = await self.live.read_all(then["PK"], first=first, last=last, limit=1, enough=1)
         return _Differences(is_newer=bool(newer))
 
@@ -291,7 +291,7 @@ class ConversationRestore:
     async def _copy_pointers(self, scope: Scope, thread_id: str, then: Item) -> Counter[str]:
         """Copy the conversation's items in other partitions, and return their numbers by kind."""
         episodes = await self.source.read_all(then["PK"], prefix=keys.episode.prefix, consistent=False)
-        numbers = [keys.episode.number(item) for item in episodes]
+        numbers = [keys.episode.read_number(item) for item in episodes]
         pointer_keys = [
             keys.episode_place(scope, derive_episode_id(thread_id, number), thread_id, number) for number in numbers
         ]
@@ -343,9 +343,9 @@ def _is_committed(item: Item, kind: ItemKind, thread: Item) -> bool:
     """
     end = thread["next_ordinal"]
     if kind.name == "messages":
-        return bool(keys.message.number(item) < end)
+        return bool(keys.message.read_number(item) < end)
     if kind.name == "episodes":
-        return bool(keys.episode.number(item) < thread["episode"])
+        return bool(keys.episode.read_number(item) < thread["episode"])
     if item["SK"].startswith(_BEFORE_MESSAGES):
         return bool(int(item["SK"].split("#")[1]) < end)
     ordinal = item.get("first_ordinal", item.get("ordinal"))

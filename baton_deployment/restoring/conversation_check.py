@@ -48,7 +48,7 @@ class ConversationCheck:
         async for page in self.live.query(thread["PK"]):
             for item in page:
                 is_message = item["SK"].startswith(keys.message.prefix)
-                messages += is_message and keys.message.number(item) < thread["next_ordinal"]
+                messages += is_message and keys.message.read_number(item) < thread["next_ordinal"]
                 digests |= {str(value) for name, value in item.items() if name.endswith(DIGEST)}
         lost_bodies = 0
         if self.objects is not None and digests:

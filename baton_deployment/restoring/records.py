@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.item_kinds import Handling, partition_name, tenant_of
+from baton.adapters.dynamodb.item_kinds import Handling, find_partition_name, find_tenant
 from baton.adapters.dynamodb.memory.procedure_writes import procedure_from_item
 from baton.adapters.dynamodb.table import Table
 from baton.concurrency.tasks import gather_each
@@ -55,7 +55,7 @@ class RecordRestore:
     async def restore(self, partition: str) -> RestoredRecords:
         """Restore a partition's items, or for a plan find out the result. Raises ``StoreUnavailable``."""
         result = RestoredRecords()
-        tenant_id = tenant_of(partition) or ""
+        tenant_id = find_tenant(partition) or ""
         forgotten_partitions = await self.forgotten.list_user_partitions(tenant_id) if tenant_id else set()
         is_forgotten = partition in forgotten_partitions
 
@@ -106,7 +106,7 @@ class RecordRestore:
         scope = Scope(tenant_id, ANYBODY)
         if item["PK"] == keys.schedulers(scope):
             return await self.forgotten.has_user(Scope(tenant_id, item["user_id"]))
-        if partition_name(item["PK"]) != "PROCEDURES" or "procedure_status" not in item:
+        if find_partition_name(item["PK"]) != "PROCEDURES" or "procedure_status" not in item:
             return False
         source = procedure_from_item(scope, item).source
         if source is None:

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.item_kinds import KINDS, Handling, partition_name, tenant_of
+from baton.adapters.dynamodb.item_kinds import KINDS, Handling, find_partition_name, find_tenant
 from baton.adapters.dynamodb.shards import LISTING
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.tenants.removals import DynamoTenantRemovals
@@ -69,7 +69,7 @@ class Restoration:
     def __post_init__(self) -> None:
         stores, choice = self.stores, self.choice
         self._removed = RemovedTenants(DynamoTenantRemovals(stores.live), stores.clock)
-        live = replace(stores.live, fence=self._removed.check_partition)
+        live = replace(stores.live, check_partition=self._removed.check_partition)
         live_writes = LiveWrites(live, Pace(choice.rate), are_made=self.writes)
         self._conversations = ConversationRestore(
             stores.source,
@@ -115,10 +115,10 @@ class Restoration:
 
     async def _restore_partition(self, partition: str, total: Counts) -> None:
         """Restore a conversation or the records of a partition, with the files, and add the result to ``total``."""
-        tenant_id = tenant_of(partition)
+        tenant_id = find_tenant(partition)
         if tenant_id is not None:
             self.tenants.add(tenant_id)
-        name = partition_name(partition)
+        name = find_partition_name(partition)
         if not name and tenant_id is not None:
             thread_id = partition.removeprefix(f"{tenant_id}#")
             total.add_conversation(tenant_id, thread_id, await self._conversations.restore(tenant_id, thread_id))

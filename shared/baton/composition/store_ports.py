@@ -45,7 +45,7 @@ class StorePorts:
         """The DynamoDB table of the deployment. It refuses writes for removed tenants."""
         client, name = parts.create_client("dynamodb", config=parts.QUICK), parts.StoreSettings().table
         table = parts.Table.sent_directly(client, name, wills=self.last_wills)
-        return replace(table, fence=lambda partition: self.removed_tenants.check_partition(partition))
+        return replace(table, check_partition=lambda partition: self.removed_tenants.check_partition(partition))
 
     @cached_property
     def removed_tenants(self) -> parts.RemovedTenants:
@@ -55,12 +55,12 @@ class StorePorts:
     @cached_property
     def removals(self) -> parts.TenantRemovals:
         """Records of the removals of tenants."""
-        return parts.DynamoTenantRemovals(replace(self.table, fence=None))
+        return parts.DynamoTenantRemovals(replace(self.table, check_partition=None))
 
     @cached_property
     def tenant_erasure(self) -> parts.TenantErasure:
         """The removal of all items of a tenant from the table, even after the tenant was closed."""
-        return parts.DynamoTenantErasure(replace(self.table, fence=None))
+        return parts.DynamoTenantErasure(replace(self.table, check_partition=None))
 
     @cached_property
     def tenant_records(self) -> parts.TenantRecords:

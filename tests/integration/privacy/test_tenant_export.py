@@ -12,7 +12,7 @@ import pytest
 
 from baton.adapters.aws.s3_tenant_files import S3TenantFiles
 from baton.adapters.dynamodb.bodies import unpack
-from baton.adapters.dynamodb.item_kinds import Handling, kind_of
+from baton.adapters.dynamodb.item_kinds import Handling, find_kind
 from baton.adapters.dynamodb.tenants import audit
 from baton.adapters.dynamodb.threads.activity import DynamoActivityCounts
 from baton.api.tenants import tenant_export
@@ -61,7 +61,7 @@ async def test_every_item_is_exported_unless_its_kind_is_of_the_moment(world: Wo
     for tenant_id in SIMILAR:
         await fill(world, Scope(tenant_id, "ada"))
     lines = await export(served)
-    stored = {(item["PK"], item["SK"]): kind_of(item) for item in items_of(world, "acme") if "places" not in item}
+    stored = {(item["PK"], item["SK"]): find_kind(item) for item in items_of(world, "acme") if "places" not in item}
     exported = {(line["partition"], line["key"]) for line in lines if line["type"] == "record"}
     left_out = {kind.name for key, kind in stored.items() if key not in exported and kind is not None}
     assert exported - stored.keys() == set()
@@ -135,7 +135,7 @@ async def test_the_export_of_a_removed_tenant_is_logged_and_writes_nothing(
     await conversation(world, ADA)
     await remove(world, keeps_audit=True)
     gate = RemovedTenants(world.ports.removals, FakeClock())
-    fenced = replace(world.table, fence=gate.check_partition)
+    fenced = replace(world.table, check_partition=gate.check_partition)
     served.harness.audit = type(world.stores.audit)(fenced, world.clock)  # type: ignore[assignment]
     served.harness.activity = DynamoActivityCounts(fenced, world.clock)  # type: ignore[assignment]
     before = items_of(world, "acme")
@@ -158,7 +158,7 @@ async def test_the_refusal_of_a_removed_tenant_is_not_counted_as_a_lost_record(
 ) -> None:
     await remove(world)
     gate = RemovedTenants(world.ports.removals, FakeClock())
-    fenced = replace(world.table, fence=gate.check_partition)
+    fenced = replace(world.table, check_partition=gate.check_partition)
     audit = type(world.stores.audit)(fenced, world.clock)
     await audit.record(ADA, "tenant.remove", thread_id=None, outcome="denied", detail={})
     assert items_of(world, "acme") == []

@@ -170,7 +170,7 @@ class TestFence:
     async def test_nothing_is_written_for_a_closed_tenant_and_other_tenants_go_on(self, world: World) -> None:
         await remove(world)
         gate = RemovedTenants(world.ports.removals, world.clock)
-        fenced = replace(world.table, fence=gate.check_partition)
+        fenced = replace(world.table, check_partition=gate.check_partition)
         item = {**keys.retention(ADA), "threads": 1}
         with pytest.raises(TenantRemoved):
             await fenced.put(item)

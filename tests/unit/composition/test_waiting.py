@@ -20,7 +20,7 @@ SLEEPS = {
     "adapters/a2a/peer.py: _poll": "a remote agent works at the answer, and does not stream",
     "adapters/aws/direct_calls.py: _send_until": AGAIN,
     "adapters/aws/supervisor.py: carry_out": AGAIN,
-    "adapters/dynamodb/table.py: attempts": AGAIN,
+    "adapters/dynamodb/table.py: pace_attempts": AGAIN,
     "adapters/dynamodb/table.py: get_many": AGAIN,
     "adapters/dynamodb/table.py: transact": AGAIN,
     "adapters/egress/pool.py: sleep": "the sleep of the library that connects",

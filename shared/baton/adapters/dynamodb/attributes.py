@@ -29,7 +29,11 @@ _ITEM_IN = {"GetItem": "Item", "PutItem": "Attributes", "UpdateItem": "Attribute
 
 
 def serialize(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return plain values as attribute values, in the form that boto3's client takes."""
+    """Return plain values as attribute values, in the form that boto3's client takes.
+
+    Raises ``TypeError`` for values of other types, and ``decimal.DecimalException`` for whole numbers that DynamoDB
+    cannot store.
+    """
     return {name: _to_attribute(value) for name, value in values.items()}
 
 
@@ -52,9 +56,9 @@ def unpack_id(stored: str | bytes) -> str:
     return stored if isinstance(stored, str) else str(uuid.UUID(bytes=bytes(stored)))
 
 
-def read_items(client: DynamoDBClient) -> None:
+def register_item_parser(client: DynamoDBClient) -> None:
     """Let ``client`` parse the items of its responses with this module. Its operations return the same as before."""
-    client.meta.events.register("before-parse.dynamodb", _read, unique_id="baton-items")
+    client.meta.events.register("before-parse.dynamodb", _parse_response, unique_id="baton-items")
 
 
 def _to_attribute(value: Any) -> dict[str, Any]:
@@ -109,7 +113,7 @@ def _to_plain(value: Mapping[str, Any]) -> Any:
     raise TypeError(f"DynamoDB has answered with a value of the unknown type {kind}.")
 
 
-def _read(
+def _parse_response(
     operation_model: OperationModel, response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any
 ) -> None:
     """Handle botocore's event before it parses a response. Leave failures and other operations to botocore."""
@@ -138,19 +142,19 @@ def read_response(operation: str, body: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     if operation == "Query":
-        response["Items"] = [_encode_item(item) for item in response["Items"]]
+        response["Items"] = [_decode_item(item) for item in response["Items"]]
         if "LastEvaluatedKey" in response:
-            response["LastEvaluatedKey"] = _encode_item(response["LastEvaluatedKey"])
+            response["LastEvaluatedKey"] = _decode_item(response["LastEvaluatedKey"])
     elif (member := _ITEM_IN[operation]) in response:
-        response[member] = _encode_item(response[member])
+        response[member] = _decode_item(response[member])
     return response
 
 
-def _encode_item(item: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {name: _encode_value(value) for name, value in item.items()}
+def _decode_item(item: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: _decode_value(value) for name, value in item.items()}
 
 
-def _encode_value(value: dict[str, Any]) -> dict[str, Any]:
+def _decode_value(value: dict[str, Any]) -> dict[str, Any]:
     [(kind, content)] = value.items()
     match kind:
         case "B":
@@ -158,7 +162,7 @@ def _encode_value(value: dict[str, Any]) -> dict[str, Any]:
         case "BS":
             return {"BS": [b64decode(member) for member in content]}
         case "L":
-            return {"L": [_encode_value(member) for member in content]}
+            return {"L": [_decode_value(member) for member in content]}
         case "M":
-            return {"M": _encode_item(content)}
+            return {"M": _decode_item(content)}
     return value

@@ -92,7 +92,10 @@ class ItemBodies:
     async def store(
         self, scope: Scope, thread_id: str, packed: bytes, *, name: str = "body", room: int = MAX_INLINE
     ) -> Item:
-        """Return the attribute for ``packed``: the bytes or, beyond ``room``, the checksum of their object in S3."""
+        """Return the attribute ``name`` for ``packed``: the bytes or, beyond ``room`` bytes, the checksum of an object.
+
+        The object is stored in S3.
+        """
         if len(packed) > room:
             return {f"{name}_sha256": await self.s3.put(scope, thread_id, packed)}
         return {name: packed}

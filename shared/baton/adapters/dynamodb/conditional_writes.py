@@ -31,7 +31,7 @@ def retry_on_conflict(
 
     @wraps(change)
     async def repeat(adapter: A, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        async for _ in adapter._table.attempts():
+        async for _ in adapter._table.pace_attempts():
             with suppress(ConditionFailed, TransactionFailed):
                 return await change(adapter, *args, **kwargs)
         raise StoreUnavailable
@@ -91,9 +91,10 @@ async def put_fenced(table: Table, lease: Lease, item: Item) -> None:
 
 
 async def put_all_fenced(table: Table, lease: Lease, items: Sequence[Item]) -> None:
-    """Write up to 100 items in one transaction, each as ``put_fenced`` does.
+    """Write up to 100 items in one transaction, each as ``put_fenced`` does under a usual lease.
 
-    If the transaction fails, because others write the same items, the items are written one by one.
+    If the transaction fails, because others write the same items, the items are written one by one. Raises
+    ``LeaseLost`` then as ``put_fenced`` does.
     """
     values: Item = {":fence": lease.fence}
     writes = [Write.put({**item, "fence": lease.fence}, condition=FENCE_HOLDS, values=values) for item in items]
@@ -109,7 +110,7 @@ MY_THREAD = "user_id = :user AND thread_status <> :deleted"
 
 
 async def update_own(table: Table, scope: Scope, thread_id: str, expression: str, values: Item) -> Item:
-    """Update the caller's own thread and return its item. Raises ``ThreadUnavailable``."""
+    """Update the caller's own thread and return all of its item. Raises ``ThreadUnavailable``."""
     try:
         return await table.update(
             keys.thread(scope, thread_id),

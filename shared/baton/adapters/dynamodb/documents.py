@@ -57,8 +57,8 @@ class DynamoSources(TableStore):
         )
         async with aclosing(pages):
             async for page in pages:
-                listed = map(_to_source, page)
-                sources += [source for source in listed if source.id != after and source.deleted_at is None]
+                page_sources = map(_to_source, page)
+                sources += [source for source in page_sources if source.id != after and source.deleted_at is None]
                 if len(sources) > limit:
                     break
         return make_page(sources, limit, lambda source: encode_text(source.id))
@@ -73,7 +73,7 @@ class DynamoSources(TableStore):
 
     async def due(self, before: datetime) -> AsyncIterator[DueSource]:
         entries = await self._list_due_entries(before)
-        order = in_turns(entries, lambda entry: agent_keys.source.place(entry)[0])
+        order = in_turns(entries, lambda entry: agent_keys.source.read_ids(entry)[0])
         while batch := list(islice(order, LOADED_AT_ONCE)):
             for due in await self._load(batch, before):
                 yield due
@@ -113,9 +113,9 @@ class DynamoSources(TableStore):
 
     async def _load(self, entries: Sequence[Item], before: datetime) -> list[DueSource]:
         """Return the due sources, in the order of their entries. Read consistently, because the index may be behind."""
-        items = await self._table.items_of(entries, consistent=True)
+        items = await self._table.get_listed(entries, consistent=True)
         by_key = {
-            (item["PK"], item["SK"]): DueSource(agent_keys.source.place(item)[0], _to_source(item)) for item in items
+            (item["PK"], item["SK"]): DueSource(agent_keys.source.read_ids(item)[0], _to_source(item)) for item in items
         }
         ordered = (by_key.get((entry["PK"], entry["SK"])) for entry in entries)
         return [source for source in ordered if source is not None and source.source.check_at <= before]
@@ -132,7 +132,7 @@ def _make_source_item(scope: Scope, source: Source, *, revision: int) -> Item:
 
 
 def _to_source(item: Item) -> Source:
-    _, agent_id, source_id = agent_keys.source.place(item)
+    _, agent_id, source_id = agent_keys.source.read_ids(item)
     return SOURCE.unpack(item["body"], id=source_id, agent_id=agent_id, revision=item["revision"])
 
 
@@ -171,11 +171,11 @@ class DynamoDocuments(TableStore):
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Document], str | None]:
-        listed = [agent_keys.documents(scope, agent_id)]
-        entries, next_cursor = await read_page(self._table, listed, limit=limit, cursor=cursor)
+        listings = [agent_keys.documents(scope, agent_id)]
+        entries, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
         loaded = await self._load([get_key(entry) for entry in entries])
         by_id = {document.id: document for document in loaded if document.deleted_at is None}
-        ids = [agent_keys.document.place(entry)[2] for entry in entries]
+        ids = [agent_keys.document.read_ids(entry)[2] for entry in entries]
         return [by_id[document_id] for document_id in ids if document_id in by_id], next_cursor
 
     async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
@@ -196,10 +196,10 @@ class DynamoDocuments(TableStore):
         ) as pages:
             async for entries in pages:
                 # Read consistently, because the index may be behind.
-                for item in await self._table.items_of(entries, consistent=True):
+                for item in await self._table.get_listed(entries, consistent=True):
                     document = _to_document(item)
                     if document.check_at is not None and document.check_at <= before:
-                        tenant_id, agent_id, document_id = agent_keys.document.place(item)
+                        tenant_id, agent_id, document_id = agent_keys.document.read_ids(item)
                         yield DocumentRef(tenant_id, agent_id, document_id, document.latest.number)
 
     async def _load(self, item_keys: Sequence[Key]) -> list[Document]:
@@ -227,7 +227,7 @@ def _make_item(scope: Scope, document: Document, *, revision: int) -> Item:
 
 
 def _to_document(item: Item) -> Document:
-    _, agent_id, document_id = agent_keys.document.place(item)
+    _, agent_id, document_id = agent_keys.document.read_ids(item)
     document = DOCUMENT.unpack(item["body"], id=document_id, agent_id=agent_id, revision=item["revision"])
     if "progress_at" not in item or document.next is None:
         return document

@@ -35,7 +35,7 @@ class ItemKind:
 
     @property
     def count_name(self) -> str:
-        """Its name in the counts of removals and exports, such as ``acceptedTurns``."""
+        """The kind's name in the counts of removals and exports, such as ``acceptedTurns``."""
         first, *others = re.split("[ -]", self.name)
         return first + "".join(word[0].upper() + word[1:] for word in others)
 
@@ -135,14 +135,14 @@ KINDS: Mapping[tuple[str, str], ItemKind] = {
 """Kinds by the name of the partition and the beginning of the sort key. A test fails for a key that is not in it."""
 
 
-def kind_of(key: Mapping[str, Any]) -> ItemKind | None:
+def find_kind(key: Mapping[str, Any]) -> ItemKind | None:
     """Return the kind of the item with this key; None if this release does not know it."""
-    name = partition_name(key["PK"])
+    name = find_partition_name(key["PK"])
     head, separator, _ = key["SK"].partition("#")
     return KINDS.get((name, head + separator)) or KINDS.get((name, ANY))
 
 
-def partition_name(partition: str) -> str:
+def find_partition_name(partition: str) -> str:
     """Return the name of a partition in ``KINDS``, which is empty for conversations."""
     first, _, rest = partition.partition("#")
     if first.startswith("~") and first != PROJECT:
@@ -150,7 +150,7 @@ def partition_name(partition: str) -> str:
     return rest[1:].partition("#")[0] if rest.startswith("~") else THREAD_PARTITION
 
 
-def tenant_of(partition: str) -> str | None:
+def find_tenant(partition: str) -> str | None:
     """Return the tenant of a partition; None if it belongs to no tenant."""
     first = partition.partition("#")[0]
     return None if first.startswith("~") and first != PROJECT else first

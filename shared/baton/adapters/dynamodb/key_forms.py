@@ -85,7 +85,7 @@ class MemberKey:
     def __call__(self, scope: Scope, of: str, member: str) -> Key:
         return {"PK": self.partition(scope, of), "SK": f"{self.prefix}{member}"}
 
-    def place(self, key: Key) -> tuple[str, str, str]:
+    def read_ids(self, key: Key) -> tuple[str, str, str]:
         """Return the ids of the tenant, agent and member in the key of an agent's record."""
         tenant_id, _, agent_id = key["PK"].split("#")
         return tenant_id, agent_id, key["SK"].removeprefix(self.prefix)
@@ -104,13 +104,13 @@ class NumberedKey:
     digits: int = 12
 
     def __call__(self, scope: Scope, of: str, number: int) -> Key:
-        return {"PK": self.partition(scope, of), "SK": self.sort(number)}
+        return {"PK": self.partition(scope, of), "SK": self.make_sort_key(number)}
 
-    def sort(self, number: int) -> str:
+    def make_sort_key(self, number: int) -> str:
         """Return the sort key."""
         return f"{self.prefix}{number:0{self.digits}d}"
 
-    def number(self, key: Mapping[str, Any]) -> int:
+    def read_number(self, key: Mapping[str, Any]) -> int:
         """Return the number in a key."""
         return int(key["SK"].removeprefix(self.prefix))
 
@@ -123,9 +123,9 @@ class UnderNumber:
     prefix: str
 
     def __call__(self, scope: Scope, of: str, number: int, member: str) -> Key:
-        return {"PK": self.partition(scope, of), "SK": f"{self.sort(number)}#{member}"}
+        return {"PK": self.partition(scope, of), "SK": f"{self.make_sort_key(number)}#{member}"}
 
-    def sort(self, number: int) -> str:
+    def make_sort_key(self, number: int) -> str:
         """Return the prefix of all keys under ``number``, which sorts before them."""
         return f"{self.prefix}{number:012d}"
 

@@ -157,6 +157,7 @@ forgotten_thread = forms.ListedKey(forgetting, "THREAD#")
 
 
 def thread(scope: Scope, thread_id: str) -> Key:
+    """Return the key of a thread's own item."""
     return {"PK": partition(scope, thread_id), "SK": "THREAD"}
 
 
@@ -254,6 +255,7 @@ RETENTIONS = "~RETENTION"
 
 
 def retention_due(tenant_id: str) -> Key:
+    """Return the key of the note that says when a tenant's retention is next enforced."""
     return {"PK": RETENTIONS, "SK": tenant_id}
 
 

@@ -50,9 +50,10 @@ async def read_newest_first(
 ) -> AsyncGenerator[Item, None]:
     """Yield the entries of several partitions as one list, newest first, older than ``before``.
 
-    ``limit`` is the expected number of entries. The partitions are read in parallel, each for somewhat more than its
-    share of them, and each again when its entries are used up. Sort keys are unique, because they end with an id, so
-    one sort key marks the beginning of the next page in every partition.
+    ``before`` is a sort key; None begins with the newest entry. ``limit`` is the expected number of entries. The
+    partitions are read in parallel, each for somewhat more than its share of the entries. A partition is read again
+    when its entries are used up. Sort keys are unique, because they end with an id, so one sort key marks the beginning
+    of the next page in every partition.
     """
     share = max(SMALLEST_PAGE, 2 * limit // len(partitions))
     async with AsyncExitStack() as reading:
@@ -76,12 +77,15 @@ async def read_newest_first(
 async def read_page(
     table: Table, partitions: Sequence[str], *, limit: int, cursor: str | None
 ) -> tuple[list[Item], str | None]:
-    """Return the page of ``read_newest_first`` after ``cursor``, and the next cursor; None on the last page."""
+    """Return the page of ``read_newest_first`` after ``cursor``, and the next cursor; None on the last page.
+
+    Raises ``InvalidRequest`` for a text that is no cursor.
+    """
     before = decode_text(cursor) if cursor else None
     entries: list[Item] = []
     if partitions:
-        async with aclosing(read_newest_first(table, partitions, before=before, limit=limit + 1)) as listed:
-            entries = await anext(read_batches(listed, limit + 1, oldest=""), [])
+        async with aclosing(read_newest_first(table, partitions, before=before, limit=limit + 1)) as newest:
+            entries = await anext(read_batches(newest, limit + 1, oldest=""), [])
     return make_page(entries, limit, lambda entry: encode_text(entry["listed_at"]))
 
 
@@ -102,13 +106,16 @@ async def read_batches(entries: AsyncGenerator[Item], size: int, oldest: str) ->
 async def read_due_entries(
     table: Table, partitions: Sequence[str], before: datetime, *, page_size: int = DUE_PAGE
 ) -> AsyncGenerator[list[Item], None]:
-    """Yield lists of the entries that are due ``before`` a time. Each list has a page of every partition."""
+    """Yield lists of the entries that are due at the time ``before`` or earlier.
+
+    Each list has a page of every partition that has further entries, with at most ``page_size`` entries each.
+    """
     async with AsyncExitStack() as reading:
         shards = []
         for partition in partitions:
             pages = table.query(partition, last=to_millis(before), limit=page_size, index=IDLE)
             shards.append(await reading.enter_async_context(aclosing(pages)))
         while shards:
-            read = await gather_all(*(anext(shard, None) for shard in shards))
-            shards = [shard for shard, page in zip(shards, read, strict=True) if page is not None]
-            yield [entry for page in read if page for entry in page]
+            due_pages = await gather_all(*(anext(shard, None) for shard in shards))
+            shards = [shard for shard, page in zip(shards, due_pages, strict=True) if page is not None]
+            yield [entry for page in due_pages if page for entry in page]

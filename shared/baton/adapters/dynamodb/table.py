@@ -16,7 +16,14 @@ from baton.adapters.aws.blocking_calls import Operations, ThreadedOperations
 from baton.adapters.aws.direct_calls import make_operations
 from baton.adapters.aws.last_wills import NO_WILLS, LastWills
 from baton.adapters.aws.session import CredentialSource
-from baton.adapters.dynamodb.attributes import Item, deserialize, read_items, read_response, serialize, write_request
+from baton.adapters.dynamodb.attributes import (
+    Item,
+    deserialize,
+    read_response,
+    register_item_parser,
+    serialize,
+    write_request,
+)
 from baton.adapters.dynamodb.writes import ConditionFailed, TransactionFailed, Write, without_none
 from baton.domain.errors import StoreUnavailable
 
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 FIRST_PAUSE_SECONDS = 0.05
+"""The unit of the pauses between attempts. They grow with each attempt."""
 MAX_IN_VAIN = 6
 """The number of responses in a row without any item after which ``get_many`` fails."""
 AT_ONCE = 100
@@ -33,8 +41,9 @@ MAX_SECONDS = 8.0
 
 A lease (30 s, renewed every 10 s) must outlast a request in progress and the renewal after it."""
 MAX_ATTEMPTS = 24
-"""The maximum number of attempts to change an item that others change too. Each time one of the writers succeeds."""
+"""The maximum number of attempts to change an item that others change too. If one fails, another writer succeeds."""
 MAX_PAUSE_SECONDS = 0.3
+"""The longest pause between two attempts to change an item."""
 MAX_CONFLICTS = 6
 """The maximum number of attempts at a transaction that conflicts with others or exceeds its partition's throughput."""
 CONFLICT_PAUSE_SECONDS = 0.02
@@ -57,15 +66,15 @@ class Table:
     """The time limit of one request, including the wait for a thread. The request may still take effect later."""
     operations: Operations | None = None
     """DynamoDB's operations; None to call ``client`` in threads."""
-    fence: Callable[[str], Awaitable[None]] | None = None
-    """Called with an item's partition before the item is written. Raises if nothing may be written there."""
+    check_partition: Callable[[str], Awaitable[None]] | None = None
+    """Called with an item's partition before the item is put or updated. Raises if nothing may be written there."""
     wills: LastWills = NO_WILLS
     """Updates that are made if this process dies."""
 
     @classmethod
     def of(cls, client: DynamoDBClient, name: str, *, seconds: float = MAX_SECONDS) -> Table:
         """Return the table, and let ``client`` read items faster than botocore does."""
-        read_items(client)
+        register_item_parser(client)
         return cls(client, name, seconds=seconds)
 
     @classmethod
@@ -80,6 +89,7 @@ class Table:
         return replace(cls.of(client, name), operations=direct, wills=wills)
 
     async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:
+        """Return an item; None if it does not exist. A read that is not consistent costs half."""
         response = await self._ask("GetItem", TableName=self.name, Key=serialize(key), ConsistentRead=consistent)
         return deserialize(response["Item"]) if "Item" in response else None
 
@@ -103,7 +113,7 @@ class Table:
         request: dict[str, Any] = {"Item": serialize(without_none(item))}
         if names:
             request["ExpressionAttributeNames"] = names
-        await self._check_fence(item)
+        await self._check_writable(item)
         await self._write("PutItem", request, condition, values)
 
     async def update(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> Item:
@@ -141,7 +151,7 @@ class Table:
         request: dict[str, Any] = {"Key": serialize(key), "UpdateExpression": expression, "ReturnValues": returned}
         if names:
             request["ExpressionAttributeNames"] = names
-        await self._check_fence(key)
+        await self._check_writable(key)
         return await self._write("UpdateItem", request, condition, values)
 
     def update_at_death(
@@ -175,7 +185,10 @@ class Table:
         return False
 
     async def add(self, *items: Item) -> bool:
-        """Write all of up to 100 items, or none if one of them exists. Return whether they were written."""
+        """Write all of up to 100 items. Return whether they were written.
+
+        None is written if an item exists, or if other transactions wrote the same items during all attempts.
+        """
         try:
             await self.transact(*map(Write.put, items))
         except TransactionFailed:
@@ -183,23 +196,23 @@ class Table:
         return True
 
     async def transact(self, *writes: Write) -> None:
-        """Do all of up to 100 writes, or none of them. Raises ``TransactionFailed``.
+        """Do all of up to 100 writes, or none of them.
 
         A transaction that conflicted with another one is repeated, because its conditions may still hold. It is also
-        repeated if its partition's thousand write units a second were exceeded. Raises ``StoreUnavailable`` if they are
-        exceeded each time.
+        repeated if its partition's thousand write units a second were exceeded. Raises ``StoreUnavailable`` if they
+        were exceeded at the last attempt too, and ``TransactionFailed`` if a condition fails or a conflict remains.
         """
         for target in {write.target["PK"]: write.target for write in writes}.values():
-            await self._check_fence(target)
-        items = [write.request(self.name) for write in writes]
+            await self._check_writable(target)
+        items = [write.make_request(self.name) for write in writes]
         for attempt in range(MAX_CONFLICTS):
             try:
                 await self._ask("TransactWriteItems", TransactItems=items)
             except ClientError as error:
                 if error.response["Error"]["Code"] != "TransactionCanceledException":
                     raise
-                listed: Any = error.response.get("CancellationReasons", ())
-                reasons = {reason.get("Code", "None") for reason in listed} - {"None"}
+                cancellations: Any = error.response.get("CancellationReasons", ())
+                reasons = {cancellation.get("Code", "None") for cancellation in cancellations} - {"None"}
                 is_last = attempt + 1 == MAX_CONFLICTS
                 if is_last and reasons and reasons <= _THROTTLED:
                     raise StoreUnavailable from None
@@ -210,7 +223,7 @@ class Table:
             pause = CONFLICT_PAUSE_SECONDS if reasons == _CONFLICT else FIRST_PAUSE_SECONDS
             await self.sleep(pause * 2**attempt * random.random())  # noqa: S311 - jitter
 
-    async def attempts(self) -> AsyncGenerator[int, None]:
+    async def pace_attempts(self) -> AsyncGenerator[int, None]:
         """Yield the numbers of attempts at a change that may conflict with others, with pauses in between."""
         for attempt in range(MAX_ATTEMPTS):
             if attempt:
@@ -231,7 +244,10 @@ class Table:
         where: tuple[str, Item] | None = None,
         consistent: bool = True,
     ) -> AsyncGenerator[list[Item], None]:
-        """Yield pages of a partition's items between two sort keys (both included), or with a prefix.
+        """Yield pages of a partition's items between two sort keys (both included), up to ``last``, or with a prefix.
+
+        ``first`` has no effect without ``last``, and neither has an effect with ``prefix``. ``limit`` is the maximum
+        number of items that one request reads; None reads up to 1 MB.
 
         ``index`` names a secondary index, its hash and its range key. Reads of an index are eventually consistent.
         So are other reads with ``consistent=False``, which cost half. ``where`` is a condition on the items, with its
@@ -294,7 +310,7 @@ class Table:
         """Yield pages of the keys of all items, each with the key after which the next page begins; None on the last.
 
         ``prefix`` selects partitions, or ``where``, a condition with its values, selects items. The whole table is read
-        in any case. ``after`` continues an earlier scan.
+        in any case, ``limit`` items with one request; None reads up to 1 MB. ``after`` continues an earlier scan.
         """
         request: dict[str, Any] = {"ProjectionExpression": "PK, SK"}
         if prefix is not None:
@@ -316,6 +332,7 @@ class Table:
                 return
 
     async def _read_pages(self, operation: str, request: dict[str, Any]) -> AsyncGenerator[list[Item], None]:
+        """Yield the pages of a query or scan, and write the position of the next page into ``request``."""
         while True:
             response = await self._ask(operation, TableName=self.name, **request)
             yield [deserialize(item) for item in response["Items"]]
@@ -326,6 +343,7 @@ class Table:
     async def get_many(self, keys: Sequence[dict[str, str]], *, consistent: bool = False) -> list[Item]:
         """Return items by key, in no order, without those that do not exist. A request asks for 100.
 
+        ``keys`` must differ from each other.
         Unprocessed keys (the table throttles, or the response would exceed 16 MB) are requested again with back-off.
         Raises ``StoreUnavailable`` after six responses in a row without any item.
         """
@@ -346,13 +364,13 @@ class Table:
                     await self.sleep(FIRST_PAUSE_SECONDS * 2**in_vain)
         return items
 
-    async def items_of(self, entries: Sequence[Item], *, consistent: bool = False) -> list[Item]:
-        """Return the items of an index's entries as ``get_many`` does. The index may be behind the items."""
+    async def get_listed(self, entries: Sequence[Item], *, consistent: bool = False) -> list[Item]:
+        """Return the items that entries of an index list, as ``get_many`` does. The index may be behind the items."""
         return await self.get_many([get_key(entry) for entry in entries], consistent=consistent)
 
-    async def _check_fence(self, target: Mapping[str, Any]) -> None:
-        if self.fence is not None:
-            await self.fence(target["PK"])
+    async def _check_writable(self, target: Mapping[str, Any]) -> None:
+        if self.check_partition is not None:
+            await self.check_partition(target["PK"])
 
     async def _ask(self, operation: str, **request: Any) -> Any:
         """Send a request. Raises ``StoreUnavailable`` for an outage and after the time limit."""

@@ -13,7 +13,7 @@ IS_NEW = "attribute_not_exists(PK)"
 
 
 class ConditionFailed(Exception):
-    """A conditional write failed; ``item`` is the existing item, or None."""
+    """A conditional write failed. ``item`` is the existing item; None if there is none."""
 
     def __init__(self, item: Item | None) -> None:
         self.item = item
@@ -28,7 +28,7 @@ class TransactionFailed(Exception):
 class Write:
     """One write of a transaction. It puts ``target`` as an item, or updates or deletes the item with this key.
 
-    Without ``expression`` and ``puts``, the item is deleted.
+    Without ``expression`` and ``puts``, the item is deleted. ``values`` are those of placeholders in both expressions.
     """
 
     target: Mapping[str, Any]
@@ -42,7 +42,7 @@ class Write:
         """Return the write of an item, without the attributes that are None."""
         return cls(without_none(item), condition, values=values, puts=True)
 
-    def request(self, table_name: str) -> dict[str, Any]:
+    def make_request(self, table_name: str) -> dict[str, Any]:
         """Return the write as an element of ``TransactItems``."""
         request: dict[str, Any] = {"TableName": table_name, "ConditionExpression": self.condition}
         request["Item" if self.puts else "Key"] = serialize(self.target)

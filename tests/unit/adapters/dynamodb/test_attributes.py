@@ -18,7 +18,7 @@ from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.dynamodb.attributes import deserialize, read_items, serialize
+from baton.adapters.dynamodb.attributes import deserialize, register_item_parser, serialize
 
 encoded = st.binary(max_size=20).map(lambda data: base64.b64encode(data).decode())
 numbers = st.integers(-(10**37), 10**37).map(str)
@@ -102,7 +102,7 @@ def botocore_client(server: Server) -> Any:
 
 @pytest.fixture(scope="module")
 def client(server: Server) -> Any:
-    return server.client(read_items)
+    return server.client(register_item_parser)
 
 
 @given(answers)

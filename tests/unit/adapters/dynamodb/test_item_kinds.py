@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from baton.adapters.dynamodb.item_kinds import KINDS, Handling, ItemKind, kind_of, partition_name, tenant_of
+from baton.adapters.dynamodb.item_kinds import KINDS, Handling, ItemKind, find_kind, find_partition_name, find_tenant
 from baton.domain.tenants.identity import Scope
 from tests.table_keys import every_key
 from tests.unit.docs.pages import ROOT, table
@@ -16,7 +16,9 @@ SCOPE, THREAD = Scope("acme", "ada"), "00000000-0000-4000-8000-000000000000"
 
 @pytest.mark.parametrize(("name", "key"), [pytest.param(*made, id=made[0]) for made in every_key(SCOPE, THREAD)])
 def test_every_key_has_a_kind(name: str, key: dict[str, str]) -> None:
-    assert kind_of(key) is not None, f"Add the items of `{name}` to KINDS of item_kinds.py: is it copied by a restore?"
+    assert find_kind(key) is not None, (
+        f"Add the items of `{name}` to KINDS of item_kinds.py: is it copied by a restore?"
+    )
 
 
 def test_every_kind_of_the_data_model_is_there() -> None:
@@ -42,14 +44,14 @@ def test_every_kind_of_the_data_model_is_there() -> None:
     ],
 )
 def test_a_kind_is_found_by_partition_and_sort_key(partition: str, sort: str, name: str) -> None:
-    kind = kind_of({"PK": partition, "SK": sort})
+    kind = find_kind({"PK": partition, "SK": sort})
     assert kind is not None
     assert kind.name == name
 
 
 def test_an_item_of_another_release_has_no_kind() -> None:
-    assert kind_of({"PK": "acme#t1", "SK": "NOVELTY#1"}) is None
-    assert kind_of({"PK": "acme#~NOVELTY", "SK": "MSG#1"}) is None
+    assert find_kind({"PK": "acme#t1", "SK": "NOVELTY#1"}) is None
+    assert find_kind({"PK": "acme#~NOVELTY", "SK": "MSG#1"}) is None
 
 
 def test_leases_queues_and_connections_are_of_the_moment() -> None:
@@ -58,12 +60,12 @@ def test_leases_queues_and_connections_are_of_the_moment() -> None:
 
 
 def test_partitions_name_their_tenants() -> None:
-    assert (tenant_of("acme#t1"), tenant_of("~CONN#c"), tenant_of("~project#~DOCUMENTS#l")) == (
+    assert (find_tenant("acme#t1"), find_tenant("~CONN#c"), find_tenant("~project#~DOCUMENTS#l")) == (
         "acme",
         None,
         "~project",
     )
-    assert (partition_name("acme#t1"), partition_name("acme#~USER#ada")) == ("", "USER")
+    assert (find_partition_name("acme#t1"), find_partition_name("acme#~USER#ada")) == ("", "USER")
 
 
 def test_no_two_kinds_are_counted_as_one() -> None:

@@ -81,18 +81,18 @@ def test_the_record_of_any_message_fits_a_sort_key(tenant: str, message_id: str,
 
 @given(st.integers(0, 10**12 - 1), st.integers(0, 10**12 - 1))
 def test_messages_and_pieces_sort_by_their_numbers(one: int, other: int) -> None:
-    assert (keys.message.sort(one) < keys.message.sort(other)) == (one < other)
-    assert (keys.log.sort(one) < keys.log.sort(other)) == (one < other)
-    assert (keys.feedback.sort(one) < keys.feedback.sort(other)) == (one < other)
+    assert (keys.message.make_sort_key(one) < keys.message.make_sort_key(other)) == (one < other)
+    assert (keys.log.make_sort_key(one) < keys.log.make_sort_key(other)) == (one < other)
+    assert (keys.feedback.make_sort_key(one) < keys.feedback.make_sort_key(other)) == (one < other)
 
 
 @given(st.integers(0, 10**12 - 2), st.integers(0, 10**12 - 2), printable)
 def test_the_records_of_a_run_lie_between_its_ordinal_and_the_next(one: int, other: int, record_id: str) -> None:
     scope = Scope("acme", "ada")
-    for sort, key in ((keys.call.sort, keys.call), (keys.task.sort, keys.task)):
+    for make_sort_key, key in ((keys.call.make_sort_key, keys.call), (keys.task.make_sort_key, keys.task)):
         found = key(scope, "t", one, record_id)["SK"]
-        assert (sort(other) < found < sort(other + 1)) == (one == other)
-        assert not sort(0) <= keys.task_place(scope, "t", record_id)["SK"] <= sort(10**12 - 1)
+        assert (make_sort_key(other) < found < make_sort_key(other + 1)) == (one == other)
+        assert not make_sort_key(0) <= keys.task_place(scope, "t", record_id)["SK"] <= make_sort_key(10**12 - 1)
 
 
 @given(agents, agents, slugs, slugs, st.integers(1, 10**6 - 1), st.integers(1, 10**6 - 1))

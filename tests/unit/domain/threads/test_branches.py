@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.dynamodb.threads.thread_item import segments_as_item, segments_from_item
+from baton.adapters.dynamodb.threads.thread_item import segments_as_attribute, segments_from_attribute
 from baton.domain.errors import BranchUnavailable, TooManyBranches
 from baton.domain.threads.branches import (
     MAX_SEGMENTS,
@@ -102,7 +102,7 @@ def test_alternatives_are_the_messages_that_continue_from_the_same_one(taken: li
 @given(steps)
 def test_segments_come_back_from_the_table(taken: list[tuple[int, float]]) -> None:
     segments = grown(taken).segments
-    assert segments_from_item(segments_as_item(segments)) == segments
+    assert segments_from_attribute(segments_as_attribute(segments)) == segments
 
 
 def test_a_thread_without_branches_has_no_segments() -> None:
@@ -125,7 +125,7 @@ def test_a_thread_has_room_for_a_hundred_segments_and_their_item_stays_small() -
     check_room(segments, 2 * MAX_SEGMENTS)  # the last one is still empty
     with pytest.raises(TooManyBranches):
         check_room(segments, 2 + 2 * MAX_SEGMENTS)
-    assert len(segments_as_item(segments)) < 800
+    assert len(segments_as_attribute(segments)) < 800
 
 
 def test_a_window_holds_on_a_path_that_its_beginning_and_its_summary_are_on() -> None:

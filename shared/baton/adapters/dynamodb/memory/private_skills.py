@@ -45,13 +45,13 @@ class DynamoPrivateSkills(TimedTableStore):
     @retry_on_conflict  # with another writer, or with this one after a lost response
     async def save(self, scope: Scope, skill: Procedure, *, made_of: str) -> Procedure:
         key = agent_keys.private_skill(scope, skill.agent_id, skill.slug)
-        maker = hashlib.sha256(made_of.encode()).hexdigest()
+        workflow_digest = hashlib.sha256(made_of.encode()).hexdigest()
         item = await self._table.get(key)
         procedure = _to_skill(scope, item) if item is not None else None
-        makers: list[str] = item["made_of"] if item is not None else []
-        if procedure is not None and maker in makers:
+        workflow_digests: list[str] = item["made_of"] if item is not None else []
+        if procedure is not None and workflow_digest in workflow_digests:
             return procedure
-        makers = [*makers, maker][-MAX_MADE_OF:]
+        workflow_digests = [*workflow_digests, workflow_digest][-MAX_MADE_OF:]
         if procedure is not None and procedure.status in IN_USE and procedure.draft == skill.draft:
             saved = procedure
         else:
@@ -67,7 +67,7 @@ class DynamoPrivateSkills(TimedTableStore):
                 decided_by=None,
                 decided_at=None,
             )
-        await self._write(scope, item, saved, makers)
+        await self._write(scope, item, saved, workflow_digests)
         return saved
 
     async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
@@ -86,7 +86,7 @@ class DynamoPrivateSkills(TimedTableStore):
     ) -> tuple[Sequence[Procedure], str | None]:
         listings = [agent_keys.procedure_listing(scope, agent_id, ProcedureStatus.OFFERED) for agent_id in agent_ids]
         page, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
-        items = await self._table.items_of(page)
+        items = await self._table.get_listed(page)
         # The index may be a moment behind the items.
         offered = [item for item in items if "listed_at" in item]
         offered.sort(key=lambda item: str(item["listed_at"]), reverse=True)
@@ -123,7 +123,7 @@ class DynamoPrivateSkills(TimedTableStore):
         approved = await self._procedures.get_approved(scope, agent_id, address.slug)
         if replaces != (approved.version if approved is not None else None):
             if await self._read_item(scope, agent_id, skill_id) != item:
-                raise TransactionFailed("somebody else has just shared it")
+                raise TransactionFailed("somebody else has just shared it")  # so that it is read again
             raise make_name_taken_error(approved)
         number = newest.version + 1 if newest is not None else 1
         shared = replace(make_shared_version(procedure, decision), version=number)
@@ -152,6 +152,10 @@ class DynamoPrivateSkills(TimedTableStore):
         return await self._table.get(agent_keys.private_skill(scope, agent_id, slug))
 
     async def _read_version(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> tuple[Item, Procedure]:
+        """Return a skill and its item.
+
+        Raises ``ProcedureChanged`` if the skill has a later version, and ``UnknownProcedure`` if it does not exist.
+        """
         item = await self._read_item(scope, agent_id, skill_id)
         procedure = _to_skill(scope, item) if item is not None else None
         if item is None or procedure is None or procedure.version < version:
@@ -178,7 +182,7 @@ class DynamoPrivateSkills(TimedTableStore):
             "changed_at": to_millis(self._clock.now()),
         }
         if skill.status is ProcedureStatus.OFFERED:
-            # Unique among all users' skills: the lists of several agents are merged by it.
+            # Unique among all users' skills, because the lists of several agents are merged by this key.
             user = hashlib.sha256(scope.user_id.encode()).hexdigest()[:16]
             at = to_millis(skill.decided_at or skill.created_at)
             item["listing"] = agent_keys.procedure_listing(scope, skill.agent_id, skill.status)

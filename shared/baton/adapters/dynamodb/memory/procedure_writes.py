@@ -160,7 +160,7 @@ def _make_change(address: ProcedureAddress, procedure: Procedure, decided: Proce
 
 
 def _make_item(address: ProcedureAddress, procedure: Procedure) -> Item:
-    # Unique among all agents' versions: the lists of several agents are merged by it.
+    # Unique among all agents' versions, because the lists of several agents are merged by this key.
     millis = to_millis(procedure.decided_at or procedure.created_at)
     listed_at = f"{millis:015d}#{procedure.agent_id}#{procedure.id}#{procedure.version:06d}"
     return {

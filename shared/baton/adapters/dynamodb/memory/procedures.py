@@ -140,7 +140,7 @@ class DynamoProcedures(TimedTableStore):
             agent_keys.procedure_listing(scope, owner, status) for owner in (*agent_ids, "") for status in statuses
         ]
         page, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
-        items = await self._table.items_of(page)
+        items = await self._table.get_listed(page)
         items.sort(key=lambda item: str(item["listed_at"]), reverse=True)
         # The index may be a moment behind the items.
         procedures = [

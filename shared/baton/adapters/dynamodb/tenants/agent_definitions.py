@@ -18,7 +18,7 @@ from baton.domain.times import from_millis, to_millis
 from baton.ports.agents.agents import AgentsChanged
 
 AT_ONCE = 10
-"""The number of versions that are read at the same time. Each takes a thread of the AWS client's pool."""
+"""The number of versions that are read at the same time. Each takes a connection to DynamoDB."""
 
 
 class DynamoAgentDefinitions(TableStore):
@@ -40,13 +40,13 @@ class DynamoAgentDefinitions(TableStore):
     async def put(self, scope: Scope, agents: AgentList, version: AgentVersion | None = None) -> None:
         rollouts = {agent_id: _pack_rollout(entry) for agent_id, entry in agents.entries.items()}
         rollouts = {agent_id: rollout for agent_id, rollout in rollouts.items() if rollout}
-        listed: Item = {
+        list_item: Item = {
             **agent_keys.agent_list(scope),
             "revision": agents.revision,
             "body": pack({agent_id: [entry.number, entry.size] for agent_id, entry in agents.entries.items()}),
             "rollouts": pack(rollouts) if rollouts else None,
         }
-        writes = [Write.put(listed, **make_revision_condition(agents.revision - 1))]
+        writes = [Write.put(list_item, **make_revision_condition(agents.revision - 1))]
         if version is not None:
             version_item: Item = {
                 **agent_keys.agent_version(scope, version.agent_id, version.number),

@@ -61,7 +61,7 @@ class DynamoAuditLog(TimedTableStore):
         except ConditionFailed:
             return  # written by an earlier attempt
         except TenantRemoved:
-            # A removed tenant gets no further audit records. The log has what is done to those that are left.
+            # A removed tenant gets no further audit records, so what is still done to its data is in the log only.
             logger.info(
                 "action of a removed tenant",
                 action=action,
@@ -109,7 +109,7 @@ class DynamoAuditLog(TimedTableStore):
         async with aclosing(read_newest_first(self._table, listings, before=before, limit=PAGE)) as entries:
             async for page in read_batches(entries, PAGE, oldest):
                 pages += 1
-                items = await self._table.items_of(page)
+                items = await self._table.get_listed(page)
                 records = sorted((_to_record(item) for item in items), key=lambda record: record.id, reverse=True)
                 audit_records += [record for record in records if record.matches(wanted)]
                 if len(audit_records) > limit:

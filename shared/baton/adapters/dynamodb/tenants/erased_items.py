@@ -107,6 +107,6 @@ def may_stay(item: Item) -> bool:
     return item["SK"] == "THREAD" or (item["SK"].startswith(keys.AUDIT) and "cleaned" in item)
 
 
-def find_kind(item: Item) -> str:
+def find_count_name(item: Item) -> str:
     """Return the name under which a removed item is counted."""
     return _KINDS.get(item["SK"].partition("#")[0], "otherItems")

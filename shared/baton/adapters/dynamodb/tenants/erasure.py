@@ -20,7 +20,7 @@ from baton.adapters.dynamodb.shards import LISTING
 from baton.adapters.dynamodb.table import get_key
 from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.adapters.dynamodb.tenants import erased_items
-from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_desk_place, find_kind, may_stay
+from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_count_name, find_desk_place, may_stay
 from baton.adapters.dynamodb.writes import IS_NEW
 from baton.concurrency.tasks import gather_each
 from baton.domain.memory.episode import derive_episode_id
@@ -31,7 +31,7 @@ from baton.domain.times import to_millis
 ANYBODY = "-"
 """The user id for keys that contain only the tenant."""
 AT_ONCE = 32
-"""The number of deletions at the same time. Each takes a thread of the AWS client's pool."""
+"""The number of deletions at the same time. Each takes a connection to DynamoDB."""
 _TRACE = Shape(ThreadTrace)
 
 
@@ -111,9 +111,9 @@ class DynamoErasure(TimedTableStore):
     async def count_left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
         async for page in self._table.query(keys.partition(scope, thread_id)):
-            counts.update(find_kind(item) for item in page if not may_stay(item))
+            counts.update(find_count_name(item) for item in page if not may_stay(item))
         async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
-            counts.update(find_kind(item) for item in page if item["thread_id"] == thread_id)
+            counts.update(find_count_name(item) for item in page if item["thread_id"] == thread_id)
         tombstone = await self._table.get(keys.thread(scope, thread_id)) or {}
         places = [
             keys.episode_place(scope, *episode) for episode in _list_episodes(thread_id, _list_last_sessions(tombstone))
@@ -128,7 +128,7 @@ class DynamoErasure(TimedTableStore):
         async for page in self._table.query(keys.user_listing(scope), index=LISTING):
             thread_keys = [{"PK": key, "SK": "THREAD"} for key in dict.fromkeys(item["PK"] for item in page)]
             for item in await self._table.get_many(thread_keys, consistent=True):
-                changed += await self._unlink(item, thread_id)
+                changed += await self._remove_workflows(item, thread_id)
         return changed
 
     async def unbury(self, scope: Scope, thread_id: str) -> None:
@@ -154,14 +154,14 @@ class DynamoErasure(TimedTableStore):
     async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
         async for page in self._table.query(keys.user_listing(scope)):
-            counts.update(find_kind(item) for item in page if item.get("changed_at", 0) <= to_millis(before))
+            counts.update(find_count_name(item) for item in page if item.get("changed_at", 0) <= to_millis(before))
         return counts
 
     async def sweep_audit(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[Mapping[str, int], bool]:
         counts: Counter[str] = Counter()
         for listing in keys.audit_listings(scope):
             async for page in self._table.query(listing, last=f"{to_millis(before):015d}", limit=100, index=LISTING):
-                items = await self._table.items_of(page)
+                items = await self._table.get_listed(page)
                 # A handoff's record holds the handoff, which a conversation in use still needs.
                 old = [get_key(item) for item in items if "ordinal" not in item]
                 await gather_each(old, self._table.delete, at_once=AT_ONCE)
@@ -174,7 +174,7 @@ class DynamoErasure(TimedTableStore):
         last = f"{to_millis(before):015d}"
         for listing in keys.tenant_episodes(scope):
             async for page in self._table.query(listing, last=last, limit=100, index=LISTING):
-                places = await self._table.items_of(page, consistent=True)
+                places = await self._table.get_listed(page, consistent=True)
                 old = [(item["SK"].split("#"), item["user_id"]) for item in places if item["listed_at"] < last]
                 yield [EpisodeTrace(thread_id, int(number), user_id) for (_, thread_id, number), user_id in old]
 
@@ -212,6 +212,10 @@ class DynamoErasure(TimedTableStore):
         return [trace for trace in traces if user_id is None or trace.user_id in (None, user_id)]
 
     async def _remove(self, item: Item, tombstone: Item, counts: Counter[str]) -> None:
+        """Remove an item, or the content of an audit record, and count it. The tombstone and clean records stay.
+
+        ``tombstone`` is the thread's; empty for the items of a user.
+        """
         if may_stay(item):
             return
         if item["SK"].startswith(keys.AUDIT):
@@ -228,16 +232,16 @@ class DynamoErasure(TimedTableStore):
                 procedures = DynamoProcedures(self._table, self._clock)
                 await procedures.forget_source(Scope(tenant_id, ANYBODY), owner, item["procedure_id"], int(version))
             if item["SK"].startswith("EPISODE#"):
-                await self._forget_places(Scope(tenant_id, ANYBODY), thread_id, [keys.episode.number(item)])
+                await self._forget_places(Scope(tenant_id, ANYBODY), thread_id, [keys.episode.read_number(item)])
             await self._table.delete(get_key(item))
-        counts[find_kind(item)] += 1
+        counts[find_count_name(item)] += 1
 
     async def _forget_places(self, scope: Scope, thread_id: str, numbers: Sequence[int]) -> None:
         """Remove the items that map the ids of episodes to their records."""
         for episode in _list_episodes(thread_id, numbers):
             await self._table.delete(keys.episode_place(scope, *episode))
 
-    async def _unlink(self, item: Item, thread_id: str) -> int:
+    async def _remove_workflows(self, item: Item, thread_id: str) -> int:
         """Remove the workflows of ``thread_id`` from another thread's item. Return 1 if the item changed, else 0."""
         if "conversation" not in item or "active_agent_id" not in item:
             return 0

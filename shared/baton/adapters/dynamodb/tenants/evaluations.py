@@ -29,21 +29,21 @@ class DynamoEvaluations(TimedTableStore):
         expires_at = int(entry.expires_at.timestamp())
         names = [field.name for field in fields(EvaluationEntry) if field.name not in ("id", *_ATTRIBUTES)]
         packed = {name: to_millis(getattr(entry, name)) if name in _TIMES else getattr(entry, name) for name in names}
-        listed: Item = {**agent_keys.evaluation(scope, entry.id), "body": pack(packed), "expires_at": expires_at}
-        listed |= {name: getattr(entry, name) for name in _ATTRIBUTES}
+        entry_item: Item = {**agent_keys.evaluation(scope, entry.id), "body": pack(packed), "expires_at": expires_at}
+        entry_item |= {name: getattr(entry, name) for name in _ATTRIBUTES}
         details: Item = {
             **agent_keys.evaluation_details(scope, entry.id),
             "body": pack(evaluation.details),
             "expires_at": expires_at,
         }
-        return await self._table.add(listed, details)
+        return await self._table.add(entry_item, details)
 
     async def get(self, scope: Scope, evaluation_id: str) -> Evaluation | None:
-        listed = await self._table.get(agent_keys.evaluation(scope, evaluation_id))
+        entry_item = await self._table.get(agent_keys.evaluation(scope, evaluation_id))
         details = await self._table.get(agent_keys.evaluation_details(scope, evaluation_id))
-        if listed is None or details is None:
+        if entry_item is None or details is None:
             return None
-        entry = _to_entry(listed)
+        entry = _to_entry(entry_item)
         return Evaluation(entry, unpack(details["body"])) if self._is_kept(entry) else None
 
     async def page(

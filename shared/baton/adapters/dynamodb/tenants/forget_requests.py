@@ -168,7 +168,7 @@ def _make_item(scope: Scope, request: ForgetRequest) -> Item:
 def _to_request(scope: Scope, item: Item) -> ForgetRequest:
     return _REQUEST.of_json(
         item,
-        id=item["SK"].removeprefix("REQUEST#"),
+        id=item["SK"].removeprefix(keys.forget_request.prefix),
         tenant_id=scope.tenant_id,
         status=item["request_status"],
         counts=json.loads(item["counts"]),

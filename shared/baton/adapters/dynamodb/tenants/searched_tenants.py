@@ -18,7 +18,7 @@ class DynamoSearchedTenants(TableStore):
     """
 
     async def all(self) -> Mapping[str, Sequence[str]]:
-        agents_of: dict[str, set[str]] = {}
+        agent_ids: dict[str, set[str]] = {}
         name, partition_key, _ = LISTING
         async with aclosing(self._table.scan(name, partition_key)) as pages:
             async for entries in pages:
@@ -26,7 +26,7 @@ class DynamoSearchedTenants(TableStore):
                     tenant_id, _, rest = listing.partition("#")
                     kind, _, agent_id = rest.partition("#")
                     if kind == f"~{agent_keys.documents.name}":
-                        agents_of.setdefault(tenant_id, set()).add(agent_id)
+                        agent_ids.setdefault(tenant_id, set()).add(agent_id)
                     elif kind == f"~{keys.tenant_episodes.name}":
-                        agents_of.setdefault(tenant_id, set())
-        return {tenant_id: sorted(agents_of[tenant_id]) for tenant_id in sorted(agents_of)}
+                        agent_ids.setdefault(tenant_id, set())
+        return {tenant_id: sorted(agent_ids[tenant_id]) for tenant_id in sorted(agent_ids)}

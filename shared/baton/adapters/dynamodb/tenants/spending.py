@@ -35,7 +35,7 @@ class DynamoSpending(TimedTableStore):
     ) -> Reservation:
         key = _make_key(scope, account)
         before: SpendingCounts | None = SpendingCounts(day=hold.day)  # right except for the first call of a day
-        async for _ in self._table.attempts():
+        async for _ in self._table.pace_attempts():
             try:
                 if before is None:
                     return await self._create(key, name, hold, limits)
@@ -57,7 +57,7 @@ class DynamoSpending(TimedTableStore):
 
     async def settle(self, scope: Scope, account: Account, name: str, hold: Hold, cost: int) -> SpendingCounts | None:
         day, was_kept = hold.day, False
-        async for _ in self._table.attempts():
+        async for _ in self._table.pace_attempts():
             periods = [period for period in PERIODS if period.number(day) == period.number(hold.day)]
             attributes = [_name_sum(period) for period in periods]
             attributes += [_name_month(_MONTH.number(hold.day))] if was_kept else []

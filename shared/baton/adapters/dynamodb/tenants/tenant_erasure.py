@@ -26,7 +26,7 @@ _RUNS = KINDS["~PIPELINE", ANY].count_name
 
 
 class DynamoTenantErasure(TableStore):
-    """``TenantErasure`` on the conversation table, which must have no fence."""
+    """``TenantErasure`` on the conversation table, which must have no ``check_partition``."""
 
     async def count(
         self, scope: Scope, position: str | None, *, keeps_audit: bool
@@ -63,10 +63,10 @@ class DynamoTenantErasure(TableStore):
         await gather_each(items, remove, at_once=AT_ONCE)
         if position is None:
             for pipeline in Pipeline:
-                counts[_RUNS] += await self._end_running(scope, pipeline)
+                counts[_RUNS] += await self._free_slots(scope, pipeline)
         return +counts, position
 
-    async def _end_running(self, scope: Scope, pipeline: Pipeline) -> int:
+    async def _free_slots(self, scope: Scope, pipeline: Pipeline) -> int:
         """Free the tenant's slots of a pipeline. Return their number.
 
         Raises ``StoreUnavailable`` if other writers were faster in all attempts.

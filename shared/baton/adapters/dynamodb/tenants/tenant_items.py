@@ -10,7 +10,7 @@ import json
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.item_kinds import kind_of
+from baton.adapters.dynamodb.item_kinds import find_kind
 from baton.adapters.dynamodb.table import Table
 from baton.domain.tenants.identity import Scope
 
@@ -48,5 +48,5 @@ async def read_keys(
 
 def name_kind(item: Item) -> str:
     """Return the name under which an item is counted and exported; ``otherItems`` for one of a later release."""
-    kind = kind_of(item)
+    kind = find_kind(item)
     return kind.count_name if kind is not None else "otherItems"

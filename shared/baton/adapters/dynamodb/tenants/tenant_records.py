@@ -11,7 +11,7 @@ from typing import Any
 
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import unpack
-from baton.adapters.dynamodb.item_kinds import kind_of
+from baton.adapters.dynamodb.item_kinds import find_kind
 from baton.adapters.dynamodb.table import get_key
 from baton.adapters.dynamodb.table_stores import TableStore
 from baton.adapters.dynamodb.tenants.tenant_items import name_kind, read_keys
@@ -30,16 +30,17 @@ class DynamoTenantRecords(TableStore):
 
     async def read_page(self, scope: Scope, position: str | None) -> RecordPage:
         keys, following = await read_keys(self._table, scope, position, consistent=False)
-        left_out = [item for item in keys if not _is_exported(item)]
-        chosen = [get_key(item) for item in keys if _is_exported(item)]
-        items = await self._table.get_many(chosen, consistent=True)
+        excluded_keys = [key for key in keys if not _is_exported(key)]
+        exported_keys = [get_key(key) for key in keys if _is_exported(key)]
+        items = await self._table.get_many(exported_keys, consistent=True)
         size = sum(len(value) for item in items for value in item.values() if isinstance(value, bytes))
+        # Unpacking takes as long as work on about four times the size.
         records = await off_loop(size * 4, _to_records, items)
-        return RecordPage(records, Counter(map(name_kind, left_out)), following)
+        return RecordPage(records, Counter(map(name_kind, excluded_keys)), following)
 
 
 def _is_exported(item: Item) -> bool:
-    kind = kind_of(item)
+    kind = find_kind(item)
     return kind is None or kind.is_exported
 
 
@@ -61,10 +62,10 @@ def _to_plain(value: Any) -> Any:
         return sorted(map(_to_plain, value), key=repr)
     if isinstance(value, list):
         return [_to_plain(member) for member in value]
-    return _read_bytes(value) if isinstance(value, bytes) else value
+    return _decode_bytes(value) if isinstance(value, bytes) else value
 
 
-def _read_bytes(content: bytes) -> Any:
+def _decode_bytes(content: bytes) -> Any:
     """Return the value of a packed body, the text of a UUID, or other bytes in base64."""
     try:
         return unpack(content)

@@ -59,7 +59,7 @@ class DynamoFeedback(TableStore):
     async def between(self, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int) -> Sequence[Feedback]:
         if not thread.has_feedback or first_ordinal >= end_ordinal:
             return ()
-        first, last = keys.feedback.sort(first_ordinal), keys.feedback.sort(end_ordinal - 1)
+        first, last = keys.feedback.make_sort_key(first_ordinal), keys.feedback.make_sort_key(end_ordinal - 1)
         items = await self._table.read_all(keys.partition(scope, thread.id), first=first, last=last)
         return [_to_feedback(item) for item in items]
 
@@ -68,4 +68,4 @@ _FEEDBACK = Shape(Feedback)
 
 
 def _to_feedback(item: Item) -> Feedback:
-    return _FEEDBACK.of_json(item, ordinal=keys.feedback.number(item), comment=item.get("comment"))
+    return _FEEDBACK.of_json(item, ordinal=keys.feedback.read_number(item), comment=item.get("comment"))

@@ -29,7 +29,7 @@ class DynamoActivityCounts(TimedTableStore):
     async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
         key = keys.activity(scope, counter.user, counter.kind)
         activity = known if known is not None else await self.get(scope, counter)
-        async for attempt in self._table.attempts():
+        async for attempt in self._table.pace_attempts():
             if attempt:  # others have changed the counts again during the pause
                 activity = _to_activity(await self._table.get(key))
             changed = await change(activity)

@@ -43,14 +43,15 @@ class DynamoDeadDeliveries(TimedTableStore):
         listings = keys.dead_delivery_listings(scope)
         entries, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
         items = await self._table.get_many([get_key(entry) for entry in entries])
-        listed = sorted(items, key=lambda item: str(item["listed_at"]), reverse=True)
-        return [dead for item in listed if (dead := self._to_unexpired(item)) is not None], next_cursor
+        newest_first = sorted(items, key=lambda item: str(item["listed_at"]), reverse=True)
+        return [dead for item in newest_first if (dead := self._to_unexpired(item)) is not None], next_cursor
 
     async def remove(self, scope: Scope, delivery_id: str) -> None:
         if (key := _make_key(scope, delivery_id)) is not None:
             await self._table.delete(key)
 
     def _to_unexpired(self, item: Item) -> DeadDelivery | None:
+        """Return the delivery of an item; None if it has expired."""
         dead = DeadDelivery(
             WebhookDelivery.model_validate_json(item["body"]), from_millis(item["died_at"]), item["reason"]
         )
@@ -58,5 +59,6 @@ class DynamoDeadDeliveries(TimedTableStore):
 
 
 def _make_key(scope: Scope, delivery_id: str) -> Key | None:
+    """Return the key of a delivery; None if its id contains no id of a thread."""
     thread_id = parse_thread_id(delivery_id)
     return keys.dead_delivery(scope, thread_id, delivery_id.partition(".")[2]) if thread_id is not None else None

@@ -35,6 +35,7 @@ PAGE = 50
 MAX_PAGES = 10
 """The maximum number of pages that one call searches for matching workflows."""
 _MINE = "attribute_not_exists(PK) OR (thread_id = :thread AND fence <= :fence)"
+"""The condition that the workflow is new, or is in the lease's thread without a higher fence."""
 
 
 class DynamoWorkflows(TimedTableStore):
@@ -62,7 +63,7 @@ class DynamoWorkflows(TimedTableStore):
         try:
             await self._table.put(item, condition=condition, values=values)
         except ConditionFailed as failure:
-            raise _explain_loss(lease, failure.item) from None
+            raise _make_loss_error(lease, failure.item) from None
 
     async def _complete(self, lease: Lease, workflow: Workflow, write: Write) -> None:
         """Write a workflow and the records of its completion: all of them, or none."""
@@ -83,7 +84,7 @@ class DynamoWorkflows(TimedTableStore):
         try:
             await self._table.transact(write, *records)
         except TransactionFailed:
-            raise _explain_loss(lease, await self._table.get(get_key(dict(write.target)))) from None
+            raise _make_loss_error(lease, await self._table.get(get_key(dict(write.target)))) from None
 
     async def list_completed(
         self, scope: Scope, query: CompletedQuery, *, limit: int, cursor: str | None
@@ -135,7 +136,7 @@ def _to_workflow(item: Item) -> Workflow:
     return WORKFLOW.unpack(item["body"], id=workflow_id, thread_id=item["thread_id"])
 
 
-def _explain_loss(lease: Lease, item: Item | None) -> Exception:
+def _make_loss_error(lease: Lease, item: Item | None) -> Exception:
     """Return the error of a refused write: the thread has another worker, or the workflow is in another thread."""
     holder = (item or {}).get("thread_id", lease.thread_id)
     return LeaseLost() if holder == lease.thread_id else WorkflowElsewhere(holder)
@@ -152,7 +153,7 @@ def _to_completed(scope: Scope, item: Item) -> CompletedWorkflow:
     return CompletedWorkflow(WORKFLOW.unpack(item["body"], id=workflow_id, thread_id=thread_id), item["user_id"])
 
 
-AUDITED = "handoff"
+AUDIT_ACTION = "handoff"
 """The action of a handoff's audit record."""
 
 
@@ -169,7 +170,7 @@ class DynamoHandoffs(BodyStore):
         item: Item = {
             **keys.audit(scope, thread_id, sortable_id),
             "user_id": request.user_id,
-            "action": AUDITED,
+            "action": AUDIT_ACTION,
             "outcome": outcome,
             "detail": json.dumps(request.audit_detail),
             "listing": keys.audit_listings.of(scope, sortable_id),
@@ -192,7 +193,9 @@ class DynamoHandoffs(BodyStore):
         async for page in self._table.query(
             keys.partition(scope, thread_id), first=keys.AUDIT, last=before, newest_first=True
         ):
-            items += [item for item in page if item["SK"] != before and item["action"] == AUDITED and "ordinal" in item]
+            items += [
+                item for item in page if item["SK"] != before and item["action"] == AUDIT_ACTION and "ordinal" in item
+            ]
             if len(items) > limit:
                 break
         page_items, more = make_page(items, limit, lambda item: encode_text(item["SK"].removeprefix(keys.AUDIT)))

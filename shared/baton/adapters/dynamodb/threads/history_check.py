@@ -40,7 +40,7 @@ def is_current(items: Sequence[Item], thread: Thread) -> bool:
     """Return whether the items, in order, are the newest committed ones, and none between them is missing."""
     ordinal, fence = thread.next_ordinal - 1, thread.messages_fence
     for item in reversed(items):
-        if (keys.message.number(item), item["fence"]) != (ordinal, fence):
+        if (keys.message.read_number(item), item["fence"]) != (ordinal, fence):
             return False
         ordinal, fence = ordinal - 1, item.get(BEFORE, fence)
     return bool(items)
@@ -48,7 +48,7 @@ def is_current(items: Sequence[Item], thread: Thread) -> bool:
 
 def has_summary(items: Sequence[Item], thread: Thread) -> bool:
     """Return whether no message among the items still waits for its summary."""
-    waiting = [item for item in items if keys.message.number(item) == thread.summary_at]
+    waiting = [item for item in items if keys.message.read_number(item) == thread.summary_at]
     return all(any(name.startswith(SUMMARY) for name in item) for item in waiting)
 
 
@@ -58,5 +58,5 @@ def ends_plainly(messages: Sequence[StoredMessage], items: Sequence[Item]) -> bo
     In other runs the first message is written twice under one fence: a placeholder is replaced, or a question gets the
     end of a run without an answer. ``items`` are the items of ``messages``.
     """
-    openings = [index for index, item in enumerate(items) if BEFORE in item or keys.message.number(item) == 0]
+    openings = [index for index, item in enumerate(items) if BEFORE in item or keys.message.read_number(item) == 0]
     return bool(openings) and openings[-1] < len(items) - 1 and messages[openings[-1]].role is Role.USER

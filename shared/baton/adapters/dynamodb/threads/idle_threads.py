@@ -68,7 +68,9 @@ class DynamoIdleThreads(TimedTableStore):
     async def _find_settled(self, items: Iterable[Item]) -> set[str]:
         """Return the partitions of the threads whose previous session needs no more work on its episode."""
         numbers = {item["PK"]: item["episode"] - 1 for item in items if isinstance(item.get("episode"), int)}
-        episode_keys = [{"PK": key, "SK": keys.episode.sort(number)} for key, number in numbers.items() if number > 0]
+        episode_keys = [
+            {"PK": key, "SK": keys.episode.make_sort_key(number)} for key, number in numbers.items() if number > 0
+        ]
         episodes = await self._table.get_many(episode_keys, consistent=True)
         return {episode["PK"] for episode in episodes if is_settled(episode)}
 

@@ -12,11 +12,11 @@ from baton.adapters.dynamodb.conditional_writes import MY_THREAD
 from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
 from baton.adapters.dynamodb.threads.thread_item import (
     make_listing_time,
-    segments_as_item,
-    spent_as_item,
-    versions_as_item,
-    watchers_as_item,
-    windows_as_item,
+    segments_as_attribute,
+    usage_as_attribute,
+    versions_as_attribute,
+    watchers_as_attribute,
+    windows_as_attribute,
 )
 from baton.adapters.dynamodb.writes import IS_NEW
 from baton.domain.errors import LeaseLost
@@ -62,14 +62,16 @@ class ThreadUpdate:
     condition: str
 
 
-def during_lease(lease: Lease, expression: str, values: Item) -> ThreadUpdate:
+def make_update_during_lease(lease: Lease, expression: str, values: Item) -> ThreadUpdate:
     """Return an update that keeps the lease. Raises ``LeaseLost`` for an optimistic lease, which can only commit."""
     if lease.is_optimistic:
         raise LeaseLost
     return ThreadUpdate(expression, {**values, ":fence": lease.fence, ":owner": pack_id(lease.owner)}, _MINE)
 
 
-def acquire(scope: Scope, request: LeaseRequest, *, owner: str, until: datetime, now: datetime) -> ThreadUpdate:
+def make_acquisition(
+    scope: Scope, request: LeaseRequest, *, owner: str, until: datetime, now: datetime
+) -> ThreadUpdate:
     """Return the update that takes the lease if it is free, and creates the thread if the request allows it."""
     values: Item = {
         ":owner": pack_id(owner),
@@ -111,7 +113,7 @@ def acquire(scope: Scope, request: LeaseRequest, *, owner: str, until: datetime,
     return ThreadUpdate(expression + end, values, condition)
 
 
-def commit_run(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
+def make_commit(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     """Return the update that makes a run's messages visible and releases the lease."""
     values: Item = {
         ":ordinal": commit.next_ordinal,
@@ -134,12 +136,12 @@ def commit_run(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
         "listed_at": make_listing_time(now)
         if make_listing_time(now) != make_listing_time(lease.thread.last_activity_at)
         else None,
-        "spent": spent_as_item(spent) if spent != lease.thread.spent else None,
+        "spent": usage_as_attribute(spent) if spent != lease.thread.spent else None,
         "last_error": commit.error_code,
         "time_zone": commit.time_zone,
-        "agent_versions": versions_as_item(commit.versions) if commit.versions is not None else None,
-        "windows": windows_as_item(commit.windows) if commit.windows is not None else None,
-        "branch_segments": segments_as_item(lease.thread.segments) if lease.thread.is_branching else None,
+        "agent_versions": versions_as_attribute(commit.versions) if commit.versions is not None else None,
+        "windows": windows_as_attribute(commit.windows) if commit.windows is not None else None,
+        "branch_segments": segments_as_attribute(lease.thread.segments) if lease.thread.is_branching else None,
     }
     attributes = {name: value for name, value in attributes.items() if value is not None}
     assignment, session_attributes = _plan_next_check(lease, commit, now)
@@ -150,7 +152,7 @@ def commit_run(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     attributes |= {
         # One attribute for both, because an earlier release only checks whether it exists.
         "messages_may_change": True if commit.messages_may_change else commit.summary_at,
-        "watchers": watchers_as_item(commit.watchers) if commit.watchers is not None else None,
+        "watchers": watchers_as_attribute(commit.watchers) if commit.watchers is not None else None,
         "pending": PENDING.pack(commit.pending) if commit.pending is not None else None,
     }
     reading = commit.reading
@@ -184,7 +186,7 @@ def _plan_next_check(lease: Lease, commit: Commit, now: datetime) -> tuple[str, 
     return "", {}
 
 
-def close(
+def make_closing(
     lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow], now: datetime
 ) -> ThreadUpdate:
     """Return the update that closes the thread and releases the lease."""
@@ -202,13 +204,13 @@ def close(
     return _make_final_update(lease, last_seq, expression, {}, attributes)
 
 
-def select(
+def make_selection(
     lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
 ) -> ThreadUpdate:
     """Return the update that selects the lease's branch and releases the lease."""
     expression = "SET branch_segments = :segments"
-    values: Item = {":segments": segments_as_item(lease.thread.segments)}
-    attributes: Item = {"windows": windows_as_item(windows), **_make_conversation_attributes(conversation)}
+    values: Item = {":segments": segments_as_attribute(lease.thread.segments)}
+    attributes: Item = {"windows": windows_as_attribute(windows), **_make_conversation_attributes(conversation)}
     return _make_final_update(lease, last_seq, expression, values, attributes)
 
 
@@ -265,5 +267,5 @@ def _make_thread_attributes(scope: Scope, request: LeaseRequest, now: datetime) 
         "idle_check_at": to_millis(now) + idle_ms,
         "listing": keys.user_listing(scope) if parent is None else keys.fork_listing(scope, parent),
         "listed_at": make_listing_time(now),
-        **({"agent_versions": versions_as_item(versions)} if versions is not None else {}),
+        **({"agent_versions": versions_as_attribute(versions)} if versions is not None else {}),
     }

@@ -66,7 +66,7 @@ class DynamoLeases(TimedTableStore):
         # An existing thread needs no initial values. Leaving them out saves a sixth of the update's time.
         is_known = request.parent_thread_id is None and self._histories.has(scope, request.thread_id)
         lease_request = replace(request, may_create=False) if is_known else request
-        update = lease_updates.acquire(scope, lease_request, owner=owner, until=until, now=now)
+        update = lease_updates.make_acquisition(scope, lease_request, owner=owner, until=until, now=now)
         try:
             item = await self._table.update(
                 keys.thread(scope, request.thread_id), update.expression, update.values, condition=update.condition
@@ -93,7 +93,7 @@ class DynamoLeases(TimedTableStore):
             end_seq=item["next_seq"],
             delivery=request.delivery,
         )
-        end = lease_updates.during_lease(lease, END_NOW, {":zero": 0})
+        end = lease_updates.make_update_during_lease(lease, END_NOW, {":zero": 0})
         key = keys.thread(scope, lease.thread_id)
         self._table.update_at_death(lease.owner, key, end.expression, end.values, condition=end.condition)
         return lease
@@ -155,8 +155,8 @@ class DynamoLeases(TimedTableStore):
 
     async def commit(self, lease: Lease, commit: Commit) -> CommittedThread:
         now = self._clock.now()
-        update = lease_updates.commit_run(lease, commit, now)
-        commits = self._end(lease, update)
+        update = lease_updates.make_commit(lease, commit, now)
+        commits = self._end_lease(lease, update)
         if ":listed_at" not in update.values or lease.thread.parent_thread_id is not None:
             item = await commits
         else:
@@ -197,14 +197,16 @@ class DynamoLeases(TimedTableStore):
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
     ) -> bool:
-        update = lease_updates.close(lease, last_seq=last_seq, ended=ended, resumable=resumable, now=self._clock.now())
-        return "notifies" in await self._end(lease, update)
+        update = lease_updates.make_closing(
+            lease, last_seq=last_seq, ended=ended, resumable=resumable, now=self._clock.now()
+        )
+        return "notifies" in await self._end_lease(lease, update)
 
     async def select(
         self, lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
     ) -> None:
-        update = lease_updates.select(lease, last_seq=last_seq, conversation=conversation, windows=windows)
-        await self._end(lease, update)
+        update = lease_updates.make_selection(lease, last_seq=last_seq, conversation=conversation, windows=windows)
+        await self._end_lease(lease, update)
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
         await self._table.change(
@@ -239,12 +241,12 @@ class DynamoLeases(TimedTableStore):
     async def _update_mine(self, lease: Lease, expression: str, values: Item) -> None:
         """Update the thread and keep the lease. Raises ``LeaseLost``."""
         try:
-            await self._update(lease, lease_updates.during_lease(lease, expression, values))
+            await self._update(lease, lease_updates.make_update_during_lease(lease, expression, values))
         except ConditionFailed:
             self._table.wills.revoke(lease.owner)
             raise LeaseLost from None
 
-    async def _end(self, lease: Lease, update: ThreadUpdate) -> Item:
+    async def _end_lease(self, lease: Lease, update: ThreadUpdate) -> Item:
         """Make the update that ends the lease, and return the thread's item. Raises ``LeaseLost``."""
         try:
             item = await self._update(lease, update)
@@ -279,7 +281,10 @@ class DynamoLeases(TimedTableStore):
             )
 
     async def _claim_id(self, scope: Scope, thread_id: str, item: Item, now: datetime) -> None:
-        """Claim the thread id for the tenant. If another tenant has it, undo the thread's creation."""
+        """Claim the thread id for the tenant. If another tenant has it, undo the thread's creation.
+
+        Raises ``ThreadUnavailable`` then.
+        """
         claim: Item = {**keys.owner(thread_id), "tenant_id": scope.tenant_id}
         if "parent_thread_id" not in item:
             claim |= {

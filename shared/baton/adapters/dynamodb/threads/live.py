@@ -51,12 +51,17 @@ class DynamoStreamLog(TimedTableStore):
         now = self._clock.now().timestamp()
         pieces: deque[LogPiece] = deque()
         size = 0
-        # The piece that holds after + 1 may begin before it: one step back finds it.
-        step = await self._table.read_all(
-            partition, first=keys.log.sort(0), last=keys.log.sort(after), newest_first=True, limit=1, enough=1
+        # The piece with the event ``after + 1`` may begin before that event.
+        earlier = await self._table.read_all(
+            partition,
+            first=keys.log.make_sort_key(0),
+            last=keys.log.make_sort_key(after),
+            newest_first=True,
+            limit=1,
+            enough=1,
         )
-        first = step[0]["SK"] if step else keys.log.sort(0)
-        last = keys.log.sort(through if through is not None else LAST_NUMBER)
+        first = earlier[0]["SK"] if earlier else keys.log.make_sort_key(0)
+        last = keys.log.make_sort_key(through if through is not None else LAST_NUMBER)
         async with aclosing(self._table.query(partition, first=first, last=last, newest_first=True)) as pages:
             async for page in pages:
                 for item in page:
@@ -68,7 +73,7 @@ class DynamoStreamLog(TimedTableStore):
                         return LogRead(tuple(pieces), is_whole=False)
                     events, weight = unpack_sized(item["body"])
                     size += weight
-                    pieces.appendleft(LogPiece(run_id, item["attempt"], keys.log.number(item), tuple(events)))
+                    pieces.appendleft(LogPiece(run_id, item["attempt"], keys.log.read_number(item), tuple(events)))
                     await asyncio.sleep(0)  # unpacking a piece of up to 256 KB takes time
         return LogRead(tuple(pieces))
 
@@ -132,7 +137,7 @@ class DynamoLiveRegistry(TimedTableStore):
         marks: set[LeaseMark] = set()
         is_log_read = False
         waiting: list[WaitingMessage] = []
-        async for page in self._table.query(keys.partition(scope, thread_id), prefix="LIVE#"):
+        async for page in self._table.query(keys.partition(scope, thread_id), prefix=keys.LIVE):
             for item in page:
                 is_connection = item["SK"].startswith(keys.live_connection.prefix)
                 if item["expires_at"] <= (machine if is_connection else now).timestamp():
@@ -149,7 +154,7 @@ class DynamoLiveRegistry(TimedTableStore):
                         is_log_read = True
                     case [_, "MESSAGE", message_id]:
                         waiting.append(_to_waiting_message(message_id, item))
-        return Live(connections, frozenset(cancelled), frozenset(marks), is_log_read, _sort(waiting), users)
+        return Live(connections, frozenset(cancelled), frozenset(marks), is_log_read, _sort_by_time(waiting), users)
 
     async def put_waiting(self, scope: Scope, thread_id: str, waiting: WaitingMessage) -> None:
         await self._table.put(self._make_waiting_item(scope, thread_id, waiting))
@@ -174,7 +179,7 @@ class DynamoLiveRegistry(TimedTableStore):
     async def waiting(self, scope: Scope, thread_id: str) -> Sequence[WaitingMessage]:
         now, prefix = self._clock.now().timestamp(), keys.live_message.prefix
         items = await self._table.read_all(keys.partition(scope, thread_id), prefix=prefix)
-        return _sort(
+        return _sort_by_time(
             [_to_waiting_message(item["SK"].removeprefix(prefix), item) for item in items if item["expires_at"] > now]
         )
 
@@ -256,5 +261,5 @@ def _compute_end_of_waiting(waiting: WaitingMessage, now: datetime) -> int:
     return int(now.timestamp()) + WAITING_KEPT_SECONDS
 
 
-def _sort(waiting: Iterable[WaitingMessage]) -> tuple[WaitingMessage, ...]:
+def _sort_by_time(waiting: Iterable[WaitingMessage]) -> tuple[WaitingMessage, ...]:
     return tuple(sorted(waiting, key=lambda message: (message.sent_at, message.message_id)))

@@ -44,7 +44,7 @@ def unpack_message(packed: bytes, item: Item, thread_id: str) -> StoredMessage:
     return MESSAGE.of_json(
         body,
         id=message_id,
-        ordinal=keys.message.number(item),
+        ordinal=keys.message.read_number(item),
         run_id=run_id,
         tokens=item["tokens"],
         fence=item["fence"],

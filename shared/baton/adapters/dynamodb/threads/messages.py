@@ -107,7 +107,7 @@ class DynamoMessages(DynamoLeases):
         if not history_check.may_be_checked(thread):
             return None
         items = await self._read_newest_items(scope, thread, path, token_budget, consistent=False)
-        is_whole = bool(items) and keys.message.number(items[0]) == path.ranges[0][0]
+        is_whole = bool(items) and keys.message.read_number(items[0]) == path.ranges[0][0]
         is_whole = is_whole or sum(item["tokens"] for item in items) > token_budget
         if not (is_whole and history_check.is_current(items, thread) and history_check.has_summary(items, thread)):
             return None
@@ -155,8 +155,8 @@ class DynamoMessages(DynamoLeases):
                 break
             pages = self._table.query(
                 keys.partition(scope, thread.id),
-                first=keys.message.sort(0),
-                last=keys.message.sort(end - 1),
+                first=keys.message.make_sort_key(0),
+                last=keys.message.make_sort_key(end - 1),
                 newest_first=True,
                 limit=limit,
                 where=("id = :id OR id = :packed", {":id": message_id, ":packed": pack_id(message_id)}),
@@ -179,12 +179,12 @@ class DynamoMessages(DynamoLeases):
             return ()
         async for page in self._table.query(
             keys.partition(scope, thread_id),
-            first=keys.message.sort(first_ordinal),
-            last=keys.message.sort(last),
+            first=keys.message.make_sort_key(first_ordinal),
+            last=keys.message.make_sort_key(last),
             limit=RUN_PAGE,
         ):
             for item in page:
-                is_next = not items or keys.message.number(item) == keys.message.number(items[-1]) + 1
+                is_next = not items or keys.message.read_number(item) == keys.message.read_number(items[-1]) + 1
                 if not is_next or (items and unpack_id(item["run_id"]) != unpack_id(items[0]["run_id"])):
                     return _select_one_run(await self._to_messages(scope, thread_id, items))
                 items.append(item)
@@ -208,21 +208,24 @@ class DynamoMessages(DynamoLeases):
             first, end = span.ranges[0][0], span.ranges[-1][1]
             async for page in self._table.query(
                 keys.partition(scope, thread_id),
-                first=keys.message.sort(first),
-                last=keys.message.sort(end - 1),
+                first=keys.message.make_sort_key(first),
+                last=keys.message.make_sort_key(end - 1),
                 newest_first=True,
                 limit=min(limit, end - first),
                 consistent=consistent,
             ):
-                yield page if len(span.ranges) == 1 else [item for item in page if keys.message.number(item) in span]
+                yield (
+                    page if len(span.ranges) == 1 else [item for item in page if keys.message.read_number(item) in span]
+                )
 
     async def _to_messages(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[StoredMessage]:
         elsewhere = [item for item in items if not self._bodies.is_inline(item)]
         bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in elsewhere))
-        read = {item["SK"]: body for item, body in zip(elsewhere, bodies, strict=True)}
+        s3_bodies = {item["SK"]: body for item, body in zip(elsewhere, bodies, strict=True)}
         messages: list[StoredMessage] = []
         for item in items:
-            message = unpack_message(read[item["SK"]] if item["SK"] in read else item["body"], item, thread_id)
+            packed = s3_bodies[item["SK"]] if item["SK"] in s3_bodies else item["body"]
+            message = unpack_message(packed, item, thread_id)
             messages.append(message)
             if _measure(message) >= LARGE:
                 await asyncio.sleep(0)

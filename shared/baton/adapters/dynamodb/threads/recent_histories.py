@@ -26,7 +26,7 @@ KEPT_SECONDS = 300.0
 MAX_SIZE = 64 * 1024 * 1024
 """The maximum size of all messages that are kept, in bytes."""
 MAX_MESSAGES = 400
-"""The maximum number of messages that are kept for a thread: the newest."""
+"""The maximum number of messages that are kept for a thread when a run is added: the newest."""
 MESSAGE_SIZE = 1024
 """The approximate size of a message besides its content and calls, in bytes."""
 
@@ -44,6 +44,7 @@ class _History:
     messages: tuple[StoredMessage, ...] = ()
     """The newest messages, in order and without a gap, up to ``next_ordinal``."""
     size: int = 0
+    """The size of ``messages``, in bytes."""
     written: dict[int, tuple[StoredMessage, int]] = field(default_factory=dict)
     """The messages of the run in progress, as a read returns them, and their sizes, by ordinal."""
 
@@ -65,7 +66,7 @@ class RecentHistories:
             self._keep(_make_key(scope, thread_id), history)
 
     def has(self, scope: Scope, thread_id: str) -> bool:
-        """Return whether this process has used the thread within ``KEPT_SECONDS``."""
+        """Return whether the cache knows the thread, so that the thread exists unless it was removed meanwhile."""
         with self._lock:
             return _make_key(scope, thread_id) in self._known
 

@@ -88,7 +88,7 @@ class DynamoRunRecords(BodyStore):
     ) -> Sequence[ToolCallRecord]:
         items = await self._read_items_under(scope, thread_id, keys.call, first_ordinal)
         own = sorted((item for item in items if item["run_id"] == run_id), key=_make_position)
-        return await self._unpack(scope, thread_id, own, _to_call, _measure_call)
+        return await self._unpack_records(scope, thread_id, own, _to_call, _measure_call)
 
     async def calls_between(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
@@ -170,12 +170,14 @@ class DynamoRunRecords(BodyStore):
         items = await self._read_items_under(scope, thread_id, keys.step, first_ordinal)
         # A run that was not committed may have left steps at an ordinal that another run has used since.
         items = [item for item in items if item["message_id"] == message_id]
-        return await self._unpack(scope, thread_id, items, _to_step, lambda step: step.size)
+        return await self._unpack_records(scope, thread_id, items, _to_step, lambda step: step.size)
 
     async def _read_items_under(self, scope: Scope, thread_id: str, form: UnderNumber, ordinal: int) -> list[Item]:
         """Return the items under ``ordinal``."""
-        last = form.sort(ordinal + 1)  # a prefix of keys, and not a key itself
-        return await self._table.read_all(keys.partition(scope, thread_id), first=form.sort(ordinal), last=last)
+        last = form.make_sort_key(ordinal + 1)  # a prefix of keys, and not a key itself
+        return await self._table.read_all(
+            keys.partition(scope, thread_id), first=form.make_sort_key(ordinal), last=last
+        )
 
     async def _fill_page(
         self,
@@ -187,18 +189,18 @@ class DynamoRunRecords(BodyStore):
     ) -> list[T]:
         """Return the records of the first items, up to the record whose text fills the page.
 
-        Bodies are read one at a time, because a single one may fill the page.
+        Bodies are read one at a time, because a single body may fill the page.
         """
         records: list[T] = []
         size = 0
         for item in items:
-            records += await self._unpack(scope, thread_id, [item], convert, size_of)
+            records += await self._unpack_records(scope, thread_id, [item], convert, size_of)
             size += size_of(records[-1])
             if size >= PAGE_SIZE:
                 break
         return records
 
-    async def _unpack(
+    async def _unpack_records(
         self,
         scope: Scope,
         thread_id: str,
@@ -222,13 +224,13 @@ class DynamoRunRecords(BodyStore):
 
         Raises ``InvalidRequest`` for an invalid cursor.
         """
-        below = _decode(cursor) if cursor else None
+        below = _decode_cursor(cursor) if cursor else None
         items: list[Item] = []
         run: list[Item] = []
         async for page in self._table.query(
             keys.partition(scope, thread_id),
-            first=form.sort(first_ordinal),
-            last=form.sort(below[0] + 1 if below else LAST_NUMBER),
+            first=form.make_sort_key(first_ordinal),
+            last=form.make_sort_key(below[0] + 1 if below else LAST_NUMBER),
             newest_first=True,
             limit=limit + 1,
         ):
@@ -286,7 +288,7 @@ def _measure_call(call: ToolCallRecord) -> int:
     return input_size + len(call.output or "") + len(call.error_message or "")
 
 
-def _decode(cursor: str) -> _Position:
+def _decode_cursor(cursor: str) -> _Position:
     match decode(cursor):
         case {"run": int(first_ordinal), "at": int(at), "id": str(record_id)} if 0 <= first_ordinal < LAST_NUMBER:
             return first_ordinal, at, record_id
@@ -302,8 +304,8 @@ class DynamoContextRecords(BodyStore):
         """The prompts that are stored, by tenant and digest."""
 
     async def put(self, scope: Scope, thread_id: str, run_id: str, record: ContextRecord) -> None:
-        unknown = [digest for digest in record.prompts if not self._known.get((scope.tenant_id, digest))]
-        await gather_all(*(self._put_prompt(scope, digest, record.prompts[digest]) for digest in unknown))
+        unknown_digests = [digest for digest in record.prompts if not self._known.get((scope.tenant_id, digest))]
+        await gather_all(*(self._put_prompt(scope, digest, record.prompts[digest]) for digest in unknown_digests))
         packed = await off_loop(LARGE, pack, record.body)
         body = await self._bodies.store(scope, thread_id, packed, room=MAX_INLINE_CONTEXT)
         prompts = sorted(record.prompts) or None

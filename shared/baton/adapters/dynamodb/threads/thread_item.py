@@ -1,4 +1,4 @@
-"""The item of a thread, read back."""
+"""The item of a thread: the thread that is read from it, and the forms of its attributes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         episode_first_ordinal=item.get("episode_first_ordinal", 0),
         pending=PENDING.unpack(item["pending"]) if "pending" in item else None,
         windows=tuple(HistoryWindow(*stored) for stored in item.get("windows", ())),
-        segments=segments_from_item(item.get("branch_segments", "")),
+        segments=segments_from_attribute(item.get("branch_segments", "")),
         has_tasks="has_tasks" in item,
         notifies="notifies" in item,
         title=item.get("title"),
@@ -69,24 +69,24 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         spent=tuple(ModelUsage(model, Usage(*counts)) for model, *counts in item.get("spent", ())),
         last_error=item.get("last_error"),
         time_zone=item.get("time_zone"),
-        versions=versions_from_item(item["agent_versions"]) if "agent_versions" in item else None,
+        versions=versions_from_attribute(item["agent_versions"]) if "agent_versions" in item else None,
         unread=item.get("unread", 0),
         awaits_user="awaits_user" in item,
         messages_fence=item.get("messages_fence"),
         messages_may_change=may_change is True,
         summary_at=None if may_change is True else may_change,
         live_changes=item.get("live_changes", 0),
-        watchers=watchers_from_item(item["watchers"]) if "watchers" in item else None,
+        watchers=watchers_from_attribute(item["watchers"]) if "watchers" in item else None,
         lease=get_lease_mark(item) if "lease_until" in item else None,
     )
 
 
-def windows_as_item(windows: Sequence[HistoryWindow]) -> list[list[Any]]:
+def windows_as_attribute(windows: Sequence[HistoryWindow]) -> list[list[Any]]:
     """Return the attribute of windows. It is short, because each turn writes the item twice."""
     return [list(astuple(window)) for window in windows]
 
 
-def spent_as_item(spent: Sequence[ModelUsage]) -> list[list[Any]]:
+def usage_as_attribute(spent: Sequence[ModelUsage]) -> list[list[Any]]:
     """Return the attribute of the models' usage. It is short, because each turn writes the item twice."""
     return [
         [
@@ -100,18 +100,18 @@ def spent_as_item(spent: Sequence[ModelUsage]) -> list[list[Any]]:
     ]
 
 
-def segments_as_item(segments: Segments) -> str:
+def segments_as_attribute(segments: Segments) -> str:
     """Return the attribute of segments. It is short, because each turn writes the item twice."""
     return " ".join(f"{segment.start - segment.parent:x},{segment.start:x}" for segment in segments)
 
 
-def segments_from_item(stored: str) -> Segments:
-    """Return the segments of an attribute that ``segments_as_item`` returned."""
+def segments_from_attribute(stored: str) -> Segments:
+    """Return the segments of an attribute that ``segments_as_attribute`` returned."""
     pairs = (pair.split(",") for pair in stored.split())
     return tuple(Segment(int(start, 16), int(start, 16) - int(back, 16)) for back, start in pairs)
 
 
-def watchers_as_item(watchers: Watchers) -> str | None:
+def watchers_as_attribute(watchers: Watchers) -> str | None:
     """Return the attribute of watchers; None if it would be too long, because each turn writes the item twice."""
     if len(watchers.connections) > MAX_WATCHERS:
         return None
@@ -119,20 +119,20 @@ def watchers_as_item(watchers: Watchers) -> str | None:
     return " ".join([f"{watchers.changes:x}", *ends])
 
 
-def watchers_from_item(stored: str) -> Watchers:
-    """Return the watchers of an attribute that ``watchers_as_item`` returned."""
+def watchers_from_attribute(stored: str) -> Watchers:
+    """Return the watchers of an attribute that ``watchers_as_attribute`` returned."""
     changes, *ends = stored.split()
     pairs = (end.rpartition(",") for end in ends)
     return Watchers(int(changes, 16), {name: from_millis(int(at, 16)) for name, _, at in pairs})
 
 
-def versions_as_item(versions: SessionVersions) -> str:
+def versions_as_attribute(versions: SessionVersions) -> str:
     """Return the attribute of agents' versions. It is short, because each turn writes the item twice."""
     return " ".join([str(versions.session), *(f"{agent_id},{n}" for agent_id, n in versions.numbers.items())])
 
 
-def versions_from_item(stored: str) -> SessionVersions:
-    """Return the versions of an attribute that ``versions_as_item`` returned."""
+def versions_from_attribute(stored: str) -> SessionVersions:
+    """Return the versions of an attribute that ``versions_as_attribute`` returned."""
     session, *pairs = stored.split()
     return SessionVersions(
         int(session), {agent_id: int(n) for agent_id, _, n in (pair.rpartition(",") for pair in pairs)}

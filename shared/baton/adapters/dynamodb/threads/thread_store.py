@@ -87,7 +87,7 @@ class DynamoThreadStore(DynamoMessages):
         batch: list[str] = []
         hour = None
         at_once = SEARCHED_AT_ONCE if is_search else limit
-        looked_at, last = 0, None
+        searched_count, last = 0, None
         ends = (query.active_to, from_millis(below[0]) if below else None)
         latest = min((end for end in ends if end is not None), default=None)
         async for page in self._table.query(
@@ -102,11 +102,11 @@ class DynamoThreadStore(DynamoMessages):
                 if item["listed_at"] != hour and len(batch) + (0 if is_search else len(threads)) > at_once:
                     loaded = await self._load(scope, batch, below)
                     threads += filter(query.matches, loaded)
-                    looked_at, last = looked_at + len(batch), loaded[-1] if loaded else last
+                    searched_count, last = searched_count + len(batch), loaded[-1] if loaded else last
                     batch = []
                     if len(threads) > limit:
                         return make_page(threads, limit, _make_user_cursor)
-                    if is_search and last is not None and looked_at >= MAX_SEARCHED:
+                    if is_search and last is not None and searched_count >= MAX_SEARCHED:
                         return threads, _make_user_cursor(last)
                 hour = item["listed_at"]
                 batch.append(item["PK"].partition("#")[2])
@@ -118,8 +118,8 @@ class DynamoThreadStore(DynamoMessages):
     ) -> tuple[Sequence[Thread], str | None]:
         """Return a page in the order of the index, which has each thread at the first activity of its last hour."""
         if query is None:
-            rows, next_cursor = await read_page(self._table, keys.tenant_listings(scope), limit=limit, cursor=cursor)
-            return await self._load(scope, [_get_thread_id(row) for row in rows], None), next_cursor
+            page, next_cursor = await read_page(self._table, keys.tenant_listings(scope), limit=limit, cursor=cursor)
+            return await self._load(scope, [_get_thread_id(entry) for entry in page], None), next_cursor
         ends = [decode_text(cursor)] if cursor else []
         oldest = ""
         if query.active_to is not None:
@@ -131,19 +131,19 @@ class DynamoThreadStore(DynamoMessages):
         before = min(ends, default=None)
         at_once = limit + 1 if query.is_of_time_only else SEARCHED_AT_ONCE
         listed: list[tuple[str, Thread]] = []
-        looked_at = 0
+        searched_count = 0
         async with aclosing(
             read_newest_first(self._table, keys.tenant_listings(scope), before=before, limit=at_once)
         ) as entries:
             async for batch in read_batches(entries, at_once, oldest):
-                places = {_get_thread_id(row): row["listed_at"] for row in batch}
+                places = {_get_thread_id(entry): entry["listed_at"] for entry in batch}
                 loaded = await self._load(scope, list(places), None)
                 matching = [(places[thread.id], thread) for thread in filter(query.matches, loaded)]
                 listed += sorted(matching, key=lambda entry: entry[0], reverse=True)
-                looked_at += len(batch)
+                searched_count += len(batch)
                 if len(listed) > limit:
                     return _sort_by_activity(listed[:limit]), encode_text(listed[limit - 1][0])
-                if looked_at >= MAX_SEARCHED:
+                if searched_count >= MAX_SEARCHED:
                     return _sort_by_activity(listed), encode_text(batch[-1]["listed_at"])
         return _sort_by_activity(listed), None
 
@@ -167,7 +167,7 @@ def _get_thread_id(entry: Item) -> str:
 
 
 def _sort_by_activity(listed: list[tuple[str, Thread]]) -> list[Thread]:
-    """Return the threads of a page, newest activity first. The index has only the hour."""
+    """Return the threads of a page, newest activity first. The index has only the first activity of an hour."""
     return sorted((thread for _, thread in listed), key=_get_last_activity, reverse=True)
 
 
@@ -181,6 +181,7 @@ def _make_user_cursor(last: Thread) -> str:
 
 
 def _decode_user_cursor(cursor: str) -> tuple[int, str]:
+    """Return the last activity and the id of the thread before the page. Raises ``InvalidRequest``."""
     match decode(cursor):
         case {"at": int(at), "id": str(thread_id)} if 0 <= at < 10**14:
             return at, thread_id
