@@ -27,7 +27,7 @@ EMBED_GUIDE = ROOT / "docs" / "how-to" / "embed-chat.md"
 
 
 @pytest.fixture(scope="session")
-def embedding_model() -> Iterator[dict[str, str]]:
+def get_embedding_model() -> Iterator[dict[str, str]]:
     """The settings of an embedding model that is asked over HTTP and with the model's key, as a deployment asks it."""
     server = ThreadedServer(create_app({}))
     yield {
@@ -39,9 +39,9 @@ def embedding_model() -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def cloud(fault_model_server: FaultModel, embedding_model: dict[str, str]) -> Iterator[RunningCloud]:
+def cloud(fault_model_server: FaultModel, get_embedding_model: dict[str, str]) -> Iterator[RunningCloud]:
     """The product, served from another process; it knows the key of the host application of the guide to embedding."""
-    settings = {"BATON_EMBED_KEYS": block(EMBED_GUIDE, "embed_keys")} | embedding_model
+    settings = {"BATON_EMBED_KEYS": block(EMBED_GUIDE, "embed_keys")} | get_embedding_model
     with RunningCloud(fault_model_server.base_url, settings=settings | TIMES) as running:
         yield running
 

@@ -101,11 +101,11 @@ class FakeWebPages:
         self.asked.append(url)
         if self.before_fetch is not None:
             await self.before_fetch(url)
-        found = self.pages.get(url, PageUnavailable("The server answers HTTP 404: it is gone.", is_gone=True))
+        found = self.pages.get(url, PageUnavailable("The server answers HTTP 404: the page is gone.", is_gone=True))
         if isinstance(found, PageUnavailable):
             raise found
         if len(found.body) > limit:
-            raise PageUnavailable(f"It has more than {limit} bytes.")
+            raise PageUnavailable(f"The server sends more than {limit} bytes.")
         if etag is not None and etag == found.etag:
             return None
         if etag is None and last_modified is not None and last_modified == found.last_modified:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from baton.adapters.opensearch.administration import OpenSearchAdministration
-from baton.adapters.opensearch.definitions import EmbeddingModel, Layout, index_body, view_mapping
+from baton.adapters.opensearch.definitions import EmbeddingModel, Layout, make_index_body, make_view_mapping
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.opensearch.reindexing import Pace
@@ -52,7 +52,7 @@ async def test_migrating_twice_and_at_once_makes_each_index_once(
     again = await administration.migrate(EMBEDDER)
     assert [list(states) for states in several] == [list(again)] * 3
     assert [state.is_current for state in again] == [True] * 3
-    assert await names(engine, layout) == {layout.version_name(index, 1) for index in IndexName}
+    assert await names(engine, layout) == {layout.make_version_name(index, 1) for index in IndexName}
 
 
 async def test_migrating_keeps_documents_and_reports_another_model(
@@ -84,12 +84,12 @@ async def test_a_reindex_gives_every_document_vectors_of_the_new_model(
         await index.put(scope, EPISODES, [document(f"d{n:03}", f"word{n} green") for n in range(120)])
     larger = FakeEmbedder("larger", 96)
     done = await administration.reindex(EPISODES, larger)
-    assert (done.version, done.copied, done.embedded) == (layout.version_name(EPISODES, 2), 360, 360)
+    assert (done.version, done.copied, done.embedded) == (layout.make_version_name(EPISODES, 2), 360, 360)
     for scope in scopes:
         assert await index.count(scope, EPISODES, EVERYTHING) == 120
     result = await with_embedder(index, larger).search(scopes[0], EPISODES, _query("word7 green", larger))
     assert (ids(result)[0], ids(result, MEANING)[0]) == ("d007", "d007")
-    assert layout.version_name(EPISODES, 1) not in await names(engine, layout)
+    assert layout.make_version_name(EPISODES, 1) not in await names(engine, layout)
     assert (await administration.reindex(EPISODES, larger)).copied == 0
 
 
@@ -216,7 +216,7 @@ async def test_an_index_of_an_earlier_release_is_searched_written_and_rebuilt(
     administration = OpenSearchAdministration(engine, layout, AT_ONCE)
     with monkeypatch.context() as earlier:
         earlier.setattr("baton.adapters.opensearch.administration.MAPPING_VERSION", 1)
-        earlier.setattr("baton.adapters.opensearch.administration.index_body", _earlier_body)
+        earlier.setattr("baton.adapters.opensearch.administration.make_index_body", _earlier_body)
         await administration.migrate(FakeEmbedder("", 0))
     index = OpenSearchIndex(engine, SystemClock(), layout, search_seconds=30)
     ada = new_scope()
@@ -224,21 +224,21 @@ async def test_an_index_of_an_earlier_release_is_searched_written_and_rebuilt(
     assert ids(await index.search(ada, EPISODES, query("green"))) == ["a"]
 
     done = await administration.reindex(EPISODES, FakeEmbedder("", 0))
-    assert (done.version, done.copied) == (layout.version_name(EPISODES, 2), 2)
+    assert (done.version, done.copied) == (layout.make_version_name(EPISODES, 2), 2)
     assert ids(await index.search(ada, EPISODES, query("green"))) == ["a"]
     later = SearchClause("later", Signal.WORDS)
     assert ids(await index.search(ada, EPISODES, query("42", later)), later) == ["b"]
-    stored = await engine.request("GET", f"/{layout.version_name(EPISODES, 2)}/_search")
+    stored = await engine.request("GET", f"/{layout.make_version_name(EPISODES, 2)}/_search")
     assert all("words" not in view for hit in stored["hits"]["hits"] for view in hit["_source"]["views"].values())
 
 
 def _earlier_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -> dict[str, Any]:
-    body = index_body(index, layout, model)
+    body = make_index_body(index, layout, model)
     body["settings"]["index"]["analysis"] = {"analyzer": {"baton_text": {"type": "standard"}}}
     body["settings"].pop("analysis")
     body["mappings"]["_meta"]["mapping_version"] = 1
     views = body["mappings"]["properties"]["views"]["properties"]
-    views.update({view: view_mapping(model, mapping_version=1) for view in views})
+    views.update({view: make_view_mapping(model, mapping_version=1) for view in views})
     return body
 
 

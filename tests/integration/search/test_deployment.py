@@ -96,8 +96,8 @@ async def test_a_deployment_makes_the_indices_and_answers_cloudformation(
     assert [answer["Status"] for answer in cloudformation.answers] == ["SUCCESS"] * 3
     assert {answer["PhysicalResourceId"] for answer in cloudformation.answers} == {"search-indices"}
     made = await engine.request("GET", f"/{layout.prefix}-*")
-    assert set(made) == {layout.version_name(index, 1) for index in IndexName}  # a deleted stack leaves them
-    meta = made[layout.version_name(IndexName.EPISODES, 1)]["mappings"]["_meta"]
+    assert set(made) == {layout.make_version_name(index, 1) for index in IndexName}  # a deleted stack leaves them
+    meta = made[layout.make_version_name(IndexName.EPISODES, 1)]["mappings"]["_meta"]
     assert (meta["embedder"], meta["dimensions"]) == ("some-model", 8)
 
 
@@ -135,7 +135,9 @@ def test_the_command_migrates_and_reindexes(deployment: dict[str, str], layout: 
 
     made = run("migrate")
     assert made.returncode == 0, made.stderr
-    assert [state["version"] for state in json.loads(made.stdout)] == [layout.version_name(i, 1) for i in IndexName]
+    assert [state["version"] for state in json.loads(made.stdout)] == [
+        layout.make_version_name(i, 1) for i in IndexName
+    ]
     assert [load["copied"] for load in json.loads(run("reindex", "knowledge").stdout)] == [0]
     down = run("migrate", BATON_SEARCH_URL="http://127.0.0.1:9")
     assert (down.returncode, down.stdout) == (1, "")

@@ -115,7 +115,7 @@ async def test_a_failing_document_is_reported_and_the_others_are_stored(index: O
 async def test_a_blocked_index_refuses_writes_and_answers_searches(engine: Engine, index: OpenSearchIndex) -> None:
     ada = new_scope()
     await index.put(ada, EPISODES, [document("a", "green")])
-    settings = f"/{index.layout.version_name(EPISODES, 1)}/_settings"
+    settings = f"/{index.layout.make_version_name(EPISODES, 1)}/_settings"
     await engine.request("PUT", settings, {"index.blocks.write": True})
     try:
         with pytest.raises(SearchUnavailable):
@@ -132,7 +132,7 @@ async def test_a_blocked_index_refuses_writes_and_answers_searches(engine: Engin
 async def test_a_red_index_is_unavailable_and_not_empty(engine: Engine, layout: Layout) -> None:
     layout = replace(layout, prefix=layout.prefix + "-red")
     await OpenSearchAdministration(engine, layout).migrate(EMBEDDER)
-    name = layout.version_name(EPISODES, 1)
+    name = layout.make_version_name(EPISODES, 1)
     # Made again, so that no node may ever hold its shard.
     made = (await engine.request("GET", f"/{name}"))[name]
     own = {"uuid", "creation_date", "version", "provided_name"}

@@ -32,7 +32,7 @@ SLEEPS = {
     "adapters/opensearch/reindexing.py: _embed": PACE,
     "adapters/sqlite_index/owner_files.py: _write": AGAIN,
     "adapters/opensearch/reindexing.py: let_writers_end": "an operator's command waits for workers that it cannot see",
-    "adapters/egress/web_pages.py: _pace": PACE,
+    "adapters/egress/web_pages.py: _get_when_free": PACE,
     "agents/calls/progress.py: _send_updates": "a notice for the user, while the run waits for agents",
     "api/desks/desk_events.py: _frames": STREAM,
     "api/a2a/handler.py: _stop_run": CALLER,

@@ -222,7 +222,7 @@ async def test_a_sitemap_speaks_for_its_own_host_only(world: World) -> None:
         PageUnavailable("The server answers HTTP 500."),
         page("<html>Sign in</html>"),
         page("<urlset></urlset>", content_type="application/xml"),
-        PageUnavailable("The server answers HTTP 404: it is gone.", is_gone=True),
+        PageUnavailable("The server answers HTTP 404: the page is gone.", is_gone=True),
     ],
 )
 async def test_a_list_that_cannot_be_read_deletes_nothing(world: World, broken: PageContent | PageUnavailable) -> None:

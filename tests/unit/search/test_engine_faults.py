@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from baton.adapters.opensearch.engine import MAX_ATTEMPTS, MAX_BYTES, Engine, EngineError, region_of
+from baton.adapters.opensearch.engine import MAX_ATTEMPTS, MAX_BYTES, Engine, EngineError, find_region
 from baton.adapters.opensearch.index import MAX_FRUITLESS_PASSES, OpenSearchIndex
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.ports.clock import SystemClock
@@ -231,7 +231,7 @@ def test_an_error_names_its_cause_for_the_log() -> None:
     ],
 )
 def test_requests_are_signed_for_domains_of_aws_and_for_nobody_else(url: str, region: str | None) -> None:
-    assert region_of(url) == region
+    assert find_region(url) == region
 
 
 async def test_requests_to_a_domain_of_aws_carry_a_signature(
@@ -240,7 +240,7 @@ async def test_requests_to_a_domain_of_aws_carry_a_signature(
     scripted, index = engine
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
-    monkeypatch.setattr("baton.adapters.opensearch.engine.region_of", lambda url: "eu-central-1")
+    monkeypatch.setattr("baton.adapters.opensearch.engine.find_region", lambda url: "eu-central-1")
     scripted.on("/_msearch", (200, {"responses": [NOTHING]}))
     await index.search(new_scope(), EPISODES, query("gr\u00fcn", WORDS))
     assert "/eu-central-1/es/aws4_request" in scripted.authorization

@@ -69,7 +69,7 @@ def _to_status_failure(status: int) -> AgentFailed:
         return AgentRefused("The agent is receiving too many requests (HTTP 429).", is_final=False)
     if 400 <= status < 500:
         return AgentRefused(f"The agent refused the request (HTTP {status}).")
-    return AgentFailed(f"The agent is out of order (HTTP {status}).")
+    return AgentFailed(f"The agent's server failed (HTTP {status}).")
 
 
 def _list_causes(error: BaseException) -> Iterator[BaseException]:

@@ -79,7 +79,7 @@ def _make_client(
 ) -> Any:
     """Return the ``AsyncClient`` of httpx or httpx2. The libraries have the same API under two names."""
     library, errors, transport = _load(name)
-    pool = GuardedPool(policy, max_response_bytes, tls or _public_authorities(name), resolve, errors)
+    pool = GuardedPool(policy, max_response_bytes, tls or _make_tls_context(name), resolve, errors)
     return library.AsyncClient(
         transport=transport(pool), timeout=timeout_seconds, trust_env=False, follow_redirects=False
     )
@@ -126,6 +126,7 @@ def _load(name: str) -> tuple[Any, Errors, Any]:
 
 
 @cache
-def _public_authorities(name: str) -> ssl.SSLContext:
+def _make_tls_context(name: str) -> ssl.SSLContext:
+    """Return a TLS context that trusts the authorities that a library trusts by default."""
     context: ssl.SSLContext = import_module(name).create_ssl_context(trust_env=False)
     return context

@@ -31,9 +31,10 @@ MAX_CIRCUITS = 5_000
 @dataclass(slots=True)
 class _Circuit:
     failures: int = 0
-    """The number of consecutive failures while the circuit is closed. Those of one conversation count once."""
+    """The number of consecutive failures while the circuit is closed. In a tenant's circuit, those of one conversation
+    count once."""
     conversations: set[str] = field(default_factory=set)
-    """The conversations whose failures are counted."""
+    """The conversations whose failures a tenant's circuit has counted."""
     next_trial_at: float | None = None
     """The time of the next trial call; None if the circuit is closed."""
     era: int = 0
@@ -75,7 +76,7 @@ class CircuitBreakers:
         keys = (tenant_key,) if conversation is None else (f"{tenant_key}\0{conversation}", tenant_key)
         return Guard(self, name, keys, conversation, is_failure)
 
-    def _enter(self, name: str, key: str) -> tuple[_Circuit, int]:
+    def _enter_circuit(self, name: str, key: str) -> tuple[_Circuit, int]:
         """Return a circuit that is closed or due for a trial, and its era. Raises ``CircuitOpen`` for others."""
         circuit = self._circuits.setdefault(key, _Circuit())
         if circuit.next_trial_at is not None:
@@ -86,6 +87,10 @@ class CircuitBreakers:
         return circuit, circuit.era
 
     def _record_failure(self, circuit: _Circuit, conversation: str | None) -> None:
+        """Count a failure, and open the circuit after ``failures`` or a failed trial.
+
+        The failures of one ``conversation`` count once; with None each failure counts.
+        """
         if conversation is None or conversation not in circuit.conversations:
             circuit.failures += 1
         if conversation is not None:
@@ -95,6 +100,7 @@ class CircuitBreakers:
             circuit.era += 1
 
     def _record_success(self, circuit: _Circuit) -> None:
+        """Forget the failures, and close the circuit."""
         circuit.failures = 0
         circuit.conversations.clear()
         if circuit.next_trial_at is not None:
@@ -124,7 +130,7 @@ class Guard:
     async def __aenter__(self) -> None:
         try:
             for key in self.keys:
-                self._entered.append(self.breakers._enter(self.name, key))
+                self._entered.append(self.breakers._enter_circuit(self.name, key))
         except CircuitOpen:
             for circuit, _ in self._entered:
                 self.breakers._allow_trial(circuit)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import httpx2
 
 MAX_RESPONSE_BYTES = 10 * 1024 * 1024
+"""The maximum size of a response, in bytes, unless the caller of ``http_client`` chooses another."""
 MAX_RESPONSE_VALUES = 250_000
 """The maximum number of JSON values of an answer, or of one event of a stream. Parsing them takes about 50 ms."""
 JSON_UNIT = "JSON values"
@@ -58,10 +59,10 @@ async def limit_bytes(
     parts: AsyncIterable[bytes], limit: int, too_large: type[ResponseTooLarge] = ResponseTooLarge
 ) -> AsyncGenerator[bytes, None]:
     """Yield ``parts`` as they arrive. Raises ``too_large`` once they have more than ``limit`` bytes in total."""
-    read = 0
+    received_bytes = 0
     async for part in parts:
-        read += len(part)
-        if read > limit:
+        received_bytes += len(part)
+        if received_bytes > limit:
             raise too_large(limit)
         yield part
 
@@ -220,7 +221,8 @@ async def connect(
 ) -> S:
     """Open a connection to ``host`` with ``open_to(address, seconds)``, at an address that ``policy`` allows.
 
-    ``timeout`` is in seconds, for resolving the name and for all addresses together. Raises ``EgressRefused`` if one of
+    ``timeout`` is in seconds, for resolving the name and for up to ``MAX_ADDRESSES`` addresses together; None waits as
+    long as the system does. Raises ``EgressRefused`` if one of
     the addresses is forbidden, because a name with internal and external addresses is an attack or a mistake;
     ``OSError`` for a name without addresses; ``TimeoutError`` for one that resolves too slowly; and otherwise the error
     of the last address.

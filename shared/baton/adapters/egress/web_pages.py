@@ -79,7 +79,7 @@ class HttpPages:
         if response.status_code == 304 and headers:
             return None
         if response.status_code in (404, 410):
-            raise PageUnavailable(f"The server answers HTTP {response.status_code}: it is gone.", is_gone=True)
+            raise PageUnavailable(f"The server answers HTTP {response.status_code}: the page is gone.", is_gone=True)
         if response.status_code != 200:
             raise PageUnavailable(f"The server answers HTTP {response.status_code}.")
         return PageContent(
@@ -95,13 +95,14 @@ class HttpPages:
             host = self._find_host(url)
             async with host.lock:
                 await self._check_robots(host, url)
-                response = await self._pace(host, url, headers, limit)
+                response = await self._get_when_free(host, url, headers, limit)
             if not response.has_redirect_location:
                 return response
             url = _resolve_redirect(url, response)
         raise PageUnavailable(f"The server redirects more than {MAX_REDIRECTS} times.")
 
     def _find_host(self, url: str) -> _Host:
+        """Return the host of an address. Raises ``PageUnavailable`` for an address that is not of the web."""
         if not is_web_url(url):
             raise PageUnavailable("The address, or one that it redirects to, is not an http or https address.")
         parts = urlsplit(url)
@@ -113,7 +114,7 @@ class HttpPages:
     async def _check_robots(self, host: _Host, url: str) -> None:
         """Read the host's ``robots.txt`` if the copy is too old.
 
-        Raises ``PageUnavailable`` if it forbids the page or cannot be read.
+        Raises ``PageUnavailable`` if the file forbids the page or cannot be read.
         """
         now = asyncio.get_running_loop().time()
         if now >= host.robots_until:
@@ -134,7 +135,7 @@ class HttpPages:
             httpx.URL(url).copy_with(path="/robots.txt", query=None, fragment=None, username="", password="")
         )
         for _ in range(MAX_REDIRECTS + 1):
-            response = await self._pace(host, robots_url, {}, MAX_ROBOTS_BYTES)
+            response = await self._get_when_free(host, robots_url, {}, MAX_ROBOTS_BYTES)
             if not response.has_redirect_location:
                 break
             robots_url = _resolve_redirect(robots_url, response)
@@ -146,7 +147,7 @@ class HttpPages:
         rules.parse(decode_text(response.content, MediaType("text/plain", "utf-8")).splitlines())
         return rules
 
-    async def _pace(self, host: _Host, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
+    async def _get_when_free(self, host: _Host, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
         """Wait until the host may be asked again, then send one request. Raises ``PageUnavailable``."""
         loop = asyncio.get_running_loop()
         if (wait := host.free_at - loop.time()) > 0:
@@ -158,6 +159,7 @@ class HttpPages:
             host.free_at = loop.time() + min(max(delay, self.pause_seconds), MAX_PAUSE_SECONDS)
 
     async def _get(self, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
+        """Send one request, without following redirects. Raises ``PageUnavailable`` without a response."""
         all_headers = {"Accept": _ACCEPT, "User-Agent": USER_AGENT, **headers}
         try:
             async with asyncio.timeout(PAGE_SECONDS), self.make_client(SILENCE_SECONDS, limit) as client:
@@ -165,7 +167,7 @@ class HttpPages:
         except EgressRefused as error:
             raise PageUnavailable(str(error)) from error
         except ResponseTooLarge as error:
-            raise PageUnavailable(f"It has more than {limit} bytes.") from error
+            raise PageUnavailable(f"The server sends more than {limit} bytes.") from error
         except (TimeoutError, httpx.TimeoutException) as error:
             raise PageUnavailable("The server did not answer in time.") from error
         except httpx.HTTPError as error:
@@ -175,6 +177,7 @@ class HttpPages:
 
 
 def _resolve_redirect(url: str, response: httpx.Response) -> str:
+    """Return the address to which the response of ``url`` redirects. Raises ``PageUnavailable``."""
     try:
         return str(httpx.URL(url).join(response.headers["location"]))
     except (httpx.InvalidURL, UnicodeError, ValueError) as error:

@@ -59,7 +59,7 @@ class HttpWebhooks:
                 return await self._post(url, body, headers)
         except CircuitOpen as error:
             seconds = error.retry_after_seconds
-            raise WebhookUnreachable(f"not tried, because it has not answered for a while ({seconds:.0f} s)") from None
+            raise WebhookUnreachable(f"not tried for another {seconds:.0f} s, because it has not answered") from None
 
     async def _post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
         try:

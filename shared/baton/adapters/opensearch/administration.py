@@ -12,7 +12,7 @@ from baton.adapters.opensearch.definitions import (
     Layout,
     Version,
     Versions,
-    index_body,
+    make_index_body,
 )
 from baton.adapters.opensearch.engine import Engine, EngineError
 from baton.adapters.opensearch.reindexing import DEFAULT_PACE, Copy, Pace
@@ -59,7 +59,7 @@ class OpenSearchAdministration:
 
         An index is made with its aliases in one request, so that only one of two deployments can make it.
         """
-        model = embedding_model(embedder)
+        model = get_embedding_model(embedder)
         return [await self._migrate(index, model) for index in IndexName]
 
     async def discard_damaged(self, tenant_id: str, index: IndexName) -> int:
@@ -73,8 +73,8 @@ class OpenSearchAdministration:
         of the old version's documents, including those of writes that began before the new version existed. In a
         version of the current model, documents without vectors are embedded.
         """
-        model = embedding_model(embedder)
-        old = await self._versions.read(index)
+        model = get_embedding_model(embedder)
+        old = await self._versions.get_searched(index)
         if _is_current(old, model):
             copy = Copy(self._engine, self._pace, old, old, self._layout.write_alias(index, old.number), embedder)
             await copy.embed_missing()
@@ -117,23 +117,23 @@ class OpenSearchAdministration:
             composite["after"] = aggregation["after_key"]
 
     async def _migrate(self, index: IndexName, model: EmbeddingModel | None) -> IndexState:
-        versions = await self._versions.all(index)
+        versions = await self._versions.list_all(index)
         if not any(version.is_read for version in versions):
             number = max((version.number for version in versions), default=0) + 1
             aliases = (self._layout.read_alias(index), self._layout.write_alias(index, number))
             await self._create(index, number, model, aliases)
-        read = await self._versions.read(index)
+        searched = await self._versions.get_searched(index)
         return IndexState(
             index,
-            read.name,
-            read.model.name if read.model else None,
-            read.model.dimensions if read.model else None,
-            _is_current(read, model),
+            searched.name,
+            searched.model.name if searched.model else None,
+            searched.model.dimensions if searched.model else None,
+            _is_current(searched, model),
         )
 
     async def _get_new_version(self, index: IndexName, model: EmbeddingModel | None) -> Version:
         """Return the version that an earlier reindex has begun, or a new one."""
-        versions = await self._versions.all(index)
+        versions = await self._versions.list_all(index)
         for version in versions:
             if version.is_written and not version.is_read:
                 if _is_current(version, model):
@@ -141,16 +141,16 @@ class OpenSearchAdministration:
                 await self._delete(version)  # an earlier reindex has begun it for another model
         number = versions[-1].number + 1
         await self._create(index, number, model, (self._layout.write_alias(index, number),))
-        [new] = [version for version in await self._versions.all(index) if version.number == number]
+        [new] = [version for version in await self._versions.list_all(index) if version.number == number]
         return new
 
     async def _create(
         self, index: IndexName, number: int, model: EmbeddingModel | None, aliases: Sequence[str]
     ) -> None:
-        body = index_body(index, self._layout, model) | {"aliases": {alias: {} for alias in aliases}}
+        body = make_index_body(index, self._layout, model) | {"aliases": {alias: {} for alias in aliases}}
         try:
             await self._engine.request(
-                "PUT", f"/{self._layout.version_name(index, number)}", body, wait_for_active_shards=1
+                "PUT", f"/{self._layout.make_version_name(index, number)}", body, wait_for_active_shards=1
             )
         except EngineError as problem:
             if problem.kind != "resource_already_exists_exception":  # another deployment was faster
@@ -175,7 +175,7 @@ class OpenSearchAdministration:
                 raise
 
 
-def embedding_model(embedder: Embedder) -> EmbeddingModel | None:
+def get_embedding_model(embedder: Embedder) -> EmbeddingModel | None:
     """Return the name and the dimensions of the embedder's model; None if embedding is off."""
     return EmbeddingModel(embedder.name, embedder.dimensions) if embedder.dimensions else None
 

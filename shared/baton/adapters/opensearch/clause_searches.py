@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baton.adapters.opensearch.documents import round_vector, search_text
+from baton.adapters.opensearch.documents import round_vector, to_search_text
 from baton.adapters.opensearch.engine import check_is_complete, to_engine_error
 from baton.domain.documents.search import SearchClause, SearchQuery, Signal
 from baton.domain.documents.search_words import index_words, to_search_form
@@ -53,7 +53,7 @@ def _build_word_conditions(view: str, text: str) -> list[dict[str, Any]]:
     They search ``words``, and ``text`` in versions of an earlier release, which lack ``words`` until they are rebuilt.
     """
     words = " ".join(list(dict.fromkeys(index_words(text)))[:QUERY_WORDS])
-    codes = [search_text(code) for code in find_codes(to_search_form(text))]
+    codes = [to_search_text(code) for code in find_codes(to_search_form(text))]
     queries = ((f"views.{view}.words", words, codes), (f"views.{view}.text", text, find_codes(text)))
     return [
         condition
@@ -63,7 +63,11 @@ def _build_word_conditions(view: str, text: str) -> list[dict[str, Any]]:
 
 
 def read_hits(response: dict[str, Any], clause: SearchClause) -> list[dict[str, Any]]:
-    """Return the hits of a search. Raises ``SearchUnavailable`` if it was incomplete."""
+    """Return the hits of a search; none if no document has ever had the view of a clause by meaning.
+
+    Raises ``WrongDimension`` if the query's vector has another length than the stored ones, ``EngineError`` for other
+    errors of OpenSearch, and ``SearchUnavailable`` if the search was incomplete.
+    """
     if "error" in response:
         problem = to_engine_error(response.get("status"), response["error"])
         if clause.signal is Signal.MEANING and problem.engine_status == 400:

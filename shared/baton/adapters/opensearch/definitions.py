@@ -60,11 +60,11 @@ class Layout:
         """Return the alias of the one version that is searched."""
         return f"{self.prefix}-{index}"
 
-    def version_name(self, index: IndexName, number: int | Literal["*"]) -> str:
+    def make_version_name(self, index: IndexName, number: int | Literal["*"]) -> str:
         """Return the name of the ``number``-th version, or the pattern of all versions' names."""
         return f"{self.prefix}-{index}-v{number}"
 
-    def version_number(self, index: IndexName, name: str) -> int | None:
+    def read_version_number(self, index: IndexName, name: str) -> int | None:
         """Return the number in a version's name; None for another name."""
         number = name.removeprefix(f"{self.prefix}-{index}-v")
         return int(number) if number != name and number.isdigit() else None
@@ -80,7 +80,7 @@ class Layout:
 DEFAULT_LAYOUT = Layout()
 
 
-def index_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -> dict[str, Any]:
+def make_index_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -> dict[str, Any]:
     """Return settings and mappings of a version with vectors of ``model``, or without vectors."""
     return {
         "settings": {
@@ -112,7 +112,7 @@ def index_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -
                 "at": {"type": "long"},
                 "written_at": {"type": "long"},
                 "fields": {"type": "object", "enabled": False},
-                "views": {"properties": {view: view_mapping(model) for view in VIEWS[index]}},
+                "views": {"properties": {view: make_view_mapping(model) for view in VIEWS[index]}},
             },
         },
     }
@@ -121,7 +121,7 @@ def index_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -
 KEYWORDS = ("tenant", "user", "id", "source_id", "kind", "agent_id", "thread_id", "required_permission", "embedder")
 
 
-def view_mapping(model: EmbeddingModel | None, mapping_version: int = MAPPING_VERSION) -> dict[str, Any]:
+def make_view_mapping(model: EmbeddingModel | None, mapping_version: int = MAPPING_VERSION) -> dict[str, Any]:
     """Return the mapping of one view.
 
     Its field ``words`` has the words of ``text`` by ``domain.documents.search_words``, which handles all scripts.
@@ -170,19 +170,19 @@ class Versions:
         self._engine = engine
         self._layout = layout
 
-    async def all(self, index: IndexName) -> list[Version]:
+    async def list_all(self, index: IndexName) -> list[Version]:
         """Return all versions, in the order of their numbers."""
         layout = self._layout
         answer: dict[str, Any] = await self._engine.request(
             "GET",
-            f"/{layout.version_name(index, '*')}",
+            f"/{layout.make_version_name(index, '*')}",
             allow_no_indices=True,
             expand_wildcards="open",
             filter_path="*.aliases,*.mappings._meta,*.mappings.properties.views.properties.*.properties.text.type",
         )
         versions = []
         for name, entry in answer.items():
-            number = layout.version_number(index, name)
+            number = layout.read_version_number(index, name)
             if number is None:
                 continue
             mappings = entry.get("mappings", {})
@@ -202,21 +202,21 @@ class Versions:
             )
         return sorted(versions, key=lambda version: version.number)
 
-    async def written(self, index: IndexName) -> list[Version]:
+    async def list_written(self, index: IndexName) -> list[Version]:
         """Return the versions to which documents are written, the searched one first. Raises ``NoIndices``."""
-        versions = [version for version in await self.all(index) if version.is_written]
+        versions = [version for version in await self.list_all(index) if version.is_written]
         if not any(version.is_read for version in versions):
             raise NoIndices
         return sorted(versions, key=lambda version: not version.is_read)
 
-    async def read(self, index: IndexName) -> Version:
+    async def get_searched(self, index: IndexName) -> Version:
         """Return the version that is searched. Raises ``NoIndices``."""
-        return (await self.written(index))[0]
+        return (await self.list_written(index))[0]
 
 
 async def add_views(engine: Engine, version: Version, views: Set[str]) -> None:
     """Add the ``views`` that the version's mapping lacks."""
     missing = sorted(views - version.views)
     if missing:
-        mappings = {view: view_mapping(version.model, version.mapping_version) for view in missing}
+        mappings = {view: make_view_mapping(version.model, version.mapping_version) for view in missing}
         await engine.request("PUT", f"/{version.name}/_mapping", {"properties": {"views": {"properties": mappings}}})

@@ -19,18 +19,18 @@ NO_PERMISSION = ""
 """The ``required_permission`` of documents that everybody in the scope may read."""
 
 
-def microseconds(at: datetime) -> int:
+def to_microseconds(at: datetime) -> int:
     """Return the time since 1970 in microseconds, negative before."""
     return (at - EPOCH) // MICROSECOND
 
 
-def engine_id(scope: Scope, index: IndexName, document_id: str) -> str:
+def derive_engine_id(scope: Scope, index: IndexName, document_id: str) -> str:
     """Return OpenSearch's id of a document, a digest with the owner, so that nobody can name another's document."""
-    parts = (scope.tenant_id, owner(scope, index), document_id)
+    parts = (scope.tenant_id, get_owner(scope, index), document_id)
     return hashlib.blake2b("\0".join(map(replace_surrogates, parts)).encode(), digest_size=24).hexdigest()
 
 
-def owner(scope: Scope, index: IndexName) -> str:
+def get_owner(scope: Scope, index: IndexName) -> str:
     """Return the user to whom documents of ``index`` belong; empty if they belong to no user."""
     return scope.user_id if index is IndexName.EPISODES else ""
 
@@ -40,7 +40,7 @@ def round_vector(vector: Vector) -> list[float]:
     return [round(float(number), 8) for number in vector]
 
 
-def search_text(text: str) -> str:
+def to_search_text(text: str) -> str:
     """Return the words of a text or query, in the form of the field ``words``."""
     return " ".join(index_words(text))
 
@@ -54,12 +54,12 @@ def to_source(
     for name, view in document.views.items():
         views[name] = {"text": replace_surrogates(view.text)}
         if words:
-            views[name]["words"] = search_text(view.text)
+            views[name]["words"] = to_search_text(view.text)
         if vectors and view.vector is not None:
             views[name]["vector"] = round_vector(view.vector)
     source: dict[str, Any] = {
         "tenant": scope.tenant_id,
-        "user": owner(scope, index),
+        "user": get_owner(scope, index),
         "id": document.id,
         "source_id": document.source_id,
         "kind": document.kind,
@@ -67,8 +67,8 @@ def to_source(
         "thread_id": document.thread_id,
         "required_permission": document.required_permission or NO_PERMISSION,
         "embedder": document.embedder if vectors else None,
-        "at": microseconds(document.at),
-        "written_at": microseconds(written_at),
+        "at": to_microseconds(document.at),
+        "written_at": to_microseconds(written_at),
         "fields": json.loads(replace_surrogates(json.dumps(document.fields, ensure_ascii=False))),
         "views": views,
     }
@@ -94,14 +94,14 @@ def from_source(source: Mapping[str, Any], *, vectors: bool = False) -> IndexDoc
     )
 
 
-def tenant_condition(scope: Scope) -> dict[str, Any]:
+def make_tenant_condition(scope: Scope) -> dict[str, Any]:
     """Return the condition for all documents of the tenant."""
     return {"term": {"tenant": scope.tenant_id}}
 
 
-def filter_conditions(scope: Scope, index: IndexName, chosen: SearchFilter) -> list[dict[str, Any]]:
+def make_filter_conditions(scope: Scope, index: IndexName, chosen: SearchFilter) -> list[dict[str, Any]]:
     """Return the conditions for the documents of ``scope`` that ``chosen`` chooses, without those of permissions."""
-    conditions: list[dict[str, Any]] = [tenant_condition(scope), {"term": {"user": owner(scope, index)}}]
+    conditions: list[dict[str, Any]] = [make_tenant_condition(scope), {"term": {"user": get_owner(scope, index)}}]
     for name in ("agent_id", "thread_id", "source_id"):
         value = getattr(chosen, name)
         if value is not None:
@@ -109,13 +109,15 @@ def filter_conditions(scope: Scope, index: IndexName, chosen: SearchFilter) -> l
     if chosen.kinds:
         conditions.append({"terms": {"kind": list(chosen.kinds)}})
     bounds = {
-        name: microseconds(bound) for name, bound in (("gte", chosen.since), ("lt", chosen.until)) if bound is not None
+        name: to_microseconds(bound)
+        for name, bound in (("gte", chosen.since), ("lt", chosen.until))
+        if bound is not None
     }
     if bounds:
         conditions.append({"range": {"at": bounds}})
     return conditions
 
 
-def permission_condition(scope: Scope) -> dict[str, Any]:
+def make_permission_condition(scope: Scope) -> dict[str, Any]:
     """Return the condition for documents that the permissions of ``scope`` allow to read."""
     return {"terms": {"required_permission": [NO_PERMISSION, *sorted(scope.permissions)]}}

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REQUEST_SECONDS = 30.0
+"""The usual time limit of one attempt of a request."""
 MAX_ATTEMPTS = 4
-"""The number of attempts of a request that is refused with 429. The pause between them doubles each time."""
+"""The maximum number of attempts of a request that is refused with 429. The pause doubles with each attempt."""
 FIRST_PAUSE_SECONDS = 0.1
+"""The usual pause after the first refusal with 429."""
 MAX_BYTES = 900_000
 """The maximum size of a bulk request, in bytes, so that sending it does not block the event loop. A larger document is
 sent alone."""
@@ -34,7 +36,7 @@ MAX_OPERATIONS = 1000
 Operation = Sequence[Mapping[str, Any]]
 """The lines of one operation: an action, ``{"index": {...}}`` or ``{"delete": {...}}``, and the document to index."""
 NEWER_EXISTS = frozenset({409})
-"""The status of an ``index_operation`` for a document that is already stored in a newer form."""
+"""The status of an ``make_index_operation`` for a document that is already stored in a newer form."""
 AWS_HOST = re.compile(
     r"^https://[a-z0-9.-]+\.(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:es\.amazonaws\.com|on\.aws)(?:\.cn)?(?:/|$)"
 )
@@ -78,8 +80,8 @@ class Engine:
     ) -> Any:
         """Send a request and return the JSON of its answer.
 
-        ``params`` are the query parameters. Raises ``EngineError`` for an error of OpenSearch, and
-        ``SearchUnavailable`` without an answer within ``seconds``.
+        ``params`` are the query parameters. ``seconds`` is the time limit of one attempt. Raises ``EngineError`` for an
+        error of OpenSearch, and ``SearchUnavailable`` without an answer that can be read.
         """
         return await self._request(method, path, None if body is None else json.dumps(body), seconds, params)
 
@@ -182,7 +184,7 @@ def _load(url: str) -> Callable[[], AsyncOpenSearch]:
     # The library logs every failure, which the caller must judge, and at DEBUG the texts that were sent.
     logging.getLogger("opensearch").setLevel(logging.ERROR)
     signer: Any = None
-    if (region := region_of(url)) is not None:
+    if (region := find_region(url)) is not None:
         from baton.adapters.aws.session import get_own_session
 
         signer = opensearchpy.AWSV4SignerAsyncAuth(get_own_session().get_credentials(), region, "es")
@@ -200,7 +202,7 @@ def _load(url: str) -> Callable[[], AsyncOpenSearch]:
     return make
 
 
-def region_of(url: str) -> str | None:
+def find_region(url: str) -> str | None:
     """Return the AWS region in the host name of a domain of AWS; None for other hosts."""
     match = AWS_HOST.search(url)
     return match["region"] if match else None
@@ -223,7 +225,7 @@ def to_engine_error(status: Any, error: Any) -> EngineError:
     )
 
 
-def index_operation(alias: str, engine_id: str, routing: str, source: Mapping[str, Any]) -> Operation:
+def make_index_operation(alias: str, engine_id: str, routing: str, source: Mapping[str, Any]) -> Operation:
     """Return the operation that indexes a document, unless a document of this id was written later.
 
     ``alias`` is a version's write alias.
@@ -239,7 +241,7 @@ def index_operation(alias: str, engine_id: str, routing: str, source: Mapping[st
     return {"index": action}, source
 
 
-async def bulk(
+async def send_bulk(
     engine: Engine, operations: Sequence[Operation], *, accepted: frozenset[int] = frozenset(), refresh: str = "false"
 ) -> None:
     """Execute the operations in batches.
@@ -248,12 +250,13 @@ async def bulk(
     queue refuses are repeated, ``MAX_ATTEMPTS`` times in all. Raises ``EngineError`` for the first other failure whose
     status is not in ``accepted``; the other operations of its batch have been executed then.
     """
-    batches = list(_batches(operations))
+    batches = list(_divide_into_batches(operations))
     for number, batch in enumerate(batches, start=1):
         await _execute(engine, batch, accepted, refresh if number == len(batches) else "false")
 
 
 async def _execute(engine: Engine, operations: Sequence[Operation], accepted: frozenset[int], refresh: str) -> None:
+    """Execute one batch of operations. Repeat those that a full queue refuses. Raises ``EngineError``."""
     attempt = 0
     while operations:
         attempt += 1
@@ -272,7 +275,7 @@ async def _execute(engine: Engine, operations: Sequence[Operation], accepted: fr
         operations = [operation for operation, _ in errors]
 
 
-def _batches(operations: Sequence[Operation]) -> Iterator[Sequence[Operation]]:
+def _divide_into_batches(operations: Sequence[Operation]) -> Iterator[Sequence[Operation]]:
     """Yield the operations in batches of at most ``MAX_OPERATIONS`` and about ``MAX_BYTES``."""
     batch: list[Operation] = []
     size = 0

@@ -18,20 +18,20 @@ from baton.adapters.opensearch.definitions import (
     add_views,
 )
 from baton.adapters.opensearch.documents import (
-    engine_id,
-    filter_conditions,
+    derive_engine_id,
     from_source,
-    permission_condition,
-    tenant_condition,
+    make_filter_conditions,
+    make_permission_condition,
+    make_tenant_condition,
     to_source,
 )
 from baton.adapters.opensearch.engine import (
     NEWER_EXISTS,
     Engine,
     EngineError,
-    bulk,
     check_is_complete,
-    index_operation,
+    make_index_operation,
+    send_bulk,
     to_engine_error,
 )
 from baton.domain.documents.search import (
@@ -100,8 +100,9 @@ class OpenSearchIndex:
             await self._put(scope, index, documents)  # again, because a version was deleted after its name was read
 
     async def _put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
+        """Store the documents in every version that is written. Raises as ``put``, and ``EngineError``."""
         now = self._clock.now()
-        for version in await self._versions.written(index):
+        for version in await self._versions.list_written(index):
             operations = []
             await add_views(self.engine, version, {view for document in documents for view in document.views})
             alias = self.layout.write_alias(index, version.number)
@@ -110,9 +111,11 @@ class OpenSearchIndex:
                 vectors = _vectors_fit(document, version)
                 source = to_source(scope, index, document, now, vectors=vectors, words=has_words)
                 # The latest write wins, even over a reindex that later copies an older document.
-                operations.append(index_operation(alias, engine_id(scope, index, document.id), scope.tenant_id, source))
+                operations.append(
+                    make_index_operation(alias, derive_engine_id(scope, index, document.id), scope.tenant_id, source)
+                )
             try:
-                await bulk(self.engine, operations, refresh="wait_for", accepted=NEWER_EXISTS)
+                await send_bulk(self.engine, operations, refresh="wait_for", accepted=NEWER_EXISTS)
             except EngineError as problem:
                 if "dimension" in problem.reason.lower():
                     raise WrongDimension from problem
@@ -127,7 +130,7 @@ class OpenSearchIndex:
         """
         alias = self.layout.read_alias(index)
         text = replace_surrogates(query.text[:QUERY_CHARACTERS])
-        conditions = [*filter_conditions(scope, index, query.filter), permission_condition(scope)]
+        conditions = [*make_filter_conditions(scope, index, query.filter), make_permission_condition(scope)]
         candidates: dict[SearchClause, Sequence[Candidate]] = dict.fromkeys(query.clauses, ())
         bodies = {clause: self._build_search(clause, text, query, conditions) for clause in candidates}
         if query.candidates <= 0 or not any(bodies.values()):
@@ -190,15 +193,15 @@ class OpenSearchIndex:
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``. It deletes in every version, and in the searched one first."""
-        return await self._delete_everywhere(scope, index, filter_conditions(scope, index, chosen))
+        return await self._delete_everywhere(scope, index, make_filter_conditions(scope, index, chosen))
 
     async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
         """See ``SearchIndex``. The engine counts all documents at once, so there is never a position."""
-        counts = [await self._count(scope, index, [tenant_condition(scope)]) for index in IndexName]
+        counts = [await self._count(scope, index, [make_tenant_condition(scope)]) for index in IndexName]
         return sum(counts), None
 
     async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
-        """See ``SearchIndex``. It deletes documents of one version of an index. Those of the searched one count.
+        """See ``SearchIndex``. It deletes documents of one version of an index. Those of the searched version count.
 
         Raises ``SearchUnavailable`` if other writers change the documents in each of ``MAX_FRUITLESS_PASSES``.
         """
@@ -220,19 +223,20 @@ class OpenSearchIndex:
         Raises ``EngineError``, and ``SearchUnavailable`` after passes that deleted nothing because of other writers.
         """
         for _ in range(MAX_FRUITLESS_PASSES):
-            number, has_conflicts = await self._delete_some(version, scope, [tenant_condition(scope)])
+            number, has_conflicts = await self._delete_some(version, scope, [make_tenant_condition(scope)])
             if number or not has_conflicts:
                 return number
         raise SearchUnavailable
 
     async def _list_versions(self, index: IndexName) -> Sequence[Version]:
         """Return the versions of an index, the searched one first. Raises ``NoIndices``."""
-        versions = await self._versions.all(index)
+        versions = await self._versions.list_all(index)
         if not any(version.is_read for version in versions):
             raise NoIndices
         return sorted(versions, key=lambda version: not version.is_read)
 
     async def _delete_everywhere(self, scope: Scope, index: IndexName, conditions: Conditions) -> int:
+        """Delete documents in all versions. Return the number of those in the searched version."""
         deleted = 0
         for version in await self._list_versions(index):
             try:
@@ -248,7 +252,7 @@ class OpenSearchIndex:
     async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
         body: dict[str, Any] = {
             "size": PAGE,
-            "query": {"bool": {"filter": filter_conditions(scope, index, chosen)}},
+            "query": {"bool": {"filter": make_filter_conditions(scope, index, chosen)}},
             "sort": [{"id": "asc"}],
             "_source": {"excludes": [VECTOR_FIELDS]},
         }
@@ -257,7 +261,7 @@ class OpenSearchIndex:
                 yield from_source(hit["_source"])
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
-        return await self._count(scope, index, filter_conditions(scope, index, chosen))
+        return await self._count(scope, index, make_filter_conditions(scope, index, chosen))
 
     async def _count(self, scope: Scope, index: IndexName, conditions: Conditions) -> int:
         answer = await self.engine.request(
@@ -280,6 +284,7 @@ class OpenSearchIndex:
         )
 
     async def _fetch(self, scope: Scope, alias: str, engine_ids: dict[str, str]) -> dict[str, IndexDocument]:
+        """Return the documents that still exist, by id. ``engine_ids`` are OpenSearch's ids, by id."""
         if not engine_ids:
             return {}
         answer = await self.engine.request(
@@ -292,11 +297,11 @@ class OpenSearchIndex:
             _source_excludes=VECTOR_FIELDS,
         )
         documents = {}
-        for doc in answer["docs"]:
-            if "error" in doc:
-                raise to_engine_error(None, doc["error"])
-            if doc.get("found"):
-                document = from_source(doc["_source"])
+        for entry in answer["docs"]:
+            if "error" in entry:
+                raise to_engine_error(None, entry["error"])
+            if entry.get("found"):
+                document = from_source(entry["_source"])
                 documents[document.id] = document
         return documents
 

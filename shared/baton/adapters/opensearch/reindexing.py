@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from baton.adapters.opensearch.definitions import Version, add_views
-from baton.adapters.opensearch.documents import round_vector, search_text
-from baton.adapters.opensearch.engine import NEWER_EXISTS, Engine, bulk, index_operation
+from baton.adapters.opensearch.documents import round_vector, to_search_text
+from baton.adapters.opensearch.engine import NEWER_EXISTS, Engine, make_index_operation, send_bulk
 from baton.domain.documents.search import IndexedText
 from baton.ports.documents.search import Embedder, EmbeddingPurpose
 
@@ -57,7 +57,9 @@ class Copy:
         self._embedder = embedder
         self._began_at = int(time.time() * SECOND)
         self.copied = 0
+        """The number of documents that were copied."""
         self.embedded = 0
+        """The number of documents that were embedded."""
 
     async def copy_all(self) -> None:
         """Copy every document that the new version lacks."""
@@ -68,7 +70,10 @@ class Copy:
         await self._copy({"range": {"written_at": {"gte": self._began_at - SKEW}}})
 
     async def embed_missing(self) -> None:
-        """Embed the new version's documents without vectors, which writers with another model have written."""
+        """Embed the new version's documents without vectors, which writers with another model have written.
+
+        After ``FILL_ROUNDS`` some may be left.
+        """
         if self._new.model is None:
             return
         for _ in range(FILL_ROUNDS):
@@ -83,6 +88,7 @@ class Copy:
                 return
 
     async def _copy(self, query: Source) -> None:
+        """Copy the old version's documents that match ``query`` and that the new version lacks."""
         async for hits in self._read_batches(self._old, query):
             current_ids = await self._find_current_ids(hits)
             hits = [hit for hit in hits if hit["_id"] not in current_ids]
@@ -137,9 +143,11 @@ class Copy:
         await add_views(self._engine, self._new, names)
         self._new = replace(self._new, views=self._new.views | names)
         for view in (view for hit in hits for view in hit["_source"]["views"].values()):
-            view["words"] = search_text(view["text"])
-        operations = [index_operation(self._write_alias, hit["_id"], hit["_routing"], hit["_source"]) for hit in hits]
-        await bulk(self._engine, operations, accepted=NEWER_EXISTS)
+            view["words"] = to_search_text(view["text"])
+        operations = [
+            make_index_operation(self._write_alias, hit["_id"], hit["_routing"], hit["_source"]) for hit in hits
+        ]
+        await send_bulk(self._engine, operations, accepted=NEWER_EXISTS)
 
     async def _repeat_deletions(self, hits: Sequence[Source]) -> None:
         """Delete copies of documents that were deleted from the old version while they were copied."""
@@ -151,7 +159,7 @@ class Copy:
             if hit["_id"] in deleted_ids
         ]
         if operations:
-            await bulk(self._engine, operations, accepted=frozenset({404}))
+            await send_bulk(self._engine, operations, accepted=frozenset({404}))
 
     async def _get(self, version: Version, hits: Sequence[Source]) -> list[Source]:
         requests = [{"_id": hit["_id"], "routing": hit["_routing"], "_source": ["written_at"]} for hit in hits]

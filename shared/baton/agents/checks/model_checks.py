@@ -57,7 +57,7 @@ class ModelChecks:
         The models of the deployment come first, then those of the shipped agents. A model that is configured under
         several names is listed once, under the first name. Remote agents have no model.
         """
-        providers, embedding_model = self.providers(), self.embedder().name
+        providers, get_embedding_model = self.providers(), self.embedder().name
         by_route: dict[Route, _ModelUse] = {}
 
         def get_use(name: str) -> _ModelUse:
@@ -75,8 +75,8 @@ class ModelChecks:
         for model in by_route.values():
             asking, failing_over = tuple(dict.fromkeys(model.agents)), tuple(dict.fromkeys(model.fallback_of))
             models.append(ConfiguredModel(model.name, ModelKind.CHAT, tuple(model.uses), asking, failing_over))
-        if embedding_model:  # the name is empty if the deployment has no embedding model
-            models.append(ConfiguredModel(embedding_model, ModelKind.EMBEDDING, (ModelUse.EMBEDDING,)))
+        if get_embedding_model:  # the name is empty if the deployment has no embedding model
+            models.append(ConfiguredModel(get_embedding_model, ModelKind.EMBEDDING, (ModelUse.EMBEDDING,)))
         return models
 
     async def check(self, name: str) -> ModelReport:
