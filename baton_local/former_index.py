@@ -62,7 +62,7 @@ def carry_over(data_dir: Path, files: OwnerFiles) -> None:
 
 def _read_documents(path: Path) -> Iterator[tuple[str, Sequence[IndexDocument]]]:
     """Yield the key of each new file, with those documents of an old file that belong there."""
-    from baton.adapters.sqlite_index.owners import SUFFIX, index_prefix, owner_key
+    from baton.adapters.sqlite_index.owners import SUFFIX, make_index_prefix, make_owner_key
 
     tenant, (name, _, user) = path.parent.name, path.stem.partition("-")
     index = IndexName(name)
@@ -75,8 +75,8 @@ def _read_documents(path: Path) -> Iterator[tuple[str, Sequence[IndexDocument]]]
         for number, *row in former.execute(f"SELECT {_COLUMNS} FROM documents"):  # noqa: S608
             document = _read_document(row, {view: blobs.get(number) for view, blobs in vectors.items()})
             # File names have only hashes of users. The new names have the same hashes.
-            own = f"{index_prefix(tenant, index)}{user}{SUFFIX}"
-            owned[own if user else owner_key(Scope(tenant, "operator"), index, document.agent_id)].append(document)
+            own = f"{make_index_prefix(tenant, index)}{user}{SUFFIX}"
+            owned[own if user else make_owner_key(Scope(tenant, "operator"), index, document.agent_id)].append(document)
     yield from owned.items()
 
 

@@ -79,7 +79,7 @@ async def test_what_opensearch_serves_now_stays_where_it_is(
     write_former(former, document("b", "soup", agent_id="cook"))
     carry_over(tmp_path, OwnerFiles(IndexObjects(s3, new_bucket(s3)), is_alone=False))
     assert former.exists()
-    assert "OpenSearch serves its owner. `python -m" in caplog.text
+    assert "OpenSearch serves the owner of this file. `python -m" in caplog.text
 
 
 async def test_a_damaged_file_stays_where_it_is(

@@ -11,12 +11,12 @@ MAX_COPIES_BYTES = 256 * MIB
 NEARLY_FULL_PERCENT = 80
 """The fill of a file from which each write logs a warning with its key."""
 MAX_ATTEMPTS = 20
-"""The number of attempts of a write while others change the same file."""
+"""The maximum number of attempts of a write while others change the same file."""
 MAX_PAUSE_SECONDS = 1.0
 """The maximum pause before the next attempt."""
 
 
-def fill_percent(size: int, documents: int) -> int:
+def compute_fill_percent(size: int, documents: int) -> int:
     """Return the used share of an owner's limits in per cent, rounded up, for a file of ``size`` bytes."""
     share = max(size / MAX_OWNER_BYTES, documents / MAX_OWNER_DOCUMENTS)
     return int(-(-share * 100 // 1))

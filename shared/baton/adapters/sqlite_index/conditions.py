@@ -9,7 +9,7 @@ from baton.domain.documents.search import SearchFilter
 from baton.domain.times import to_millis
 
 
-def filter_condition(chosen: SearchFilter, permissions: frozenset[str] | None = None) -> tuple[str, list[Any]]:
+def make_filter_condition(chosen: SearchFilter, permissions: frozenset[str] | None = None) -> tuple[str, list[Any]]:
     """Return the SQL condition of a filter, and its values.
 
     Documents that require a permission other than ``permissions``, the reader's, are left out. None checks no

@@ -53,8 +53,8 @@ class LocalCopies:
         self._fetch_locks = [Lock() for _ in range(LOCKS)]
 
     @contextmanager
-    def latest(self, key: str) -> Iterator[LocalCopy | None]:
-        """Yield a copy of the object's current content, valid until the end of the block; None without an object.
+    def open_latest(self, key: str) -> Iterator[LocalCopy | None]:
+        """Yield a copy of the object's current content, which stays until the end of the block; None without an object.
 
         Raises ``StoreUnavailable`` and ``OSError``.
         """
@@ -77,7 +77,7 @@ class LocalCopies:
                 self._unregister(copy)
 
     @contextmanager
-    def draft(self) -> Iterator[Path]:
+    def make_draft(self) -> Iterator[Path]:
         """Yield the path of a new file, which is removed at the end of the block unless ``keep`` was called with it."""
         path = self._folder / f"{uuid.uuid4().hex}.sqlite"
         self._drafts.add(path)
@@ -95,6 +95,10 @@ class LocalCopies:
             return sum(copy.size for copy in self._copies.values())
 
     def _fetch(self, key: str) -> LocalCopy | None:
+        """Return a copy of the object's current content, with one more reader; None without an object.
+
+        Other copies are removed if the disk is full.
+        """
         with self._fetch_locks[hash(key) % LOCKS]:
             try:
                 return self._fetch_once(key)
@@ -111,7 +115,7 @@ class LocalCopies:
                 copy.readers += 1
         is_current = False
         try:
-            with self.draft() as draft:
+            with self.make_draft() as draft:
                 stored = self._objects.read(key, copy.stored if copy is not None else None, draft)
                 is_current = copy is not None and stored is copy.stored
                 if stored is None:
@@ -141,6 +145,7 @@ class LocalCopies:
         return copy
 
     def _release(self, copy: LocalCopy) -> None:
+        """Count one reader less, and remove an unregistered copy after its last reader."""
         with self._lock:
             copy.readers -= 1
             if not copy.readers and not copy.is_registered:

@@ -21,7 +21,7 @@ from baton.adapters.sqlite_index.bounds import NEARLY_FULL_PERCENT
 from baton.adapters.sqlite_index.objects import NoFile
 from baton.adapters.sqlite_index.owner_file import OwnerFile
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
-from baton.adapters.sqlite_index.owners import index_prefix, owner_key
+from baton.adapters.sqlite_index.owners import make_index_prefix, make_owner_key
 from baton.adapters.sqlite_index.rankings import search_file
 from baton.domain.documents.search import (
     Candidate,
@@ -43,9 +43,9 @@ READERS = 8
 WRITERS = 16
 """The number of threads of each kind. They are separate, so that searches need not wait for writers."""
 COUNTED_AT_ONCE = 1000
-"""Files of a tenant that one call counts: those that one request lists."""
+"""The number of a tenant's objects that one call counts: as many as one request lists."""
 DELETED_AT_ONCE = 100
-"""Files of a tenant that one call deletes."""
+"""The number of a tenant's objects that one call deletes."""
 PAGE = 200
 """The number of documents on a page of a listing."""
 
@@ -70,7 +70,7 @@ class SqliteIndex:
         for document in documents:
             for view in document.views.values():
                 self._check_dimensions(view.vector)
-            by_key[owner_key(scope, index, document.agent_id)].append(document)
+            by_key[make_owner_key(scope, index, document.agent_id)].append(document)
         for key, group in by_key.items():
             owner = scope.user_id if index is IndexName.EPISODES else group[0].agent_id or ""
             await self._change(key, partial(OwnerFile.put, documents=group, owner=owner))
@@ -85,7 +85,7 @@ class SqliteIndex:
         keys = await self._run(self._readers, lambda: self._find_keys(scope, index, chosen))
         deleted = 0
         for key in keys:
-            with suppress(*self._ignored_errors(index, chosen)):
+            with suppress(*self._list_ignored_errors(index, chosen)):
                 deleted += await self._change(key, lambda file: file.delete(chosen))
         return deleted
 
@@ -106,7 +106,9 @@ class SqliteIndex:
 
     async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
         """See ``SearchIndex``. It counts files, and marks of owners that have moved."""
-        keys = await self._run(self._readers, lambda: self._files.of_tenant(scope.tenant_id, COUNTED_AT_ONCE, position))
+        keys = await self._run(
+            self._readers, lambda: self._files.list_of_tenant(scope.tenant_id, COUNTED_AT_ONCE, position)
+        )
         return len(keys), keys[-1] if len(keys) == COUNTED_AT_ONCE else None
 
     async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
@@ -116,11 +118,12 @@ class SqliteIndex:
 
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         """See ``SearchIndex``."""
-        key = owner_key(scope, IndexName.KNOWLEDGE, agent_id)
-        return await self._run(self._readers, lambda: self._files.objects.fill_percent(key))
+        key = make_owner_key(scope, IndexName.KNOWLEDGE, agent_id)
+        return await self._run(self._readers, lambda: self._files.objects.read_fill_percent(key))
 
     def _read_page(self, scope: Scope, index: IndexName, chosen: SearchFilter, after: str) -> Sequence[IndexDocument]:
-        pages = self._read(scope, index, chosen, lambda file: file.page(chosen, after, PAGE))
+        """Return at most ``PAGE`` chosen documents of all files with ids after ``after``, sorted by id."""
+        pages = self._read(scope, index, chosen, lambda file: file.read_page(chosen, after, PAGE))
         return sorted(chain.from_iterable(pages), key=lambda document: document.id)[:PAGE]
 
     def _search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
@@ -138,7 +141,7 @@ class SqliteIndex:
         """Return the results of ``read`` for the files that may have chosen documents."""
         results = []
         for key in self._find_keys(scope, index, chosen):
-            with suppress(*self._ignored_errors(index, chosen)), self._files.reading(key) as file:
+            with suppress(*self._list_ignored_errors(index, chosen)), self._files.open_current(key) as file:
                 if file is not None:
                     results.append(read(file))
         return results
@@ -146,11 +149,11 @@ class SqliteIndex:
     def _find_keys(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Sequence[str]:
         """Return the keys of the files that may have chosen documents."""
         if _has_one_owner(index, chosen):
-            return [owner_key(scope, index, chosen.agent_id)]
-        return list(self._files.objects.keys(index_prefix(scope.tenant_id, index)))
+            return [make_owner_key(scope, index, chosen.agent_id)]
+        return list(self._files.objects.list_keys(make_index_prefix(scope.tenant_id, index)))
 
     @staticmethod
-    def _ignored_errors(index: IndexName, chosen: SearchFilter) -> tuple[type[Exception], ...]:
+    def _list_ignored_errors(index: IndexName, chosen: SearchFilter) -> tuple[type[Exception], ...]:
         """Return the errors of files that were moved after they were listed; none for a single owner's file."""
         return () if _has_one_owner(index, chosen) else (NoFile, SearchMoved)
 
@@ -186,7 +189,7 @@ def _has_one_owner(index: IndexName, chosen: SearchFilter) -> bool:
 
 def merge_results(results: Sequence[SearchResult], query: SearchQuery) -> SearchResult:
     """Return the results of several searches as one. Scores by words depend on the statistics of each search."""
-    candidates = {clause: _merge(results, clause, query.candidates) for clause in dict.fromkeys(query.clauses)}
+    candidates = {clause: _merge_rankings(results, clause, query.candidates) for clause in dict.fromkeys(query.clauses)}
     ids = query.select_ids(candidates)
     documents = chain.from_iterable(result.documents.items() for result in results)
     return SearchResult(
@@ -194,7 +197,7 @@ def merge_results(results: Sequence[SearchResult], query: SearchQuery) -> Search
     )
 
 
-def _merge(results: Sequence[SearchResult], clause: SearchClause, limit: int) -> Sequence[Candidate]:
+def _merge_rankings(results: Sequence[SearchResult], clause: SearchClause, limit: int) -> Sequence[Candidate]:
     candidates = sorted(
         (candidate for result in results for candidate in result.candidates.get(clause, ())),
         key=lambda candidate: (candidate.is_added, -candidate.score, candidate.id),

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import asdict
-from typing import TypeVar
-
-import apsw
-from botocore.exceptions import ClientError
 
 from baton.adapters.sqlite_index.objects import NoFile, ObjectChanged
 from baton.adapters.sqlite_index.owner_file import OwnerFile
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
-from baton.adapters.sqlite_index.owners import owner_key
+from baton.adapters.sqlite_index.owners import make_owner_key
+from baton.adapters.sqlite_index.threads import run_in_thread
 from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter
-from baton.domain.errors import SearchUnavailable, StoreUnavailable
 from baton.ports.documents.index_files import IndexFile, IndexOwner, MoveClaim, OwnerState
-
-T = TypeVar("T")
 
 PAGE = 200
 """The number of documents on a page of a listing."""
@@ -33,21 +26,21 @@ class SqliteFile:
 
     def __init__(self, key: str, file: OwnerFile, tag: str) -> None:
         tenant_id, index, _ = key.split("/", 2)
-        self.owner = IndexOwner(IndexName(index), tenant_id, file.owner())
+        self.owner = IndexOwner(IndexName(index), tenant_id, file.read_owner())
         self.tag = tag
         self._file = file
 
     async def list(self) -> AsyncIterator[IndexDocument]:
         """See ``IndexFile``."""
         after = ""
-        while page := await _run(lambda: self._file.page(SearchFilter(), after, PAGE)):  # noqa: B023 - it is awaited
+        while page := await run_in_thread(lambda: self._file.read_page(SearchFilter(), after, PAGE)):  # noqa: B023 - it is awaited
             for document in page:
                 yield document
             after = page[-1].id
 
     async def get(self, ids: Collection[str]) -> Sequence[IndexDocument]:
         """See ``IndexFile``."""
-        return await _run(lambda: self._file.with_vectors(ids))
+        return await run_in_thread(lambda: self._file.read_with_vectors(ids))
 
 
 class SqliteFiles:
@@ -58,19 +51,19 @@ class SqliteFiles:
 
     def key(self, owner: IndexOwner) -> str:
         """See ``IndexFiles``."""
-        return owner_key(owner.scope, owner.index, owner.name or None)
+        return make_owner_key(owner.scope, owner.index, owner.name or None)
 
     async def keys(self, tenant_id: str | None = None) -> AsyncIterator[str]:
         """See ``IndexFiles``."""
         prefix = f"{tenant_id}/" if tenant_id is not None else ""
-        for key in await _run(lambda: list(self._files.objects.keys(prefix))):
+        for key in await run_in_thread(lambda: list(self._files.objects.list_keys(prefix))):
             yield key
 
     async def state(self, key: str) -> OwnerState:
         """See ``IndexFiles``."""
         with ExitStack() as stack:
             try:
-                state = await _run(lambda: stack.enter_context(self._files.state(key)))
+                state = await run_in_thread(lambda: stack.enter_context(self._files.open_with_tag(key)))
             except NoFile:
                 return OwnerState.MOVED
             return OwnerState.FILE if state is not None else OwnerState.NONE
@@ -80,7 +73,7 @@ class SqliteFiles:
         """See ``IndexFiles``."""
         with ExitStack() as stack:
             try:
-                state = await _run(lambda: stack.enter_context(self._files.state(key)))
+                state = await run_in_thread(lambda: stack.enter_context(self._files.open_with_tag(key)))
             except NoFile:
                 state = None
             yield SqliteFile(key, *state) if state is not None else None
@@ -88,7 +81,7 @@ class SqliteFiles:
     async def mark_moved(self, key: str, tag: str | None) -> bool:
         """See ``IndexFiles``."""
         try:
-            await _run(lambda: self._files.mark(key, tag))
+            await run_in_thread(lambda: self._files.mark(key, tag))
         except ObjectChanged:
             return False
         return True
@@ -96,28 +89,21 @@ class SqliteFiles:
     async def remove_marks(self, tenant_id: str | None = None) -> int:
         """See ``IndexFiles``."""
         prefix = f"{tenant_id}/" if tenant_id is not None else ""
-        keys = await _run(lambda: list(self._files.objects.keys(prefix, marks=True)))
+        keys = await run_in_thread(lambda: list(self._files.objects.list_keys(prefix, marks=True)))
         for key in keys:
-            await _run(lambda key=key: self._files.objects.remove_mark(key))  # type: ignore[misc]
+            await run_in_thread(lambda key=key: self._files.objects.remove_mark(key))  # type: ignore[misc]
         return len(keys)
 
     async def read(self) -> tuple[MoveClaim | None, str | None]:
         """See ``MoveClaims``."""
-        note = await _run(lambda: self._files.objects.read_note(CLAIM))
+        note = await run_in_thread(lambda: self._files.objects.read_note(CLAIM))
         return (MoveClaim(**json.loads(note.body)), note.tag) if note is not None else (None, None)
 
     async def write(self, claim: MoveClaim, tag: str | None) -> str | None:
         """See ``MoveClaims``."""
         body = json.dumps(asdict(claim)).encode()
         try:
-            return await _run(lambda: self._files.objects.write_note(CLAIM, body, tag))
+            return await run_in_thread(lambda: self._files.objects.write_note(CLAIM, body, tag))
         except ObjectChanged:
-            note = await _run(lambda: self._files.objects.read_note(CLAIM))
+            note = await run_in_thread(lambda: self._files.objects.read_note(CLAIM))
             return note.tag if note is not None and note.body == body else None  # only the answer was lost
-
-
-async def _run(work: Callable[[], T]) -> T:
-    try:
-        return await asyncio.to_thread(work)
-    except (apsw.Error, ClientError, OSError, StoreUnavailable) as failure:
-        raise SearchUnavailable from failure

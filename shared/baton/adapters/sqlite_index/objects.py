@@ -37,7 +37,7 @@ class NoFile(Exception):
 
     def __init__(self, *, is_moved: bool) -> None:
         """``is_moved`` is True if a mark shows the move."""
-        super().__init__("OpenSearch serves its owner.")
+        super().__init__("OpenSearch serves the owner of this file.")
         self.is_moved = is_moved
 
 
@@ -99,7 +99,7 @@ class IndexObjects:
             )
         return StoredFile(answer["ETag"], write_id)
 
-    def fill_percent(self, key: str) -> int | None:
+    def read_fill_percent(self, key: str) -> int | None:
         """Return the fill of a file in per cent from its metadata; None if there is no file."""
         try:
             with aws.convert_outages():
@@ -147,22 +147,22 @@ class IndexObjects:
         answer = self._change("put_object", Key=key, Body=body, Metadata=dict(metadata or {}), **condition)
         return str(answer["ETag"])
 
-    def keys(self, prefix: str, *, marks: bool = False) -> Iterator[str]:
-        """Yield the sorted keys of files that begin with ``prefix``; with ``marks``, the keys of marks instead."""
-        for content in self._list(prefix):
+    def list_keys(self, prefix: str, *, marks: bool = False) -> Iterator[str]:
+        """Yield the keys of files, sorted, that begin with ``prefix``; with ``marks``, the keys of marks instead."""
+        for content in self._list_objects(prefix):
             if content["Key"].endswith(SUFFIX) and (content["Size"] <= MARK_BYTES) == marks:
                 yield content["Key"]
 
-    def all_keys(self, prefix: str, after: str | None = None) -> Iterator[str]:
-        """Yield the sorted keys of all objects that begin with ``prefix``, those after the key ``after``."""
-        return (content["Key"] for content in self._list(prefix, after))
+    def list_all_keys(self, prefix: str, after: str | None = None) -> Iterator[str]:
+        """Yield the keys of all objects, sorted, that begin with ``prefix``; with ``after``, those after this key."""
+        return (content["Key"] for content in self._list_objects(prefix, after))
 
     def remove(self, key: str) -> None:
         """Delete an object without a condition."""
         with aws.convert_outages():
             self.client.delete_object(Bucket=self.bucket, Key=key)
 
-    def _list(self, prefix: str, after: str | None = None) -> Iterator[Any]:
+    def _list_objects(self, prefix: str, after: str | None = None) -> Iterator[Any]:
         request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix}
         if after is not None:
             request["StartAfter"] = after

@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from baton.adapters.sqlite_index.conditions import filter_condition
+from baton.adapters.sqlite_index.conditions import make_filter_condition
 from baton.adapters.sqlite_index.stored_forms import (
     COLUMNS,
     compute_digest,
@@ -104,22 +104,22 @@ class OwnerFile:
                 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; BEGIN"
             ).fetchall()
             file = cls(connection)
-            if not file.rows("SELECT 1 FROM sqlite_master WHERE name = 'documents'"):
+            if not file.select_rows("SELECT 1 FROM sqlite_master WHERE name = 'documents'"):
                 connection.execute(f"{_SCHEMA} PRAGMA user_version = {WORDS_VERSION}")
             elif file.is_outdated:
                 file._rebuild_words()
             yield file
-            file.rows("PRAGMA incremental_vacuum")  # which frees pages without a second copy of the file
+            file.select_rows("PRAGMA incremental_vacuum")  # which frees pages without a second copy of the file
             connection.execute("COMMIT")
 
-    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    def select_rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows that a statement selects."""
         return self.connection.execute(statement, values).fetchall()
 
     @property
     def is_outdated(self) -> bool:
         """Whether an earlier release, which divides texts into words differently, has written the file."""
-        [[version]] = self.rows("PRAGMA user_version")
+        [[version]] = self.select_rows("PRAGMA user_version")
         return int(version) < WORDS_VERSION
 
     @property
@@ -129,28 +129,28 @@ class OwnerFile:
 
     def put(self, documents: Sequence[IndexDocument], owner: str = "") -> None:
         """Store documents in place of others of the same ids. A new file also stores its ``owner``."""
-        if not self.rows("SELECT 1 FROM owner"):
+        if not self.select_rows("SELECT 1 FROM owner"):
             self.connection.execute("INSERT INTO owner VALUES (?)", (owner,))
-        if sum([self._put(document) for document in documents]):
+        if sum([self._put_document(document) for document in documents]):
             self._erase_deleted_words()
 
     def delete(self, chosen: SearchFilter) -> int:
         """Delete the chosen documents and return their number."""
-        condition, values = filter_condition(chosen)
-        rows = self.rows(f"SELECT number, texts FROM documents WHERE {condition}", values)
+        condition, values = make_filter_condition(chosen)
+        rows = self.select_rows(f"SELECT number, texts FROM documents WHERE {condition}", values)
         for number, texts in rows:
-            self._remove(number, texts)
+            self._remove_content(number, texts)
             self.connection.execute("DELETE FROM documents WHERE number = ?", (number,))
         if rows:
             self._erase_deleted_words()
         return len(rows)
 
-    def outdated(self, model: str | None, after: str, limit: int) -> list[Revision]:
+    def read_outdated(self, model: str | None, after: str, limit: int) -> list[Revision]:
         """Return at most ``limit`` documents with ids after ``after`` that are not embedded by ``model``, sorted by id.
 
         None for ``model`` returns documents with vectors of any model.
         """
-        rows = self.rows(
+        rows = self.select_rows(
             f"SELECT digest, {COLUMNS} FROM documents WHERE embedder IS NOT ? AND id > ? ORDER BY id LIMIT ?",
             (model, after, limit),
         )
@@ -160,59 +160,59 @@ class OwnerFile:
         """Replace documents that are still stored in the form that was read. Return the number of replacements."""
         replaced = 0
         for revision in revisions:
-            if self.rows(
+            if self.select_rows(
                 "SELECT 1 FROM documents WHERE id = ? AND digest = ?", (revision.document.id, revision.digest)
             ):
-                replaced += self._put(revision.document)
+                replaced += self._put_document(revision.document)
         if replaced:
             self._erase_deleted_words()
         return replaced
 
-    def page(self, chosen: SearchFilter, after: str, limit: int) -> list[IndexDocument]:
+    def read_page(self, chosen: SearchFilter, after: str, limit: int) -> list[IndexDocument]:
         """Return at most ``limit`` chosen documents with ids after ``after``, sorted by id."""
-        condition, values = filter_condition(chosen)
-        rows = self.rows(
+        condition, values = make_filter_condition(chosen)
+        rows = self.select_rows(
             f"SELECT {COLUMNS} FROM documents WHERE {condition} AND id > ? ORDER BY id LIMIT ?", (*values, after, limit)
         )
         return [to_document(row) for row in rows]
 
     def count(self, chosen: SearchFilter) -> int:
         """Return the number of chosen documents."""
-        condition, values = filter_condition(chosen)
-        [[number]] = self.rows(f"SELECT count(*) FROM documents WHERE {condition}", values)
+        condition, values = make_filter_condition(chosen)
+        [[number]] = self.select_rows(f"SELECT count(*) FROM documents WHERE {condition}", values)
         return int(number)
 
-    def names(self, numbers: Sequence[int]) -> dict[int, DocumentName]:
+    def read_names(self, numbers: Sequence[int]) -> dict[int, DocumentName]:
         """Return the ids and sources of documents, by their numbers (row ids)."""
-        rows = self.rows(
+        rows = self.select_rows(
             "SELECT number, id, source_id FROM documents WHERE number IN (SELECT value FROM json_each(?))",
             (json.dumps(list(numbers)),),
         )
         return {number: DocumentName(*row) for number, *row in rows}
 
-    def documents(self, numbers: Sequence[int]) -> dict[int, IndexDocument]:
-        """Return documents by their numbers."""
+    def read_documents(self, numbers: Sequence[int]) -> dict[int, IndexDocument]:
+        """Return documents by their numbers, without their vectors."""
         numbers_json = json.dumps(list(numbers))
-        rows = self.rows(
+        rows = self.select_rows(
             f"SELECT number, {COLUMNS} FROM documents WHERE number IN (SELECT value FROM json_each(?))", (numbers_json,)
         )
         return {number: to_document(row) for number, *row in rows}
 
-    def owner(self) -> str:
+    def read_owner(self) -> str:
         """Return the id of the user or agent that owns the file; empty for documents that belong to the tenant."""
-        [[name]] = self.rows("SELECT name FROM owner")
+        [[name]] = self.select_rows("SELECT name FROM owner")
         return str(name)
 
-    def with_vectors(self, ids: Collection[str]) -> list[IndexDocument]:
-        """Return documents with their vectors, which are scaled to length 1."""
-        rows = self.rows(
+    def read_with_vectors(self, ids: Collection[str]) -> list[IndexDocument]:
+        """Return documents by their ids, with their vectors, which are scaled to length 1. Unknown ids are left out."""
+        rows = self.select_rows(
             f"SELECT number, {COLUMNS} FROM documents WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(ids)),),
         )
         documents = {number: to_document(row) for number, *row in rows}
         vectors: dict[int, dict[str, Vector]] = {number: {} for number in documents}
-        for view, table in self.views().items():
-            for number, blob in self.rows(
+        for view, table in self.read_views().items():
+            for number, blob in self.select_rows(
                 f"SELECT number, vector FROM vectors_{table} WHERE number IN (SELECT value FROM json_each(?))",
                 (json.dumps(list(documents)),),
             ):
@@ -227,27 +227,27 @@ class OwnerFile:
             for number, document in documents.items()
         ]
 
-    def views(self) -> dict[str, int]:
+    def read_views(self) -> dict[str, int]:
         """Return the numbers of the views' tables, by the views' names."""
-        return dict(self.rows("SELECT name, number FROM views"))
+        return dict(self.select_rows("SELECT name, number FROM views"))
 
     def has_permissions(self) -> bool:
         """Return whether any document requires a permission."""
-        return bool(self.rows("SELECT 1 FROM documents WHERE required_permission IS NOT NULL LIMIT 1"))
+        return bool(self.select_rows("SELECT 1 FROM documents WHERE required_permission IS NOT NULL LIMIT 1"))
 
-    def _put(self, document: IndexDocument) -> bool:
+    def _put_document(self, document: IndexDocument) -> bool:
         """Store a document. Return whether another form of the document was replaced."""
         columns = to_columns(document)
         vectors = {
             name: to_vector_blob(view.vector) for name, view in document.views.items() if view.vector is not None
         }
         digest = compute_digest(columns, vectors)
-        rows = self.rows("SELECT number, texts, digest FROM documents WHERE id = ?", (document.id,))
+        rows = self.select_rows("SELECT number, texts, digest FROM documents WHERE id = ?", (document.id,))
         if rows and rows[0][2] == digest:
             return False
         if rows:
             number = rows[0][0]
-            self._remove(number, rows[0][1])
+            self._remove_content(number, rows[0][1])
             assignments = ", ".join(f"{name} = ?" for name in columns)
             self.connection.execute(
                 f"UPDATE documents SET {assignments}, digest = ? WHERE number = ?", (*columns.values(), digest, number)
@@ -266,9 +266,9 @@ class OwnerFile:
                 self.connection.execute(f"INSERT INTO vectors_{table} VALUES (?, ?)", (number, vectors[name]))
         return bool(rows)
 
-    def _remove(self, number: int, texts: str) -> None:
+    def _remove_content(self, number: int, texts: str) -> None:
         """Remove a document's words and vectors. ``texts`` are its texts as JSON, which deleting its words requires."""
-        views = self.views()
+        views = self.read_views()
         for name, text in json.loads(texts).items():
             table = views[name]
             self.connection.execute(
@@ -279,7 +279,7 @@ class OwnerFile:
 
     def _ensure_view(self, name: str) -> int:
         """Return the number of a view's tables, which are made if they are missing."""
-        rows = self.rows("SELECT number FROM views WHERE name = ?", (name,))
+        rows = self.select_rows("SELECT number FROM views WHERE name = ?", (name,))
         if rows:
             return int(rows[0][0])
         self.connection.execute("INSERT INTO views (name) VALUES (?)", (name,))
@@ -295,11 +295,11 @@ class OwnerFile:
 
     def _rebuild_words(self) -> None:
         """Make the tables of words again from the stored texts, because they are divided into words differently now."""
-        views = self.views()
+        views = self.read_views()
         for view in views.values():
             self.connection.execute(f"DROP TABLE words_{view}")
             self._create_words_table(view)
-        for number, texts in self.rows("SELECT number, texts FROM documents"):
+        for number, texts in self.select_rows("SELECT number, texts FROM documents"):
             for name, text in json.loads(texts).items():
                 self._add_words(views[name], number, text)
         self.connection.execute(f"PRAGMA user_version = {WORDS_VERSION}")
@@ -311,7 +311,7 @@ class OwnerFile:
 
     def _erase_deleted_words(self) -> None:
         """Merge the tables of words, so that the file no longer holds words of deleted documents."""
-        for number in self.views().values():
+        for number in self.read_views().values():
             self.connection.execute(f"INSERT INTO words_{number} (words_{number}) VALUES ('optimize')")
 
 
@@ -331,6 +331,6 @@ def is_readable(path: Path) -> bool:
     """Return whether the whole file can be read."""
     try:
         with OwnerFile.open(path) as file:
-            return file.rows("PRAGMA quick_check(1)") == [("ok",)]
+            return file.select_rows("PRAGMA quick_check(1)") == [("ok",)]
     except apsw.Error:
         return False

@@ -16,11 +16,11 @@ from typing import Any, Generic, TypeVar
 
 import apsw
 
-from baton.adapters.sqlite_index.bounds import MAX_ATTEMPTS, MAX_PAUSE_SECONDS, fill_percent
+from baton.adapters.sqlite_index.bounds import MAX_ATTEMPTS, MAX_PAUSE_SECONDS, compute_fill_percent
 from baton.adapters.sqlite_index.copies import LOCKS, LocalCopies, LocalCopy
 from baton.adapters.sqlite_index.objects import IndexObjects, NoFile, ObjectChanged
 from baton.adapters.sqlite_index.owner_file import OwnerFile, is_readable
-from baton.adapters.sqlite_index.owners import tenant_prefix
+from baton.adapters.sqlite_index.owners import make_tenant_prefix
 from baton.domain.documents.search import SearchFilter
 from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchMoved, SearchUnavailable, StoreUnavailable
 from baton.failures.reports import report_failure
@@ -68,13 +68,13 @@ class OwnerFiles:
         self._lock = Lock()
 
     @contextmanager
-    def reading(self, key: str) -> Iterator[OwnerFile | None]:
+    def open_current(self, key: str) -> Iterator[OwnerFile | None]:
         """Yield the current file, open until the end of the block; None if its owner has none.
 
         Raises ``SearchMoved`` or ``NoFile`` for an owner in OpenSearch, ``SearchIndexDamaged``, ``StoreUnavailable``,
         ``apsw.Error`` and ``OSError``.
         """
-        with self._latest(key) as copy:
+        with self._open_latest(key) as copy:
             if copy is None:
                 yield None
                 return
@@ -83,7 +83,7 @@ class OwnerFiles:
                     yield file
                     return
         self.change(key, lambda _: None)  # opening the file for a change rebuilds its words
-        with self._latest(key) as copy:
+        with self._open_latest(key) as copy:
             if copy is None:
                 yield None
                 return
@@ -91,12 +91,12 @@ class OwnerFiles:
                 yield file
 
     @contextmanager
-    def state(self, key: str) -> Iterator[tuple[OwnerFile, str] | None]:
+    def open_with_tag(self, key: str) -> Iterator[tuple[OwnerFile, str] | None]:
         """Yield the current file and its tag, until the end of the block; None without a file.
 
         Raises ``NoFile`` for a mark.
         """
-        with self._copies.latest(key) as copy:
+        with self._copies.open_latest(key) as copy:
             if copy is None:
                 yield None
                 return
@@ -112,7 +112,7 @@ class OwnerFiles:
         """Change a file, or make it. ``change`` is called again if another process has changed the file meanwhile.
 
         Raises ``SearchIndexFull`` if the file has grown beyond an owner's limits, ``SearchUnavailable`` if others
-        change it all the time, and as ``reading`` does.
+        change it all the time, and as ``open_current`` does.
         """
         pending = _PendingChange(change)
         with self._lock:
@@ -153,10 +153,10 @@ class OwnerFiles:
             if attempt:
                 time.sleep(random.uniform(0, min(MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt)))  # noqa: S311
             try:
-                with self._latest(key) as copy:
+                with self._open_latest(key) as copy:
                     if outcome is not None and copy is not None and copy.stored.write_id == write_id:
                         return outcome  # this write has succeeded, and only its answer was lost
-                    with self._copies.draft() as draft:
+                    with self._copies.make_draft() as draft:
                         outcome, is_deleted, is_changed = _apply(change, copy, draft)
                         if is_deleted and copy is not None:
                             self._delete(key, copy)
@@ -173,13 +173,13 @@ class OwnerFiles:
                     raise
         raise SearchUnavailable
 
-    def of_tenant(self, tenant_id: str, number: int, after: str | None = None) -> list[str]:
+    def list_of_tenant(self, tenant_id: str, number: int, after: str | None = None) -> list[str]:
         """Return the first ``number`` keys of objects of a tenant, those after the key ``after``."""
-        return list(islice(self.objects.all_keys(tenant_prefix(tenant_id), after), number))
+        return list(islice(self.objects.list_all_keys(make_tenant_prefix(tenant_id), after), number))
 
     def delete_of_tenant(self, tenant_id: str, number: int) -> int:
-        """Delete ``number`` objects of a tenant, even those that change meanwhile, and return how many there were."""
-        keys = self.of_tenant(tenant_id, number)
+        """Delete at most ``number`` objects of a tenant, even if they change meanwhile. Return how many there were."""
+        keys = self.list_of_tenant(tenant_id, number)
         for key in keys:
             self.objects.remove(key)
             self._copies.drop(key)
@@ -187,7 +187,7 @@ class OwnerFiles:
 
     def discard_damaged(self, key: str) -> bool:
         """Delete a file that cannot be read. Return whether there was one. Raises as ``change`` does."""
-        with self._latest(key) as copy:
+        with self._open_latest(key) as copy:
             if copy is None or is_readable(copy.path):
                 return False
             try:
@@ -197,10 +197,14 @@ class OwnerFiles:
         return True
 
     @contextmanager
-    def _latest(self, key: str) -> Iterator[LocalCopy | None]:
+    def _open_latest(self, key: str) -> Iterator[LocalCopy | None]:
+        """Yield a copy of the current file, until the end of the block; None without a file.
+
+        Raises as ``open_current`` does.
+        """
         with ExitStack() as stack:
             try:
-                copy = stack.enter_context(self._copies.latest(key))
+                copy = stack.enter_context(self._copies.open_latest(key))
             except NoFile as mark:
                 if self._is_alone:
                     raise SearchMoved from mark
@@ -229,7 +233,7 @@ def _apply(change: Callable[[OwnerFile], T], copy: LocalCopy | None, draft: Path
         result = change(file)
         is_changed, documents = file.is_changed, file.count(SearchFilter())
     size = draft.stat().st_size
-    fill = fill_percent(size, documents)
+    fill = compute_fill_percent(size, documents)
     if fill > 100 and (documents > documents_before or copy is None or size > copy.size):
         raise SearchIndexFull
     return Change(result, fill), not documents, is_changed

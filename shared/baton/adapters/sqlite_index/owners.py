@@ -14,7 +14,7 @@ _NO_AGENT = "~"
 """The owner's part of the key for documents that belong to the tenant and not to an agent."""
 
 
-def owner_key(scope: Scope, index: IndexName, agent_id: str | None = None) -> str:
+def make_owner_key(scope: Scope, index: IndexName, agent_id: str | None = None) -> str:
     """Return the key of the file with the user's episodes, or with an agent's documents in another index.
 
     Ids of users, and ids of agents with characters that have a meaning in keys, are hashed.
@@ -25,15 +25,15 @@ def owner_key(scope: Scope, index: IndexName, agent_id: str | None = None) -> st
         owner = _NO_AGENT
     else:
         owner = agent_id if _SAFE_ID.fullmatch(agent_id) else f"~{sha256(agent_id.encode()).hexdigest()}"
-    return f"{index_prefix(scope.tenant_id, index)}{owner}{SUFFIX}"
+    return f"{make_index_prefix(scope.tenant_id, index)}{owner}{SUFFIX}"
 
 
-def index_prefix(tenant_id: str, index: IndexName) -> str:
+def make_index_prefix(tenant_id: str, index: IndexName) -> str:
     """Return the common beginning of the keys of a tenant's files in an index."""
-    return f"{tenant_prefix(tenant_id)}{index.value}/"
+    return f"{make_tenant_prefix(tenant_id)}{index.value}/"
 
 
-def tenant_prefix(tenant_id: str) -> str:
+def make_tenant_prefix(tenant_id: str) -> str:
     """Return the common beginning of the keys of all objects of a tenant."""
     return f"{tenant_id}/"
 

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TypeVar
-
-import apsw
-from botocore.exceptions import ClientError
 
 from baton.adapters.sqlite_index.objects import NoFile
 from baton.adapters.sqlite_index.owner_file import Revision
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
-from baton.adapters.sqlite_index.owners import index_prefix, is_of_index
+from baton.adapters.sqlite_index.owners import is_of_index, make_index_prefix
+from baton.adapters.sqlite_index.threads import run_in_thread
 from baton.concurrency.tasks import gather_each
 from baton.domain.documents.search import IndexDocument, IndexedText, IndexName
-from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchMoved, SearchUnavailable, StoreUnavailable
+from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchMoved, SearchUnavailable
 from baton.failures.reports import report_failure
 from baton.ports.documents.search import Embedder, EmbeddingPurpose, ReindexResult
-
-T = TypeVar("T")
-
 
 BATCH = 200
 """The number of documents that are embedded and replaced together, by one write of the owner's file."""
@@ -47,7 +40,7 @@ class SqliteReindexing:
         """See ``Reindexing``."""
         embedded = 0
         failure: SearchUnavailable | None = None
-        for key in await _run(lambda: list(self._files.objects.keys(""))):
+        for key in await run_in_thread(lambda: list(self._files.objects.list_keys(""))):
             if not is_of_index(key, index):
                 continue
             try:
@@ -63,12 +56,12 @@ class SqliteReindexing:
 
     async def discard_damaged(self, tenant_id: str, index: IndexName) -> int:
         """See ``Reindexing``."""
-        keys = await _run(lambda: list(self._files.objects.keys(index_prefix(tenant_id, index))))
+        keys = await run_in_thread(lambda: list(self._files.objects.list_keys(make_index_prefix(tenant_id, index))))
         return sum(await gather_each(keys, self._discard_if_damaged, at_once=AT_ONCE))
 
     async def _discard_if_damaged(self, key: str) -> bool:
         with suppress(NoFile, SearchMoved):
-            return await _run(lambda: self._files.discard_damaged(key))
+            return await run_in_thread(lambda: self._files.discard_damaged(key))
         return False
 
     async def _embed_file(self, key: str, embedder: Embedder) -> int:
@@ -86,27 +79,20 @@ class SqliteReindexing:
         model = embedder.name if embedder.dimensions else None
         outdated_count = replaced = 0
         after = ""
-        while outdated := await _run(lambda: self._read_outdated(key, model, after)):  # noqa: B023 - it is awaited
+        while outdated := await run_in_thread(lambda: self._read_outdated(key, model, after)):  # noqa: B023 - it is awaited
             documents = await _embed([revision.document for revision in outdated], embedder)
             revisions = [
                 Revision(revision.digest, document) for revision, document in zip(outdated, documents, strict=True)
             ]
             outdated_count += len(outdated)
-            outcome = await _run(lambda: self._files.change(key, lambda file: file.revise(revisions)))  # noqa: B023
+            outcome = await run_in_thread(lambda: self._files.change(key, lambda file: file.revise(revisions)))  # noqa: B023
             replaced += outcome.result
             after = outdated[-1].document.id
         return outdated_count, replaced
 
     def _read_outdated(self, key: str, model: str | None, after: str) -> list[Revision]:
-        with self._files.reading(key) as file:
-            return file.outdated(model, after, BATCH) if file is not None else []  # forgetting may have deleted it
-
-
-async def _run(work: Callable[[], T]) -> T:
-    try:
-        return await asyncio.to_thread(work)
-    except (apsw.Error, ClientError, OSError, StoreUnavailable) as failure:
-        raise SearchUnavailable from failure
+        with self._files.open_current(key) as file:
+            return file.read_outdated(model, after, BATCH) if file is not None else []  # forgetting may have deleted it
 
 
 async def _embed(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:

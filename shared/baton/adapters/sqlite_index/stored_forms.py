@@ -52,10 +52,11 @@ def to_document(row: Sequence[Any]) -> IndexDocument:
 def to_vector_blob(vector: Vector) -> bytes:
     """Return a vector in its stored form: signed bytes, scaled so that the largest absolute value is 127.
 
-    Cosines do not depend on the length of vectors. ``docs/decisions/0064`` has the loss of precision.
+    The numbers are finite, as embedders return them. Cosines do not depend on the length of vectors.
+    ``docs/decisions/0064`` has the loss of precision.
     """
     largest = max(map(abs, vector), default=0.0)
-    scale = _MAX_BYTE / largest if largest > 0 and math.isfinite(largest) else 0.0
+    scale = _MAX_BYTE / largest if largest > 0 else 0.0
     return array("b", [round(number * scale) for number in vector]).tobytes()
 
 

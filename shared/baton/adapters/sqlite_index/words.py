@@ -6,7 +6,7 @@ from baton.domain.documents.search_words import index_words, to_search_form
 from baton.domain.text import find_codes
 
 MAX_TERMS = 100
-"""The number of a query's words that are searched. Further ones are ignored."""
+"""The number of a query's words that are searched. Further words are ignored."""
 
 TOKENIZER = "porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'"
 """The tokenizer, which only makes stems of English words. ``index_words`` has divided and normalised the text."""
@@ -30,7 +30,7 @@ def to_indexed_text(text: str) -> str:
     return " ".join(index_words(text))
 
 
-def match_expression(query: str) -> str | None:
+def make_match_expression(query: str) -> str | None:
     """Return the FTS5 expression that finds documents with any of the query's words; None if it has no words.
 
     Words are quoted, so that operators count as words. Codes, such as numbers of orders, are searched as phrases too.
