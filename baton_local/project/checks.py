@@ -217,7 +217,7 @@ async def _check_remote_agents() -> list[str]:
 
 async def _check_issuers() -> list[str]:
     """Return a line for each token issuer whose keys cannot be read."""
-    unreadable = await asyncio.to_thread(deployed_ports().jwt_verifier.unreadable_issuers)
+    unreadable = await asyncio.to_thread(deployed_ports().jwt_verifier.find_unreadable_issuers)
     return [
         f"BATON_TOKEN_ISSUERS: the keys of {issuer} cannot be read: {reason.rstrip('.')}. Its tokens are refused until "
         "they can be."

@@ -278,7 +278,7 @@ async def test_an_endpoint_that_answers_too_slowly_is_given_up(deployment: Deplo
     exchanges = TokenExchanges(lambda: egress.http_client(policy), deployment.subjects, seconds=0.2)
     target = TokenExchange.model_validate(deployment.declared()["Authorization"]).token_exchange
     with pytest.raises(InternalError):
-        await exchanges.token(deployment.scope(), target, CLIENT_SECRET)
+        await exchanges.obtain_token(deployment.scope(), target, CLIENT_SECRET)
 
 
 async def test_the_users_own_token_is_never_passed_on(

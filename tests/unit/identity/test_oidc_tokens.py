@@ -278,7 +278,7 @@ class TestOutages:
     def test_the_reason_for_unreadable_keys_is_the_same_when_it_is_asked_again(self, issuer: LocalIssuer) -> None:
         issuer.documents["/jwks"] = []
         tokens = verifier(issuer)
-        first, second = tokens.unreadable_issuers(), tokens.unreadable_issuers()
+        first, second = tokens.find_unreadable_issuers(), tokens.find_unreadable_issuers()
         assert first == second
         assert "is not a JSON object" in first[issuer.url]
 

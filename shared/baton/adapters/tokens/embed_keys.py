@@ -18,6 +18,7 @@ from baton.ports.tenants.identity import Secrets
 EMBED_ISSUER = "baton-embed"
 ALGORITHMS = frozenset({"HS256", "EdDSA", "ES256", "RS256"})
 ANY_TENANT = "*"
+"""The tenant of a key whose tokens may name any tenant, for the local cloud only."""
 
 _log = logging.getLogger(__name__)
 
@@ -47,9 +48,9 @@ class EmbedKeys:
         self._keys = ParsedText(self._parse_keys)
 
     def find(self, kid: str) -> EmbedKey | None:
-        """Return the key ``kid``; None without one. For an unknown id the secret is read again, at most every 30 s.
+        """Return the key ``kid``; None if there is none. For an unknown id the secret is read again.
 
-        Raises ``StoreUnavailable`` if the secret cannot be read.
+        It is read again at most every 30 s. Raises the errors of ``Secrets``, but a missing secret counts as no keys.
         """
         try:
             embed_key = self._keys.parse(self._secrets.get(self._name)).get(kid)
@@ -60,6 +61,7 @@ class EmbedKeys:
             return None
 
     def _parse_keys(self, text: str) -> dict[str, EmbedKey]:
+        """Return the usable keys of the secret's text, and log the problems of the others."""
         try:
             keys, problems = read_embed_keys(text, allow_any_tenant=self._allow_any_tenant)
         except ValueError:

@@ -60,7 +60,7 @@ class TokenExchanges:
     )
     """The tokens, and the time (of ``monotonic``) until which each is used."""
 
-    async def token(self, scope: Scope, target: ExchangeTarget, client_secret: str) -> str:
+    async def obtain_token(self, scope: Scope, target: ExchangeTarget, client_secret: str) -> str:
         """Return a token with which to act for the scope's user at ``target``.
 
         ``client_secret`` is Baton's secret at the token endpoint. Raises ``Unauthorized`` if the user has no token or
@@ -79,7 +79,7 @@ class TokenExchanges:
         return token
 
     async def _request_token(self, target: ExchangeTarget, client_secret: str, subject: str) -> dict[str, Any]:
-        """Return the endpoint's answer. Raises ``Unauthorized`` and ``InternalError``."""
+        """Return the endpoint's successful answer. Raises ``Unauthorized`` and ``InternalError``."""
         form = {
             "grant_type": GRANT,
             "subject_token": subject,

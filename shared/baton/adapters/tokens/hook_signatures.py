@@ -67,8 +67,8 @@ def _verify_standard(
 
     An id that is too long or cannot be printed is replaced by its digest.
     """
-    event_id, timestamp = _single_value(headers, "webhook-id"), _single_value(headers, "webhook-timestamp")
-    signatures = (_single_value(headers, "webhook-signature") or "").split(" ")[:MAX_SIGNATURES]
+    event_id, timestamp = _get_single_value(headers, "webhook-id"), _get_single_value(headers, "webhook-timestamp")
+    signatures = (_get_single_value(headers, "webhook-signature") or "").split(" ")[:MAX_SIGNATURES]
     if not event_id or not timestamp or re.fullmatch("[0-9]{1,12}", timestamp) is None:
         return None
     if abs(int(timestamp) - now.timestamp()) > TOLERANCE_SECONDS:
@@ -93,7 +93,7 @@ def _verify_hmac(
 
     The id is not taken from another header, because only the body is signed.
     """
-    value = _single_value(headers, (hook.header or "").lower())
+    value = _get_single_value(headers, (hook.header or "").lower())
     digests = _compute_digests(keys, body)
     if value is None or not value.startswith(hook.prefix):
         return None
@@ -106,10 +106,11 @@ def _verify_hmac(
 
 
 def _compute_digests(keys: Sequence[str], body: bytes) -> list[bytes]:
+    """Return the HMAC-SHA256 of the body by each key."""
     return [hmac.new(key.encode(), body, hashlib.sha256).digest() for key in keys]
 
 
-def _single_value(headers: Mapping[str, Sequence[str]], name: str) -> str | None:
+def _get_single_value(headers: Mapping[str, Sequence[str]], name: str) -> str | None:
     """Return a header's value; None if it is missing or repeated."""
     values = headers.get(name, ())
     return values[0] if len(values) == 1 else None

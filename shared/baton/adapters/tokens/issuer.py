@@ -48,7 +48,10 @@ class IssuerKeys:
         self._keys: CachedValue[Keys] = CachedValue(self._fetch_keys, monotonic=monotonic)
 
     def find(self, kid: str, algorithm: str) -> jwt.PyJWK | None:
-        """Return the key ``kid``, for ``algorithm`` only. Raises ``StoreUnavailable`` if no keys can be fetched."""
+        """Return the key ``kid``, for ``algorithm`` only; None if the issuer has no such key.
+
+        Raises ``StoreUnavailable`` if no keys can be fetched.
+        """
         if algorithm not in self.issuer.algorithms:
             return None
         key_name = (kid, algorithm)
@@ -66,7 +69,7 @@ class IssuerKeys:
         """Read the keys. Raises ``StoreUnavailable``."""
         try:
             with TimedRequests(FETCH_SECONDS) as requests:
-                return self._parse_keys(self._fetch(self._find_jwks_url(requests), requests))
+                return self._parse_keys(self._fetch_document(self._find_jwks_url(requests), requests))
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, HTTPError):
                 error.close()
@@ -75,15 +78,21 @@ class IssuerKeys:
             raise StoreUnavailable("Tokens cannot be checked at the moment. Please try again.") from error
 
     def _find_jwks_url(self, requests: TimedRequests) -> str:
+        """Return the address of the keys, from the settings or the discovery document.
+
+        Raises as ``_fetch_document``, and ``KeyError`` for a document without the address.
+        """
         if self.issuer.jwks_url is not None:
             return self.issuer.jwks_url
         # OpenID Connect Discovery 1.0, section 4: the document must name exactly this issuer.
-        configuration = self._fetch(self.issuer.issuer.rstrip("/") + "/.well-known/openid-configuration", requests)
+        configuration = self._fetch_document(
+            self.issuer.issuer.rstrip("/") + "/.well-known/openid-configuration", requests
+        )
         if configuration["issuer"] != self.issuer.issuer:
             raise ValueError("the discovery document is another issuer's")
         return str(configuration["jwks_uri"])
 
-    def _fetch(self, url: str, requests: TimedRequests) -> dict[str, Any]:
+    def _fetch_document(self, url: str, requests: TimedRequests) -> dict[str, Any]:
         """Return the JSON object at ``url``. Raises ``ValueError``, ``TypeError`` and the errors of ``requests``."""
         if urlsplit(url).scheme not in self._schemes:
             raise ValueError(f"{url} is not an https address")
@@ -96,6 +105,7 @@ class IssuerKeys:
         return document
 
     def _parse_keys(self, jwks: dict[str, Any]) -> Keys:
+        """Return the usable keys of a JWK set. Of several keys with the same id, the first counts."""
         keys: Keys = {}
         for jwk in jwks["keys"][:MAX_KEYS]:
             for algorithm in self.issuer.algorithms:
@@ -119,7 +129,7 @@ class TrustedIssuers:
         self._make = partial(IssuerKeys, allow_http=allow_http, monotonic=monotonic)
         self._latest: tuple[Iterable[OidcIssuer] | None, dict[str, IssuerKeys]] = (None, {})
 
-    def key_sets(self) -> Mapping[str, IssuerKeys]:
+    def list_key_sets(self) -> Mapping[str, IssuerKeys]:
         """Return the keys of the issuers that are trusted now, by issuer."""
         issuers = self._read()
         latest_issuers, key_sets = self._latest

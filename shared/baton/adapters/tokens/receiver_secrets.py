@@ -32,7 +32,7 @@ class ReceiverSecrets:
 
     def seal(self, config_key: str, secrets: Mapping[str, str]) -> str:
         """Return the secrets of the configuration ``config_key``, sealed. Raises as ``read_secret`` does."""
-        return self._fernet().encrypt(json.dumps({"place": config_key, **secrets}).encode()).decode()
+        return self._read_cipher().encrypt(json.dumps({"place": config_key, **secrets}).encode()).decode()
 
     def open(self, config_key: str, sealed: str) -> Mapping[str, str] | None:
         """Return the secrets; None if they were sealed with another key or for another configuration.
@@ -40,15 +40,17 @@ class ReceiverSecrets:
         Raises as ``read_secret`` does.
         """
         try:
-            secrets: dict[str, str] = json.loads(self._fernet().decrypt(sealed.encode()))
+            secrets: dict[str, str] = json.loads(self._read_cipher().decrypt(sealed.encode()))
         except InvalidToken:
             secrets = {}
         if secrets.pop("place", None) != config_key:
-            _log.warning("The secrets of a receiver of push notifications cannot be opened: the key has changed.")
+            _log.warning(
+                "The secrets of a receiver cannot be opened: the key has changed, or they are another receiver's."
+            )
             return None
         return secrets
 
-    def _fernet(self) -> Fernet:
+    def _read_cipher(self) -> Fernet:
         return self._keys.parse(self._read_secret())
 
 

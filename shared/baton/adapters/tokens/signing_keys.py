@@ -56,11 +56,11 @@ class DerivedSigningKey:
             raise InternalError(f"The key for signatures cannot be read: {error.detail}") from error
         if len(secret) < MIN_SECRET and not self._accepts_short:
             raise InternalError(f"The secret {self._name} must have at least {MIN_SECRET} random characters.")
-        return _derive(secret)
+        return _derive_key(secret)
 
 
 @lru_cache(maxsize=4)
-def _derive(secret: str) -> EllipticCurvePrivateKey:
+def _derive_key(secret: str) -> EllipticCurvePrivateKey:
     """Return the key that is derived from ``secret``.
 
     48 bytes are reduced to a group of 32, so that the bias of the remainder is negligible (FIPS 186-5, A.2.1).
@@ -94,21 +94,21 @@ class JwkCardSigner:
 
     async def find_key_id(self) -> str:
         """Return the id of the first key."""
-        return str((await self._keys())[0].key_id)
+        return str((await self._read_keys())[0].key_id)
 
     async def sign_card(self, card: Mapping[str, Any], keys_url: str) -> list[dict[str, str]]:
         """Return the signatures of the card by the first key."""
         # Only deployments that sign load the SDK for a card.
         from baton.adapters.a2a.signatures import sign_card
 
-        [key, *_] = await self._keys()
+        [key, *_] = await self._read_keys()
         return await asyncio.to_thread(sign_card, card, key, keys_url)
 
     async def read_public_keys(self) -> Mapping[str, Any]:
         """Return the public part of every key."""
-        return {"keys": [_to_public_card_key(key) for key in await self._keys()]}
+        return {"keys": [_to_public_card_key(key) for key in await self._read_keys()]}
 
-    async def _keys(self) -> list[jwt.PyJWK]:
+    async def _read_keys(self) -> list[jwt.PyJWK]:
         return self._parsed.parse(await asyncio.to_thread(self._read))
 
 

@@ -37,10 +37,13 @@ class SubjectTokens:
         self._keys = ParsedText(parse_delegation_keys)
 
     def seal(self, scope: Scope, token: str, expires_at: datetime) -> str | None:
-        """Return the sealed token of the scope's user; None if there are no keys. Blocks as ``read_keys`` does."""
+        """Return the sealed token of the scope's user; None if there are no keys that can be read.
+
+        Blocks as ``read_keys`` does.
+        """
         claims = {"tenant": scope.tenant_id, "user": scope.user_id, "until": expires_at.timestamp(), "token": token}
         try:
-            return self._fernet().encrypt(json.dumps(claims).encode()).decode()
+            return self._read_cipher().encrypt(json.dumps(claims).encode()).decode()
         except BatonError as error:
             # The request continues: only calls that act for the user fail.
             _log.error("Users' tokens cannot be passed on: %s", error)
@@ -56,7 +59,7 @@ class SubjectTokens:
         if scope.subject_token is None:
             raise Unauthorized(USER_IS_UNPROVEN)
         try:
-            claims = json.loads(self._fernet().decrypt(scope.subject_token.encode()))
+            claims = json.loads(self._read_cipher().decrypt(scope.subject_token.encode()))
         except InvalidToken:
             raise Unauthorized(USER_IS_UNPROVEN) from None
         if (claims["tenant"], claims["user"]) != (scope.tenant_id, scope.user_id):
@@ -66,7 +69,7 @@ class SubjectTokens:
             raise TokenExpired
         return claims["token"], seconds
 
-    def _fernet(self) -> MultiFernet:
+    def _read_cipher(self) -> MultiFernet:
         return self._keys.parse(self._read_keys())
 
 

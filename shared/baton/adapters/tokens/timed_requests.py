@@ -38,8 +38,8 @@ class TimedRequests:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._timer.cancel()
-        for connected in self._sockets:
-            connected.close()
+        for open_socket in self._sockets:
+            open_socket.close()
 
     def read(self, url: str, headers: dict[str, str], max_bytes: int) -> bytes:
         """Return at most ``max_bytes`` of the body at ``url``.
@@ -57,6 +57,7 @@ class TimedRequests:
         return body
 
     def _check_deadline(self, url: str) -> None:
+        """Raise ``TimeoutError`` after the deadline."""
         if self._is_over:
             raise TimeoutError(f"{url} answers too slowly") from None
 
@@ -66,18 +67,18 @@ class TimedRequests:
         connect: Callable[..., socket.socket] = connection._create_connection  # type: ignore[attr-defined]
 
         def connect_and_record(*arguments: Any) -> socket.socket:
-            connected = connect(*arguments)
-            self._sockets.append(connected.dup())  # a duplicate, because TLS takes over the socket itself
-            return connected
+            new_socket = connect(*arguments)
+            self._sockets.append(new_socket.dup())  # a duplicate, because TLS takes over the socket itself
+            return new_socket
 
         connection._create_connection = connect_and_record  # type: ignore[attr-defined]
         return connection
 
     def _shut_down(self) -> None:
         self._is_over = True
-        for connected in self._sockets:
+        for open_socket in self._sockets:
             with suppress(OSError):
-                connected.shutdown(socket.SHUT_RDWR)
+                open_socket.shutdown(socket.SHUT_RDWR)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -53,7 +53,7 @@ _REASONS: dict[type[Exception], str] = {
 }
 
 
-def refusal_reason(error: Exception) -> str:
+def describe_refusal(error: Exception) -> str:
     """Return the reason why a token was refused with ``error``, for the log."""
     if isinstance(error, TokenRefused):
         return str(error)
@@ -120,7 +120,7 @@ class JwtVerifier:
                 raise jwt.ExpiredSignatureError
         except _UNUSABLE as error:
             # The log has no text of the error, which may quote the token.
-            _log.warning("Token refused: %s.", refusal_reason(error))
+            _log.warning("Token refused: %s.", describe_refusal(error))
             count(Metric.TOKENS_REFUSED)
             if isinstance(error, jwt.ExpiredSignatureError):
                 raise TokenExpired from None
@@ -130,12 +130,13 @@ class JwtVerifier:
         sealed = self._subject_tokens.seal(identity.scope, token, identity.expires_at)
         return replace(identity, scope=replace(identity.scope, subject_token=sealed))
 
-    def unreadable_issuers(self) -> dict[str, str]:
+    def find_unreadable_issuers(self) -> dict[str, str]:
         """Return the issuers whose keys cannot be read, with the reason. Blocks for some seconds an issuer."""
-        problems = {keys.issuer.issuer: keys.find_read_problem() for keys in self._issuers.key_sets().values()}
+        problems = {keys.issuer.issuer: keys.find_read_problem() for keys in self._issuers.list_key_sets().values()}
         return {name: problem for name, problem in problems.items() if problem is not None}
 
     def _identify(self, token: str) -> Identity:
+        """Return the identity of a token with a valid signature. Raises one of ``_UNUSABLE``, ``StoreUnavailable``."""
         unverified = jwt.decode_complete(token, options={"verify_signature": False})
         payload, header = unverified["payload"], unverified["header"]
         name, kid, algorithm = payload.get("iss"), header.get("kid"), header.get("alg")
@@ -143,7 +144,7 @@ class JwtVerifier:
             raise TokenRefused("its iss, or kid or alg in its header, is missing or not a string")
         if name == EMBED_ISSUER:
             return self._verify_embed_token(token, kid, has_audience="aud" in payload)
-        keys = self._issuers.key_sets().get(name)
+        keys = self._issuers.list_key_sets().get(name)
         if keys is None:
             raise TokenRefused(f"its iss is neither {EMBED_ISSUER} nor an issuer of tokenIssuers in the settings")
         issuer = keys.issuer
@@ -152,7 +153,7 @@ class JwtVerifier:
         key = keys.find(kid, algorithm)
         if key is None:
             raise TokenRefused("its issuer publishes no key with the id in its kid")
-        claims = _decode(token, key, key.algorithm_name, issuer.audience)
+        claims = _decode_claims(token, key, key.algorithm_name, issuer.audience)
         tenant = issuer.tenant if issuer.tenant is not None else _require_claim(claims, issuer.tenant_claim)
         return _to_identity(claims, tenant, claims.get(issuer.permissions_claim))
 
@@ -162,7 +163,7 @@ class JwtVerifier:
             raise TokenRefused(
                 "no usable embed key has the id in its kid; add the key to the embed keys, or correct kid"
             )
-        claims = _decode(token, key.key, key.algorithm, EMBED_AUDIENCE if has_audience else None)
+        claims = _decode_claims(token, key.key, key.algorithm, EMBED_AUDIENCE if has_audience else None)
         tenant = _require_claim(claims, "tenant")
         if key.tenant not in (ANY_TENANT, tenant):
             raise TokenRefused("its tenant is not the one of its embed key")
@@ -175,7 +176,8 @@ def _require_claim(claims: dict[str, Any], name: str) -> Any:
     return claims[name]
 
 
-def _decode(token: str, key: Any, algorithm: str, audience: str | tuple[str, ...] | None) -> dict[str, Any]:
+def _decode_claims(token: str, key: Any, algorithm: str, audience: str | tuple[str, ...] | None) -> dict[str, Any]:
+    """Return the claims of a token that ``key`` has signed. Raises PyJWT's errors."""
     return jwt.decode(
         token,
         key,

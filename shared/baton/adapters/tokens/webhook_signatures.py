@@ -24,19 +24,19 @@ class StandardWebhookSigner:
 
     async def sign(self, webhook: Webhook, event_id: str, at: datetime, body: bytes) -> Mapping[str, str]:
         text = body.decode()
-        keys = await self._keys(webhook)
+        keys = await self._read_keys(webhook)
         return {
             "webhook-id": event_id,
             "webhook-timestamp": str(int(at.timestamp())),
             "webhook-signature": " ".join(Signing(key).sign(event_id, at, text) for key in keys),
         }
 
-    async def _keys(self, webhook: Webhook) -> tuple[str, ...]:
+    async def _read_keys(self, webhook: Webhook) -> tuple[str, ...]:
         """Return the keys in the webhook's secret. Raises ``InternalError``."""
         if webhook.secret is not None and self.is_local:
             return parse_signing_keys(webhook.secret)
         if webhook.secret_arn is None:
-            raise InternalError(f"The webhook {webhook.id} has its secret in the settings: name one in secretArn.")
+            raise InternalError(f"The webhook {webhook.id} has no secretArn: name a secret of Secrets Manager there.")
         try:
             return parse_signing_keys(await asyncio.to_thread(self.read_secret, webhook.secret_arn))
         except (NotFound, ValueError) as error:

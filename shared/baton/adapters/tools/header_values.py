@@ -62,11 +62,12 @@ class HeaderValues:
         return {name: value if isinstance(value, str) else values[name] for name, value in headers.items()}
 
     async def _exchange_token(self, value: TokenExchange, scope: Scope | None) -> str:
+        """Return the header's value with a token of the scope's user. Raises as ``resolve`` does."""
         if self.exchanges is None or scope is None:
             raise Unauthorized(USER_IS_UNPROVEN)
         target = value.token_exchange
         secret = await asyncio.to_thread(self._resolve_reference, target.client_secret)
-        token = await self.exchanges.token(scope, target, secret)
+        token = await self.exchanges.obtain_token(scope, target, secret)
         self._recent_tokens.add(token)
         return value.format.replace("{}", token)
 
@@ -78,14 +79,14 @@ class HeaderValues:
 
     def _resolve_reference(self, reference: SecretReference) -> str:
         """Return the header's value, and remember its secret. Raises as ``resolve`` does."""
-        parameter = reference.name_in(self.stage)
+        name = reference.name_in(self.stage)
         store = self.secrets if reference.secret is not None else self.parameters
-        secret = store.get(parameter)
+        secret = store.get(name)
         if reference.key is not None:
-            secret = _read_field(secret, reference.key, parameter)
+            secret = _read_field(secret, reference.key, name)
         secret = secret.strip()
         if not secret or not secret.isascii() or not secret.isprintable():
-            raise NotFound(f"The value of {parameter} cannot be sent in a header.")
+            raise NotFound(f"The value of {name} cannot be sent in a header.")
         if len(secret) >= MIN_SECRET_LENGTH:
             self._recent_secrets.add(secret)
         return reference.format.replace("{}", secret)
@@ -112,13 +113,13 @@ class _RecentSecrets:
                 self.forms = sorted(forms, key=len, reverse=True)
 
 
-def _read_field(text: str, key: str, parameter: str) -> str:
-    """Return a field of a secret that is a JSON object. Raises ``NotFound``."""
+def _read_field(text: str, key: str, name: str) -> str:
+    """Return the field ``key`` of the secret ``name``, whose ``text`` is a JSON object. Raises ``NotFound``."""
     try:
         value = json.loads(text)[key]
     except (ValueError, KeyError, TypeError):
         # The cause is dropped, because it would quote the secret.
-        raise NotFound(f"The secret {parameter} is no JSON object with the field {key}.") from None
+        raise NotFound(f"The secret {name} is no JSON object with the field {key}.") from None
     if not isinstance(value, str):
-        raise NotFound(f"The field {key} of the secret {parameter} is no text.")
+        raise NotFound(f"The field {key} of the secret {name} is no text.")
     return value

@@ -35,8 +35,8 @@ class TokenVerifier(Protocol):
 class Secrets(Protocol):
     """Secrets by name. Thread-safe; blocks for a network call when the value is not cached.
 
-    Every method raises ``NotFound`` for a secret without a value, and ``StoreUnavailable`` if the store does not
-    answer and no recent value is cached.
+    Every method raises ``NotFound`` for a secret without a value, ``InternalError`` for one that may not be read, and
+    ``StoreUnavailable`` if the store does not answer and no recent value is cached.
     """
 
     def get(self, name: str) -> str:
