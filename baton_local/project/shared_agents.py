@@ -81,7 +81,7 @@ def find_unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
     for agent in files.all():
         for tool in (tool for tool in agent.tools if isinstance(tool, PythonTool)):
             try:
-                event_loop.run(source.tools(tool))
+                event_loop.run(source.list_tools(tool))
             except Exception as problem:  # noqa: BLE001  the code of a tool may raise anything
                 entry_point = tool.entry_point if tool.function is None else None
                 unusable.append(

@@ -106,7 +106,7 @@ async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_missing_then(
 
         harness.time.pass_(300)
         await harness.toolbox.offered(agent, ADA)
-        await harness.toolbox.settled()
+        await harness.toolbox.wait_for_refreshes()
         offered = await harness.toolbox.offered(agent, ADA)
         assert offered.tools == ()
         assert [missing.origin for missing in offered.missing] == ["mcp:files"]
@@ -121,7 +121,7 @@ async def test_a_tool_that_the_server_no_longer_knows_is_gone_from_the_list(harn
             await harness.call(agent, "add", a=1, b=1)
 
         await harness.toolbox.offered(agent, ADA)
-        await harness.toolbox.settled()
+        await harness.toolbox.wait_for_refreshes()
         names = {tool.spec.name for tool in (await harness.toolbox.offered(agent, ADA)).tools}
         assert "add" not in names
         assert "weather" in names
@@ -135,7 +135,7 @@ async def test_a_list_is_asked_for_again_after_five_minutes(harness: Harness) ->
         assert "add" in {tool.spec.name for tool in (await harness.toolbox.offered(agent, ADA)).tools}
         harness.time.pass_(300)
         assert "add" in {tool.spec.name for tool in (await harness.toolbox.offered(agent, ADA)).tools}
-        await harness.toolbox.settled()
+        await harness.toolbox.wait_for_refreshes()
         assert "add" not in {tool.spec.name for tool in (await harness.toolbox.offered(agent, ADA)).tools}
 
 

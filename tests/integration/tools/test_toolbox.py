@@ -61,7 +61,7 @@ async def test_an_endpoint_that_hangs_opens_its_circuit(harness: Harness) -> Non
         assert (await harness.toolbox.offered(agent, ADA)).missing == (first,)
         harness.time.pass_(30)
         await harness.toolbox.offered(agent, ADA)
-        await harness.toolbox.settled()
+        await harness.toolbox.wait_for_refreshes()
         [then] = (await harness.toolbox.offered(agent, ADA)).missing
         with pytest.raises(ToolFailed, match=r"within 0\.1 seconds|in time"):
             await harness.call(agent, "fetch")

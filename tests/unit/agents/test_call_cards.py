@@ -85,7 +85,7 @@ async def test_the_types_of_a_function_in_python_say_how_its_arguments_are_writt
         """Book a bike."""
         return "Booked."
 
-    [offered] = await PythonTools(Functions()).tools(book.definition)
+    [offered] = await PythonTools(Functions()).list_tools(book.definition)
     assert offered.label == "Bike booking"
     arguments = {"kind": "ebike", "price": "90", "customer": {"full_name": "Ada"}}
     interrupt = await asked(shop(offered.asks, dict(offered.parameters)), **arguments)

@@ -162,7 +162,7 @@ def functions() -> tuple[object, Use]:
         )
         for _ in range(8 * BOUND)
     ]
-    return made, lambda number: made.tools(tools[number])
+    return made, lambda number: made.list_tools(tools[number])
 
 
 def hosts() -> tuple[object, Use]:

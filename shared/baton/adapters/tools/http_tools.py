@@ -107,7 +107,7 @@ async def _follow(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Re
         redirected = response.next_request
         if redirected is None:
             return response
-        if redirected.method != request.method or _origin(redirected.url) != _origin(request.url):
+        if redirected.method != request.method or _get_origin(redirected.url) != _get_origin(request.url):
             raise ToolFailed("The service redirects the call to another place, which is not followed.")
         request = redirected
     raise ToolFailed("The service redirects the call again and again.")
@@ -122,16 +122,16 @@ def _find_task_address(response: httpx.Response) -> str | None:
         url = response.request.url.join(address)
     except (httpx.InvalidURL, ValueError):
         return None
-    return str(url) if _origin(url) == _origin(response.request.url) else None
+    return str(url) if _get_origin(url) == _get_origin(response.request.url) else None
 
 
-def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+def _get_origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
 def _to_result(response: httpx.Response, call: HttpCall) -> ToolResult:
     """Return the response as a result. Raises ``ToolFailed`` or ``Unreachable`` for an error or an unwanted page."""
-    status = _status_line(response)
+    status = _make_status_line(response)
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     is_page = media_type in ("text/html", "application/xhtml+xml")
     if response.status_code >= 400:
@@ -152,13 +152,13 @@ def _to_result(response: httpx.Response, call: HttpCall) -> ToolResult:
 def _to_failure(response: httpx.Response, body: str) -> ToolFailed:
     """Return the failure of a response with a status of 400 or more. The model gets the beginning of ``body``."""
     excerpt = body.strip()[:EXCERPT]
-    message = f"The service answered {_status_line(response)}" + (f": {excerpt}" if excerpt else ".")
+    message = f"The service answered {_make_status_line(response)}" + (f": {excerpt}" if excerpt else ".")
     if response.status_code == 429:
         return ToolFailed(f"{message} It is called too often at the moment: try again later.")
     return Unreachable(message) if response.status_code >= 500 else ToolFailed(message)
 
 
-def _status_line(response: httpx.Response) -> str:
+def _make_status_line(response: httpx.Response) -> str:
     return f"HTTP {response.status_code} {response.reason_phrase}".strip()
 
 
@@ -188,13 +188,13 @@ class HttpTools(ToolSource[HttpTool]):
     policy: Callable[[], EgressPolicy]
     """A function that returns the policy with the hosts that may be called now."""
 
-    def endpoint(self, definition: HttpTool) -> str | None:
+    def find_endpoint(self, definition: HttpTool) -> str | None:
         host = urlsplit(definition.url).netloc.lower()
         if definition.is_always_asked:
             return None
         return f"guardrail:{definition.name} {host}" if definition.is_guardrail else f"http:{host}"
 
-    async def tools(self, definition: HttpTool) -> Sequence[SourceTool]:
+    async def list_tools(self, definition: HttpTool) -> Sequence[SourceTool]:
         try:
             self.policy().check_url(definition.url)
         except EgressRefused as error:
@@ -225,12 +225,13 @@ class HttpTools(ToolSource[HttpTool]):
         self, definition: HttpTool, location: str, context: CallContext, *, deletes: bool
     ) -> ToolResult:
         # The definition's headers may hold secrets, and are for its origin only.
-        if _origin(httpx.URL(location)) != _origin(httpx.URL(origin_of(definition.url))):
+        if _get_origin(httpx.URL(location)) != _get_origin(httpx.URL(get_template_origin(definition.url))):
             raise ToolFailed("The address of the work is not at the tool's host.", is_refused=True)
         method = "DELETE" if deletes else "GET"
         return await self._send(HttpCall(method, location, may_wait=True), definition, context)
 
     async def _send(self, call: HttpCall, definition: HttpTool, context: CallContext) -> ToolResult:
+        """Send a call with the definition's headers and time limit. Raises as ``HttpRequests.send`` does."""
         return await self.requests.send(
             call,
             definition.headers,
@@ -240,7 +241,7 @@ class HttpTools(ToolSource[HttpTool]):
         )
 
 
-def origin_of(template: str) -> str:
+def get_template_origin(template: str) -> str:
     """Return the scheme and the host of a definition's address, which have no placeholders."""
     parts = urlsplit(template)
     return f"{parts.scheme}://{parts.netloc}/"
@@ -250,7 +251,7 @@ def _to_request(definition: HttpTool, arguments: Mapping[str, Any]) -> HttpCall:
     """Return the request of a call: arguments without a placeholder become the query or the body."""
     url, remaining = fill_placeholders(definition.url, arguments)
     if definition.method in METHODS_WITHOUT_BODY:
-        return HttpCall(definition.method, url, query=tuple(query_pairs(remaining)))
+        return HttpCall(definition.method, url, query=tuple(make_query_pairs(remaining)))
     placeholders = set(PLACEHOLDER.findall(definition.url))
     expects_body = bool(remaining) or bool(set(definition.parameters.get("properties", {})) - placeholders)
     return HttpCall(definition.method, url, body=remaining if expects_body else None)
@@ -307,7 +308,7 @@ def to_address_text(value: Any, name: str) -> str:
     return text
 
 
-def query_pairs(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def make_query_pairs(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """Yield ``arguments`` as a query: lists repeat their name, objects become JSON, None is left out.
 
     Raises ``ToolFailed`` as ``to_address_text`` does.

@@ -77,6 +77,7 @@ class McpTools(ToolSource[McpServer]):
     """
 
     make_client: Callable[[float], httpx2.AsyncClient]
+    """Returns a client for one session. Its argument is the timeout in seconds."""
     headers: HeaderValues
     monotonic: Callable[[], float] = time.monotonic
     _lists: LRUCache[str, tuple[tuple[_ToolAndSchema, ...], float]] = field(
@@ -86,10 +87,10 @@ class McpTools(ToolSource[McpServer]):
     _modes: LRUCache[str, str] = field(init=False, default_factory=lambda: LRUCache(MAX_SERVERS))
     """The transport mode that worked with each server, which saves the client from detecting it."""
 
-    def origin(self, definition: McpServer) -> str:
+    def get_origin(self, definition: McpServer) -> str:
         return f"mcp:{definition.name}"
 
-    def endpoint(self, definition: McpServer) -> str | None:
+    def find_endpoint(self, definition: McpServer) -> str | None:
         return f"mcp:{urlsplit(definition.url).netloc.lower()}"
 
     def must_ask(self, definition: McpServer) -> bool:
@@ -99,15 +100,15 @@ class McpTools(ToolSource[McpServer]):
     def may_recover(self, definition: McpServer) -> bool:
         return True
 
-    async def tools(self, definition: McpServer) -> Sequence[SourceTool]:
+    async def list_tools(self, definition: McpServer) -> Sequence[SourceTool]:
         offered = []
         rules = definition.background
         if rules is not None:
             rules = rules.model_copy(update={"cancel": True})  # every task of MCP can be cancelled
-        for tool, schema in await self._list(definition):
+        for tool, schema in await self._read_list(definition):
             if definition.include is not None and tool.name not in definition.include:
                 continue
-            # Such tasks were experimental; version 2026-07-28 of the protocol has removed them.
+            # Tasks of 2025-11-25 were experimental; version 2026-07-28 of the protocol has removed them.
             if tool.execution is not None and tool.execution.task_support == "required":
                 _log.info(
                     "The tool %r of %s runs as a task of 2025-11-25 only, which is not supported",
@@ -176,7 +177,7 @@ class McpTools(ToolSource[McpServer]):
                 await self._run(definition, cancel, with_tasks=True)
             raise
 
-    async def _list(self, definition: McpServer) -> tuple[_ToolAndSchema, ...]:
+    async def _read_list(self, definition: McpServer) -> tuple[_ToolAndSchema, ...]:
         """Return the server's tools, from the cache while it is fresh. Raises as ``_run`` does."""
         key = _make_server_key(definition)
         if not self.must_ask(definition):
@@ -221,7 +222,7 @@ class McpTools(ToolSource[McpServer]):
         results: list[T] = []
         answer = LastAnswer()
         try:
-            async with self._session(definition, answer, with_tasks=with_tasks) as session:
+            async with self._open_session(definition, answer, with_tasks=with_tasks) as session:
                 results.append(await work(session))
         except Exception as error:
             if results:  # only the end of the session has failed
@@ -234,7 +235,9 @@ class McpTools(ToolSource[McpServer]):
         return results[0]
 
     @asynccontextmanager
-    async def _session(self, definition: McpServer, answer: LastAnswer, *, with_tasks: bool) -> AsyncIterator[Client]:
+    async def _open_session(
+        self, definition: McpServer, answer: LastAnswer, *, with_tasks: bool
+    ) -> AsyncIterator[Client]:
         """Open a session, and close it after its use. ``answer`` records the status of its last request."""
         headers = await self.headers.resolve(definition.headers)
         key = _make_server_key(definition)
@@ -245,7 +248,7 @@ class McpTools(ToolSource[McpServer]):
 
         http = self.make_client(definition.timeout_seconds + GRACE_SECONDS)
         http.headers.update(headers)
-        http.event_hooks = {"request": [_limit_closing], "response": [answer.record]}
+        http.event_hooks = {"request": [_shorten_closing], "response": [answer.record]}
         transport = streamable_http_client(definition.url, http_client=http, max_sse_event_size=MAX_EVENT_BYTES)
         mode = self._modes.get(key, "auto")
         client = Client(
@@ -269,7 +272,7 @@ async def _skip_validation(_name: str, _result: types.CallToolResult) -> None:
     """
 
 
-async def _limit_closing(request: httpx2.Request) -> None:
+async def _shorten_closing(request: httpx2.Request) -> None:
     """Shorten the timeout of the request that closes a session."""
     if request.method == "DELETE":
         request.extensions["timeout"] = httpx2.Timeout(CLOSING_SECONDS).as_dict()

@@ -119,7 +119,7 @@ class LastAnswer:
         """Return whether ``error`` is the server's refusal of the call: it does not know the tool or its arguments."""
         is_protocol_status = self.status <= 400  # version 2026-07-28 refuses with 400, earlier ones with 200
         return is_protocol_status and any(
-            isinstance(cause, MCPError) and cause.error.code in REFUSALS for cause in _causes_of(error)
+            isinstance(cause, MCPError) and cause.error.code in REFUSALS for cause in _list_causes(error)
         )
 
 
@@ -130,7 +130,7 @@ def is_unknown_tool(message: str, own_name: str) -> bool:
 
 def to_tool_failure(error: Exception, answer: LastAnswer) -> ToolFailed:
     """Return a session's failure as ``ToolFailed``. ``answer`` is the answer to the request that has failed."""
-    causes = list(_causes_of(error))
+    causes = list(_list_causes(error))
     for cause in causes:
         if isinstance(cause, ToolFailed):
             return cause
@@ -196,16 +196,16 @@ def _is_request(body: bytes) -> bool:
     return isinstance(message, dict) and "method" in message and "id" in message
 
 
-def _causes_of(error: BaseException) -> Iterator[BaseException]:
+def _list_causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the errors in a group, with those that caused them."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            yield from _causes_of(inner)
+            yield from _list_causes(inner)
     else:
         yield error
         for inner in (error.__cause__, error.__context__):
             if inner is not None:
-                yield from _causes_of(inner)
+                yield from _list_causes(inner)
 
 
 Received = SessionMessage | Exception
@@ -229,7 +229,7 @@ async def repair_results(transport: AbstractAsyncContextManager[Any]) -> AsyncGe
         yield _RepairedStream(received), sent
 
 
-def repair(result: dict[str, Any]) -> dict[str, Any]:
+def repair_result(result: dict[str, Any]) -> dict[str, Any]:
     """Return the result of ``tools/list`` or ``tools/call`` without optional members of the wrong form.
 
     Tools without a name or without an object schema are left out. Content of the wrong form is replaced by a text that
@@ -250,7 +250,7 @@ def repair(result: dict[str, Any]) -> dict[str, Any]:
 def _repair_tool(value: Any) -> dict[str, Any] | None:
     """Return a tool without wrong optional members; None if it cannot be used.
 
-    Null members of its schema are dropped: servers write them for members without a value.
+    Null members of the tool's schema are dropped: servers write them for members without a value.
     """
     if not isinstance(value, dict):
         return None
@@ -266,6 +266,7 @@ def _repair_tool(value: Any) -> dict[str, Any] | None:
 
 
 def _repair_block(value: Any) -> Any:
+    """Return a block of content without wrong optional members, or a text that stands for one that cannot be used."""
     model = BLOCKS.get(value.get("type")) if isinstance(value, dict) else None
     block = _drop_wrong_members(value, model) if model is not None else None
     return block if block is not None else {"type": "text", "text": "[Content of a kind that is not understood here.]"}
@@ -318,7 +319,8 @@ class _RepairedStream:
 
 
 def _repair_message(received: Received) -> Received:
+    """Repair the result in a received message, if it has one, and return the message."""
     message = received.message if isinstance(received, SessionMessage) else None
     if isinstance(message, types.JSONRPCResponse):
-        message.result = repair(message.result)
+        message.result = repair_result(message.result)
     return received

@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from pydantic import ValidationError
 
-from baton.adapters.tools.mcp_answers import EXCERPT, repair, to_result
+from baton.adapters.tools.mcp_answers import EXCERPT, repair_result, to_result
 from baton.adapters.tools.tool_source import Unreachable
 from baton.ports.agents.tools import ToolFailed, ToolResult
 
@@ -68,7 +68,9 @@ class TaskState(types.Result):
                 return ToolResult("", is_pending=True, poll_seconds=poll_seconds, progress=message)
             case "completed":
                 try:
-                    return to_result(types.CallToolResult.model_validate(repair(dict(self.result)), by_name=False))
+                    return to_result(
+                        types.CallToolResult.model_validate(repair_result(dict(self.result)), by_name=False)
+                    )
                 except (ValidationError, TypeError, ValueError):
                     raise ToolFailed("The server has completed the task without a usable result.") from None
             case "failed":
@@ -135,9 +137,11 @@ def _join_questions(requests: Any) -> str:
 
 
 def _to_text(value: Any) -> str | None:
+    """Return a text on one line, cut to ``EXCERPT``; None for an empty one and for other values."""
     return " ".join(value.split())[:EXCERPT] or None if isinstance(value, str) else None
 
 
 def _to_seconds(milliseconds: Any) -> float | None:
+    """Return a time in seconds; None for a value that is not a time."""
     is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
     return milliseconds / 1000 if is_number and milliseconds >= 0 else None

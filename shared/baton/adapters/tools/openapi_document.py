@@ -22,7 +22,7 @@ MAX_NODES = 20_000
 """The maximum number of nodes of an operation's schema after references are replaced."""
 MAX_FETCHED_BYTES = 2 * 1024 * 1024
 """The maximum size of a fetched document. Any tenant's agent may name one, and it is read again every ten minutes."""
-SHIP_IT = "A part of it with the operations in use is enough; the operator may also ship it with the agents' files."
+SHIP_IT = "A part with the operations in use is enough; the operator may also ship the document with the agents' files."
 MAX_CHAINED = 20
 """The maximum number of references that lead from one to the next."""
 MAX_NAMED = 10

@@ -15,7 +15,7 @@ from cachetools import LRUCache
 
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
 from baton.adapters.tools import openapi_document
-from baton.adapters.tools.http_tools import HttpCall, HttpRequests, decode_body, fill_placeholders, query_pairs
+from baton.adapters.tools.http_tools import HttpCall, HttpRequests, decode_body, fill_placeholders, make_query_pairs
 from baton.adapters.tools.openapi_document import MAX_FETCHED_BYTES, SHIP_IT, Operation
 from baton.adapters.tools.tool_source import SourceTool, ToolSource, Unreachable, UnusableDocument
 from baton.concurrency.tasks import off_loop
@@ -27,6 +27,7 @@ from baton_documents.encodings.text_encoding import GUESSING
 FRESH_SECONDS = 600.0
 """Seconds for which a fetched document is used before it is fetched again."""
 FETCH_SECONDS = 10.0
+"""The longest silence while a document is fetched."""
 MAX_DOCUMENTS = 50
 """The number of cached documents. Each may take some megabytes."""
 MAX_OPERATIONS = 2_000
@@ -52,7 +53,7 @@ class OpenApiTools(ToolSource[OpenApiTool]):
         init=False, default_factory=lambda: LRUCache(MAX_OPERATIONS)
     )
 
-    def endpoint(self, definition: OpenApiTool) -> str | None:
+    def find_endpoint(self, definition: OpenApiTool) -> str | None:
         address = definition.base_url or (definition.spec if definition.is_remote else "")
         return f"openapi:{urlsplit(address).netloc.lower() or definition.spec}"
 
@@ -63,7 +64,7 @@ class OpenApiTools(ToolSource[OpenApiTool]):
     def may_recover(self, definition: OpenApiTool) -> bool:
         return definition.is_remote
 
-    async def tools(self, definition: OpenApiTool) -> Sequence[SourceTool]:
+    async def list_tools(self, definition: OpenApiTool) -> Sequence[SourceTool]:
         operation = await self._read_operation(definition)
         description = operation.description[:DESCRIPTION]
         tool = SourceTool(
@@ -115,7 +116,7 @@ class OpenApiTools(ToolSource[OpenApiTool]):
         if cached is not None and self._is_fresh(definition, cached[1]):
             return cached
         read_at = self.monotonic()
-        text = await (self._fetch(definition.spec) if definition.is_remote else self._read_file(definition.spec))
+        text = await (self._fetch_text(definition.spec) if definition.is_remote else self._read_file(definition.spec))
         try:
             document = await asyncio.to_thread(
                 openapi_document.parse_document, text, is_trusted=not definition.is_remote
@@ -129,6 +130,7 @@ class OpenApiTools(ToolSource[OpenApiTool]):
         return not definition.is_remote or self.monotonic() - read_at < FRESH_SECONDS
 
     async def _read_file(self, spec: str) -> str:
+        """Return the text of a shipped document. Raises ``ToolFailed``."""
         folder = self.folder.resolve()
         path = (folder / spec).resolve()
         if not path.is_relative_to(folder):
@@ -138,7 +140,8 @@ class OpenApiTools(ToolSource[OpenApiTool]):
         except (OSError, UnicodeDecodeError) as error:
             raise ToolFailed(f"The document {spec} cannot be read.") from error
 
-    async def _fetch(self, url: str) -> str:
+    async def _fetch_text(self, url: str) -> str:
+        """Return the text of the document at ``url``. Raises ``ToolFailed``."""
         async with self.make_client(FETCH_SECONDS) as client:
             try:
                 # No credentials are sent, so a redirect may lead to any host that the deployment may call.
@@ -184,7 +187,7 @@ def _to_request(operation: Operation, arguments: Mapping[str, Any]) -> HttpCall:
         value = arguments.get(parameter.argument)
         if value is None or parameter.location == "path":
             continue
-        pairs = list(query_pairs({parameter.name: value}))
+        pairs = list(make_query_pairs({parameter.name: value}))
         if parameter.location == "header" or not parameter.explode:
             pairs = [(parameter.name, ",".join(text for _, text in pairs))]
         if parameter.location == "header":

@@ -34,7 +34,7 @@ REFUSED_WITHOUT_REASON = "The tool refuses this, without a reason."
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
+class _LoadedFunction:
     definition: PythonTool
     """Kept alive, so that no other object can get the same ``id()``."""
     function: Callable[..., Any]
@@ -59,9 +59,9 @@ class PythonTools(ToolSource[PythonTool]):
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
-        self._loaded: LRUCache[int, _Loaded] = LRUCache(MAX_LOADED)
+        self._loaded: LRUCache[int, _LoadedFunction] = LRUCache(MAX_LOADED)
 
-    async def tools(self, definition: PythonTool) -> Sequence[SourceTool]:
+    async def list_tools(self, definition: PythonTool) -> Sequence[SourceTool]:
         loaded = await self._load(definition)
         tool = SourceTool(
             definition.name,
@@ -82,7 +82,7 @@ class PythonTools(ToolSource[PythonTool]):
         self, definition: PythonTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         loaded = await self._load(definition)
-        values = _convert(loaded, arguments)
+        values = _convert_arguments(loaded, arguments)
         if (definition.background or loaded.declared.background) and context.may_answer_later:
             return _put_off(arguments)
         result = await self._functions.call(loaded.function, context, values, loaded.filled)
@@ -103,16 +103,17 @@ class PythonTools(ToolSource[PythonTool]):
         """Carry out a call that was put off."""
         return await self.call(definition, definition.name, json.loads(location), context)
 
-    async def _load(self, definition: PythonTool) -> _Loaded:
+    async def _load(self, definition: PythonTool) -> _LoadedFunction:
+        """Return the definition's function, imported at its first use. Raises as ``_import`` does."""
         loaded = self._loaded.get(id(definition))
         if loaded is None:
             # In a thread, because an import may block.
             loaded = self._loaded[id(definition)] = await asyncio.to_thread(self._import, definition)
         return loaded
 
-    def _import(self, definition: PythonTool) -> _Loaded:
+    def _import(self, definition: PythonTool) -> _LoadedFunction:
         """Import the function and read its signature. Raises ``CannotLoad`` and errors of the module's own code."""
-        candidate = definition.function or self._find(definition.entry_point)
+        candidate = definition.function or self._find_function(definition.entry_point)
         function, declared = (
             (candidate.function, candidate.definition) if isinstance(candidate, Tool) else (candidate, definition)
         )
@@ -130,9 +131,9 @@ class PythonTools(ToolSource[PythonTool]):
         else:
             signature = read_signature(function, filled.names)
             arguments, schema = signature.arguments, signature.schema
-        return _Loaded(definition, function, description, needs_approval, declared, filled, arguments, schema)
+        return _LoadedFunction(definition, function, description, needs_approval, declared, filled, arguments, schema)
 
-    def _find(self, entry_point: str) -> Callable[..., Any]:
+    def _find_function(self, entry_point: str) -> Callable[..., Any]:
         """Import ``module:function``. Raises ``CannotLoad``, even for a module outside the allowed packages."""
         module_name, _, attribute = entry_point.partition(":")
         packages = self._functions.packages()
@@ -156,7 +157,7 @@ def _put_off(arguments: Mapping[str, Any]) -> ToolResult:
     return ToolResult("", is_pending=True, location=location, is_put_off=True)
 
 
-def _convert(loaded: _Loaded, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_arguments(loaded: _LoadedFunction, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the function's arguments from JSON values. Raises ``ToolFailed`` if they do not fit their types."""
     if loaded.arguments is None:
         return {name: value for name, value in arguments.items() if name not in loaded.filled.names}

@@ -91,12 +91,13 @@ class Listings:
             listing.tried_at = self._monotonic()
             listing.attempt = in_background(self._refresh(listing), "listing of tools")
 
-    async def settled(self) -> None:
+    async def wait_for_refreshes(self) -> None:
         """Wait for the background requests in progress."""
         attempts = [listing.attempt for listing in self._cache.values() if listing.attempt is not None]
         await gather_all(*attempts)
 
     def _is_due(self, listing: _Listing, source: ToolSource[Any]) -> bool:
+        """Return whether the source should be asked again now."""
         is_long_ago = self._monotonic() - listing.tried_at >= RETRY_SECONDS
         if isinstance(listing.offer, MissingTools):
             return is_long_ago and source.may_recover(listing.definition)

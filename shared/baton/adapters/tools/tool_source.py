@@ -29,28 +29,28 @@ def assign_names(declared: Collection[str], tools: Sequence[ServerTool]) -> dict
     A tool keeps its name (with ``_`` for other characters) unless another tool or a built-in one has the same name.
     Then the server's name is added as a prefix.
     """
-    counts = Counter(plain_name(own_name) for _, own_name in set(tools))
+    counts = Counter(make_plain_name(own_name) for _, own_name in set(tools))
     names: dict[ServerTool, str] = {}
     for server, own_name in set(tools):
-        name = plain_name(own_name)
+        name = make_plain_name(own_name)
         if counts[name] == 1 and name not in declared and BUILTIN_TOOLS.fullmatch(name) is None:
             names[server, own_name] = name
     taken = set(names.values()) | set(declared)
     others = [tool for tool in set(tools) if tool not in names]
-    counts = Counter(prefixed_name(*tool) for tool in others)
+    counts = Counter(make_prefixed_name(*tool) for tool in others)
     for tool in others:
-        name = prefixed_name(*tool)
+        name = make_prefixed_name(*tool)
         names[tool] = name if counts[name] == 1 and name not in taken else _add_digest(name, *tool)
     return names
 
 
-def plain_name(own_name: str) -> str:
+def make_plain_name(own_name: str) -> str:
     """Return a tool's own name with the characters and length that model providers accept."""
     name = re.sub(r"[^a-zA-Z0-9_-]", "_", own_name)
     return name if 0 < len(name) <= MAX_NAME else _add_digest(name, own_name)
 
 
-def prefixed_name(server: str, own_name: str) -> str:
+def make_prefixed_name(server: str, own_name: str) -> str:
     """Return a tool's own name with its server's name as a prefix."""
     name = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{server}_{own_name}")
     if BUILTIN_TOOLS.fullmatch(name):
@@ -105,24 +105,24 @@ class SourceTool:
 class ToolSource(ABC, Generic[D]):
     """Tools of one kind of definition."""
 
-    def origin(self, definition: D) -> str:
+    def get_origin(self, definition: D) -> str:
         """Return the origin of the definition's tools, for records."""
         return definition.type
 
-    def endpoint(self, definition: D) -> str | None:
+    def find_endpoint(self, definition: D) -> str | None:
         """Return the name of the circuit breaker for calls of the definition's tools; None without an endpoint."""
         return None
 
     def must_ask(self, definition: D) -> bool:
-        """Return whether ``tools`` would now call the endpoint instead of using a cache."""
+        """Return whether ``list_tools`` would now call the endpoint instead of using a cache."""
         return False
 
     def may_recover(self, definition: D) -> bool:
-        """Return whether a failure of ``tools`` may be temporary. Otherwise only a new deployment helps."""
+        """Return whether a failure of ``list_tools`` may be temporary. Otherwise only a new deployment helps."""
         return False
 
     @abstractmethod
-    async def tools(self, definition: D) -> Sequence[SourceTool]:
+    async def list_tools(self, definition: D) -> Sequence[SourceTool]:
         """Return the tools of ``definition``. Raises ``ToolFailed``, and ``Unreachable`` if the endpoint fails."""
 
     @abstractmethod

@@ -22,7 +22,7 @@ from baton.adapters.tools.tool_source import (
     Unreachable,
     UnusableDocument,
     assign_names,
-    prefixed_name,
+    make_prefixed_name,
 )
 from baton.authoring.errors import CannotLoad
 from baton.concurrency.tasks import gather_all
@@ -98,7 +98,7 @@ class Toolbox:
         self._find_position = find_position
         self._logs_messages = logs_messages
         self._listings = Listings(
-            self._list, forget=lambda definition: self._broken.pop(id(definition), None), monotonic=monotonic
+            self._list_tools, forget=lambda definition: self._broken.pop(id(definition), None), monotonic=monotonic
         )
         self._broken: dict[int, str] = {}
         """The logged reason of each unusable definition, so that it is logged once."""
@@ -117,15 +117,15 @@ class Toolbox:
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         """See ``Tools``. The user's permissions are checked again."""
-        entry = await self._find(_list_permitted(agent, context.scope), name)
+        entry = await self._find_entry(_list_permitted(agent, context.scope), name)
         definition = entry.definition
-        source = self._source(definition)
+        source = self._get_source(definition)
         try:
             work = source.call(definition, entry.tool.own_name, arguments, context)
             guard = self._make_guard(
                 source, definition, tenant_id=context.scope.tenant_id, conversation=context.thread_id
             )
-            result = await _limit(guard, work, definition.timeout_seconds)
+            result = await _run_limited(guard, work, definition.timeout_seconds)
         except Unauthorized:
             raise  # the tool acts for the user, who must sign in again
         except Exception as error:  # noqa: BLE001 - a failing tool must not end the turn
@@ -144,10 +144,10 @@ class Toolbox:
         self, agent: AgentDefinition, name: str, location: str, context: CallContext, *, deletes: bool = False
     ) -> ToolResult:
         """See ``Tools``."""
-        definition = (await self._find(_list_permitted(agent, context.scope), name)).definition
+        definition = (await self._find_entry(_list_permitted(agent, context.scope), name)).definition
         try:
-            work = self._source(definition).read_task(definition, location, context, deletes=deletes)
-            result = await _limit(nullcontext(), work, definition.timeout_seconds)
+            work = self._get_source(definition).read_task(definition, location, context, deletes=deletes)
+            result = await _run_limited(nullcontext(), work, definition.timeout_seconds)
         except Unauthorized:  # since its work began, the tool has been changed to act for the user
             raise ToolFailed("The tool acts for the user, who is not here: its work cannot be read.") from None
         except StoreUnavailable:  # a secret cannot be read now, which says nothing about the work
@@ -168,11 +168,11 @@ class Toolbox:
         self._unlogged.clear()
         return [self._broken[id(definition)] for definition in checked if id(definition) in self._broken]
 
-    async def settled(self) -> None:
+    async def wait_for_refreshes(self) -> None:
         """Wait for the background requests in progress."""
-        await self._listings.settled()
+        await self._listings.wait_for_refreshes()
 
-    async def _find(self, definitions: Sequence[ToolDefinition], name: str) -> _Entry:
+    async def _find_entry(self, definitions: Sequence[ToolDefinition], name: str) -> _Entry:
         """Return the tool that the model knows as ``name``. Raises ``ToolFailed``."""
         declared = [
             definition
@@ -185,7 +185,7 @@ class Toolbox:
         # A tool has its server's name as a prefix only while another server has a tool of that name.
         for entry in entries.values():
             definition = entry.definition
-            if isinstance(definition, McpServer) and prefixed_name(definition.name, entry.tool.own_name) == name:
+            if isinstance(definition, McpServer) and make_prefixed_name(definition.name, entry.tool.own_name) == name:
                 return entry
         if missing:
             message = f"The tool {name[:64]!r} cannot be reached at the moment. Try again later."
@@ -197,9 +197,9 @@ class Toolbox:
     ) -> tuple[dict[str, _Entry], tuple[MissingTools, ...]]:
         """Return the tools of ``definitions`` by their names for the model, and the tools that are missing."""
         if any(type(definition) not in self._sources for definition in definitions):
-            await asyncio.to_thread(self._make, {type(definition) for definition in definitions})
+            await asyncio.to_thread(self._make_sources, {type(definition) for definition in definitions})
         lists = await gather_all(
-            *(self._listings.read(definition, self._source(definition)) for definition in definitions)
+            *(self._listings.read(definition, self._get_source(definition)) for definition in definitions)
         )
         missing = tuple(offer for offer in lists if isinstance(offer, MissingTools))
         entries = [
@@ -221,31 +221,32 @@ class Toolbox:
             for entry in entries
         }, missing
 
-    async def _list(self, definition: ToolDefinition) -> Sequence[SourceTool] | MissingTools:
-        source = self._source(definition)
+    async def _list_tools(self, definition: ToolDefinition) -> Sequence[SourceTool] | MissingTools:
+        """Ask the definition's source for its tools. Raises nothing."""
+        source = self._get_source(definition)
         try:
             # A list holds no caller's data, so all callers of the definition share the circuit.
             guard = self._make_guard(source, definition) if source.must_ask(definition) else nullcontext()
-            offered = await _limit(guard, source.tools(definition), self._listing_seconds)
+            offered = await _run_limited(guard, source.list_tools(definition), self._listing_seconds)
         except Exception as error:  # noqa: BLE001 - a failing source must not end the turn
             self._note_broken(definition, error)
-            return MissingTools(source.origin(definition), self._headers.redact(_message_for_model(error)))
+            return MissingTools(source.get_origin(definition), self._headers.redact(_make_message_for_model(error)))
         if self._broken.pop(id(definition), None) is not None:
-            _log.warning("%s: the tools of %s are back.", self._where(definition), definition.name)
+            _log.warning("%s: the tools of %s are back.", self._describe_position(definition), definition.name)
         return offered
 
     def _make_guard(
         self, source: ToolSource[Any], definition: ToolDefinition, **caller: str
     ) -> AbstractAsyncContextManager[Any]:
         """Return the guard of a call. A tenant's own tools have other circuits than the tools of shipped agents."""
-        endpoint = source.endpoint(definition)
+        endpoint = source.find_endpoint(definition)
         if self._guards is None or endpoint is None:
             return nullcontext()
         return self._guards.guard(f"{definition.tenant_id or ''} {endpoint}", **caller)
 
     def _note_broken(self, definition: ToolDefinition, error: Exception) -> None:
         """Record the problem of a definition, and log it unless it was logged before."""
-        may_recover = self._source(definition).may_recover(definition)
+        may_recover = self._get_source(definition).may_recover(definition)
         retries = "it is tried again during later turns" if may_recover else "it is not tried again until it is mended"
         if self._logs_messages and isinstance(definition, PythonTool) and not isinstance(error, CannotLoad):
             from baton.adapters.agents.agent_modules import describe_code_problem
@@ -255,18 +256,18 @@ class Toolbox:
             cause = _describe_for_author(error)
         printable = "".join(char if char.isprintable() else " " for char in cause)[:MAX_LOGGED_REASON]
         redacted_cause = self._headers.redact(printable).rstrip(".")
-        problem = f"{self._where(definition)}: {definition.name} cannot be used: {redacted_cause}."
+        problem = f"{self._describe_position(definition)}: {definition.name} cannot be used: {redacted_cause}."
         problem_and_consequence = f"{problem} Turns go on without it; {retries}."
         if id(definition) not in self._broken.keys() | self._unlogged:
             _log.warning("%s", problem_and_consequence)
         self._broken[id(definition)] = problem if isinstance(definition, PythonTool) else problem_and_consequence
 
-    def _where(self, definition: ToolDefinition) -> str:
+    def _describe_position(self, definition: ToolDefinition) -> str:
         return self._find_position(definition) or f"tool {definition.name}"
 
     def _to_failure(self, error: Exception, name: str, definition: ToolDefinition) -> ToolFailed:
         """Log the failure of a call, and return it for the caller."""
-        origin = self._source(definition).origin(definition)
+        origin = self._get_source(definition).get_origin(definition)
         if isinstance(error, ToolFailed) and error.is_refused:  # an answer, and no failure of the tool
             reason = (
                 self._headers.redact(error.message) if self._logs_messages else "its reason is in the call's record"
@@ -277,7 +278,7 @@ class Toolbox:
             _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redact(reason))
             count(Metric.TOOL_FAILURES)
         is_outage = isinstance(error, Unreachable | CircuitOpen)
-        message = self._headers.redact(_message_for_model(error))
+        message = self._headers.redact(_make_message_for_model(error))
         if isinstance(error, ToolFailed):
             return ToolFailed(message, is_outage=is_outage, is_refused=error.is_refused, state=error.state)
         return ToolFailed(message, is_outage=is_outage, is_fault=True)
@@ -286,7 +287,7 @@ class Toolbox:
         definition, tool = entry.definition, entry.tool
         return Tool(
             spec=ToolSpec(name, tool.description, tool.parameters),
-            origin=self._source(definition).origin(definition),
+            origin=self._get_source(definition).get_origin(definition),
             requires_approval=tool.requires_approval,
             timeout_seconds=definition.timeout_seconds,
             label=tool.label,
@@ -295,17 +296,18 @@ class Toolbox:
             check=tool.check,
         )
 
-    def _make(self, kinds: Iterable[type[Any]]) -> None:
+    def _make_sources(self, kinds: Iterable[type[Any]]) -> None:
+        """Make the sources of kinds of definitions that have none yet. Blocks while libraries are loaded."""
         with self._sources_lock:
             for kind in kinds:
                 if kind not in self._sources:
                     self._sources[kind] = self._makers[kind]()
 
-    def _source(self, definition: ToolDefinition) -> ToolSource[Any]:
+    def _get_source(self, definition: ToolDefinition) -> ToolSource[Any]:
         return self._sources[type(definition)]
 
 
-async def _limit(guard: AbstractAsyncContextManager[Any], work: Coroutine[Any, Any, T], seconds: float) -> T:
+async def _run_limited(guard: AbstractAsyncContextManager[Any], work: Coroutine[Any, Any, T], seconds: float) -> T:
     """Run ``work`` with a time limit and under the circuit breaker of its endpoint.
 
     A refusal is not a failure of the endpoint. Raises ``Unreachable`` after the time limit, and errors of ``work``.
@@ -332,7 +334,7 @@ def _list_permitted(agent: AgentDefinition, scope: Scope) -> list[ToolDefinition
     return [tool for tool in agent.tools if all(scope.has(name) for name in tool.required_permissions)]
 
 
-def _message_for_model(error: Exception) -> str:
+def _make_message_for_model(error: Exception) -> str:
     """Return the message for the model. Texts of unexpected errors are omitted, because they may quote anything."""
     if isinstance(error, ToolFailed):
         return error.message

@@ -45,10 +45,10 @@ class Server:
         """While set, it answers nobody before the event."""
         self._may_recover = may_recover
 
-    def origin(self, definition: ToolDefinition) -> str:
+    def get_origin(self, definition: ToolDefinition) -> str:
         return "mcp:files"
 
-    def endpoint(self, definition: ToolDefinition) -> str | None:
+    def find_endpoint(self, definition: ToolDefinition) -> str | None:
         return None
 
     def must_ask(self, definition: ToolDefinition) -> bool:
@@ -57,7 +57,7 @@ class Server:
     def may_recover(self, definition: ToolDefinition) -> bool:
         return self._may_recover
 
-    async def tools(self, definition: ToolDefinition) -> Sequence[SourceTool]:
+    async def list_tools(self, definition: ToolDefinition) -> Sequence[SourceTool]:
         self.asked += 1
         if self.silence is not None:
             await self.silence.wait()
@@ -108,7 +108,7 @@ async def test_a_broken_source_is_tried_again_beside_a_turn_that_does_not_wait_f
 
     server.is_up = True
     server.silence.set()
-    await turns.toolbox.settled()
+    await turns.toolbox.wait_for_refreshes()
     assert await turns.offered() == (["look"], [])
 
 
@@ -116,7 +116,7 @@ async def test_while_it_stays_broken_it_is_tried_once_in_each_interval() -> None
     turns = Turns(server := Server())
     for _ in range(10):
         await turns.offered()
-        await turns.toolbox.settled()
+        await turns.toolbox.wait_for_refreshes()
         turns.time.pass_(RETRY_SECONDS / 2)
     assert server.asked == 5
 
@@ -126,7 +126,7 @@ async def test_what_cannot_pass_by_itself_is_not_tried_again() -> None:
     await turns.offered()
     turns.time.pass_(1_000_000)
     await turns.offered()
-    await turns.toolbox.settled()
+    await turns.toolbox.wait_for_refreshes()
     assert server.asked == 1
 
 
@@ -140,7 +140,7 @@ async def test_an_old_list_serves_while_it_is_asked_for_again() -> None:
         await asyncio.sleep(0)
     assert server.asked == 2
     server.silence.set()
-    await turns.toolbox.settled()
+    await turns.toolbox.wait_for_refreshes()
     assert await turns.offered() == ([], ["The server cannot be reached."])
 
 
@@ -156,7 +156,7 @@ async def test_a_turn_that_is_stopped_leaves_the_attempt_alone() -> None:
     server.is_up = True
     await turns.offered()
     server.silence.set()
-    await turns.toolbox.settled()
+    await turns.toolbox.wait_for_refreshes()
     assert await turns.offered() == (["look"], [])
 
 
@@ -164,11 +164,11 @@ async def test_it_learns_once_where_it_is_written_and_when_it_is_back(caplog: py
     turns = Turns(server := Server())
     for _ in range(4):
         await turns.offered()
-        await turns.toolbox.settled()
+        await turns.toolbox.wait_for_refreshes()
         turns.time.pass_(RETRY_SECONDS)
     server.is_up = True
     await turns.offered()
-    await turns.toolbox.settled()
+    await turns.toolbox.wait_for_refreshes()
     assert [record.getMessage() for record in caplog.records] == [
         "agents/helper.yaml:7: tools.0.url: files cannot be used: The server cannot be reached. "
         "Turns go on without it; it is tried again during later turns.",
@@ -188,7 +188,7 @@ async def test_a_call_of_a_missing_tool_asks_nobody() -> None:
 
 async def test_a_tenants_failing_tools_open_no_circuit_of_others() -> None:
     server, guarded = Server(), NotedGuards()
-    server.endpoint = lambda definition: "mcp:files.example.com"  # type: ignore[method-assign]
+    server.find_endpoint = lambda definition: "mcp:files.example.com"  # type: ignore[method-assign]
     server.is_stale = True
     tools = Toolbox({McpServer: lambda: server}, HeaderValues(NoSecrets(), NoSecrets(), "dev"), guards=guarded)
     await tools.offered(AGENT, ADA)

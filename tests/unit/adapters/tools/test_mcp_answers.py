@@ -54,7 +54,7 @@ class Client:
 
     async def names(self) -> set[str]:
         """The tools that the next turn offers."""
-        await self.toolbox.settled()
+        await self.toolbox.wait_for_refreshes()
         return {tool.spec.name for tool in (await self.toolbox.offered(AGENT, ADA)).tools}
 
 
@@ -170,11 +170,11 @@ async def test_a_list_is_kept_for_the_time_that_its_server_gives(milliseconds: i
     await client.names()
     client.time.pass_(seconds - 1)
     await client.names()
-    await client.toolbox.settled()
+    await client.toolbox.wait_for_refreshes()
     assert server.methods.count("tools/list") == 1
     client.time.pass_(1)
     await client.names()
-    await client.toolbox.settled()
+    await client.toolbox.wait_for_refreshes()
     assert server.methods.count("tools/list") == 2
 
 
