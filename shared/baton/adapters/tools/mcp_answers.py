@@ -119,7 +119,7 @@ class LastAnswer:
         """Return whether ``error`` is the server's refusal of the call: it does not know the tool or its arguments."""
         is_protocol_status = self.status <= 400  # version 2026-07-28 refuses with 400, earlier ones with 200
         return is_protocol_status and any(
-            isinstance(cause, MCPError) and cause.error.code in REFUSALS for cause in _list_causes(error)
+            isinstance(cause, MCPError) and cause.error.code in REFUSALS for cause in list_causes(error)
         )
 
 
@@ -130,7 +130,7 @@ def is_unknown_tool(message: str, own_name: str) -> bool:
 
 def to_tool_failure(error: Exception, answer: LastAnswer) -> ToolFailed:
     """Return a session's failure as ``ToolFailed``. ``answer`` is the answer to the request that has failed."""
-    causes = list(_list_causes(error))
+    causes = list(list_causes(error))
     for cause in causes:
         if isinstance(cause, ToolFailed):
             return cause
@@ -196,16 +196,20 @@ def _is_request(body: bytes) -> bool:
     return isinstance(message, dict) and "method" in message and "id" in message
 
 
-def _list_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the errors in a group, with those that caused them."""
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _list_causes(inner)
-    else:
-        yield error
-        for inner in (error.__cause__, error.__context__):
-            if inner is not None:
-                yield from _list_causes(inner)
+def list_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the errors in a group, with those that caused them, each of them once."""
+    waiting: list[BaseException] = [error]
+    seen: set[int] = set()  # a cause is usually the context too, so that the paths to an error double with each cause
+    while waiting:
+        current = waiting.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        if isinstance(current, BaseExceptionGroup):
+            waiting += reversed(current.exceptions)
+        else:
+            yield current
+            waiting += [inner for inner in (current.__context__, current.__cause__) if inner is not None]
 
 
 Received = SessionMessage | Exception

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from baton.adapters.tools.header_values import HeaderValues
 from baton.adapters.tools.mcp import McpTools
+from baton.adapters.tools.mcp_answers import list_causes
 from baton.adapters.tools.toolbox import Toolbox
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import McpServer
@@ -229,3 +230,16 @@ async def test_a_wrong_member_of_a_result_costs_no_result(result: Any, text: str
     server = SessionServer(call=lambda: result | fields, is_modern=is_modern)
     server.listed = fields | {"cacheScope": "private", "ttlMs": 60_000} if is_modern else {}
     assert text in await Client(server).call()
+
+
+def test_each_cause_of_an_error_is_read_once() -> None:
+    causes: list[Exception] = [ValueError("0")]
+    for number in range(1, 12):
+        try:
+            try:
+                raise causes[0]
+            except ValueError as cause:
+                raise ValueError(str(number)) from cause  # so that it is the cause and the context
+        except ValueError as error:
+            causes.insert(0, error)
+    assert list(list_causes(ExceptionGroup("of a task group", [causes[0]]))) == causes
