@@ -66,7 +66,7 @@ class OtelTracer:
 
     def begin(self, run: TracedRun) -> OtelSpan:
         """See ``Tracer``."""
-        joined = _parse(tracing.get_joined_traceparent())
+        joined = _parse_traceparent(tracing.get_joined_traceparent())
         parent = Context()
         if joined is not None:
             parent = trace.set_span_in_context(trace.NonRecordingSpan(joined), parent)
@@ -127,6 +127,7 @@ class OtelSpan:
 
     @property
     def shows_content(self) -> bool:
+        """See ``Span``."""
         return self._tracer.shows_content
 
     @property
@@ -180,7 +181,7 @@ def _derive_ids(run: TracedRun, attempt: int) -> tuple[int, int]:
     return int.from_bytes(digest[:16]), int.from_bytes(digest[16:24])
 
 
-def _parse(traceparent: str | None) -> trace.SpanContext | None:
+def _parse_traceparent(traceparent: str | None) -> trace.SpanContext | None:
     """Return the span that a valid ``traceparent`` names (W3C Trace Context); None for None."""
     if traceparent is None:
         return None

@@ -91,6 +91,7 @@ class RestingExporter(SpanExporter):
         return SpanExportResult.FAILURE
 
     def _send(self, spans: Sequence[ReadableSpan]) -> bool:
+        """Send the spans. Return whether the collector took them; otherwise rest, and log the reason."""
         reason = "the collector did not take them"
         try:
             if self._exporter is None:
@@ -117,6 +118,7 @@ class BoundedSending(SpanProcessor):
         self._max_waiting = max_waiting
         self._lock = threading.Lock()
         self._waiting = 0
+        """The number of spans that wait or are being sent."""
         self._batches = BatchSpanProcessor(
             self._counting_exporter,
             max_queue_size=max_waiting,

@@ -70,13 +70,13 @@ class TracedModel:
     ) -> AsyncGenerator[ModelChunk, None]:
         """See ``ChatModel``."""
         span = get_current_span().begin(
-            Operation.CHAT, settings.model, self._request_attributes(settings), is_remote=True
+            Operation.CHAT, settings.model, self._make_request_attributes(settings), is_remote=True
         )
         shows_content = span.shows_content and not is_content_withheld()
         answer = _Answer(span, time.monotonic(), shows_content=shows_content)
         try:
             if shows_content:
-                span.set(_prompt_attributes(prompts))
+                span.set(_make_prompt_attributes(prompts))
             stream = self._model.stream(settings, prompts, thread_files=thread_files, tools=tools)
             async with aclosing(stream) as chunks:
                 async for chunk in chunks:
@@ -94,7 +94,7 @@ class TracedModel:
         """See ``LearningModel``."""
         return self._model.list_learned_facts(model) if isinstance(self._model, LearningModel) else {}
 
-    def _request_attributes(self, settings: ModelSettings) -> dict[Attribute, Any]:
+    def _make_request_attributes(self, settings: ModelSettings) -> dict[Attribute, Any]:
         return {
             Attribute.PROVIDER: self._provider_of(settings.model),
             Attribute.REQUEST_MODEL: settings.model,
@@ -199,26 +199,29 @@ class TracedEmbedder:
             return await self._embedder.embed(texts, purpose=purpose, seconds=seconds, tenant_id=tenant_id)
 
 
-def _prompt_attributes(prompts: Sequence[Prompt]) -> dict[Attribute, Any]:
+def _make_prompt_attributes(prompts: Sequence[Prompt]) -> dict[Attribute, Any]:
     """Return the attributes of the prompt's system messages and other messages, as the conventions' JSON."""
     head = [prompt for prompt in prompts if prompt.role is Role.SYSTEM]
     messages = [prompt for prompt in prompts if prompt.role is not Role.SYSTEM][-MAX_MESSAGES:]
-    instructions = [{"type": "text", "content": to_content(_text(prompt.content), MAX_MESSAGE)} for prompt in head]
+    instructions = [
+        {"type": "text", "content": to_content(_join_texts(prompt.content), MAX_MESSAGE)} for prompt in head
+    ]
     return {
         Attribute.SYSTEM_INSTRUCTIONS: json.dumps(instructions, ensure_ascii=False),
-        Attribute.INPUT_MESSAGES: json.dumps([_message(message) for message in messages], ensure_ascii=False),
+        Attribute.INPUT_MESSAGES: json.dumps([_to_message(message) for message in messages], ensure_ascii=False),
     }
 
 
-def _text(content: Content) -> str:
+def _join_texts(content: Content) -> str:
+    """Return the text of a content. Parts of other kinds are left out."""
     if isinstance(content, str):
         return content
     return "\n".join(part.text for part in content if isinstance(part, TextPart))
 
 
-def _message(prompt: Prompt) -> dict[str, Any]:
+def _to_message(prompt: Prompt) -> dict[str, Any]:
     """Return a message as the conventions' JSON."""
-    text = to_content(_text(prompt.content), MAX_MESSAGE)
+    text = to_content(_join_texts(prompt.content), MAX_MESSAGE)
     if prompt.role is Role.TOOL:
         part = {"type": "tool_call_response", "id": prompt.tool_call_id, "response": text}
         return {"role": "tool", "parts": [part]}
