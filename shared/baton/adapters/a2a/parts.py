@@ -184,6 +184,7 @@ def make_request(
 
 
 def _make_parts(task: AgentTask, missing: Sequence[Attachment]) -> Iterator[Part]:
+    """Yield the parts of the message of ``task``: context, notes about missing files, files, data, and the text."""
     context = _describe_context(task.handoff, task.message) if task.handoff is not None else ""
     if context:
         yield Part(text=context, metadata=CONTEXT)

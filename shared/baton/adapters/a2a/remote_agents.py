@@ -203,6 +203,7 @@ class RemoteAgents:
                     await peer.cancel(answer.task_id)
 
     def _redact_chunk(self, chunk: AnswerChunk | TextTakenBack | AgentStarted | NotSent) -> AgentChunk:
+        """Return a chunk of the answer without secrets."""
         match chunk:
             case AgentProgress():
                 return AgentProgress(self.redact(chunk.label))
@@ -225,6 +226,7 @@ class RemoteAgents:
         return value
 
     def _log_failure(self, agent_id: str, error: Exception, failure: AgentFailed) -> None:
+        """Log and count a failure. Texts are logged without secrets."""
         details = {"agent": agent_id, "reason": self.redact(failure.reason), "failure": type(error).__name__}
         if error is not failure:
             details["text"] = self.redact(str(error)[:500])

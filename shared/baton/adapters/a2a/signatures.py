@@ -118,6 +118,7 @@ def read_public_keys(key_set: Any) -> list[jwt.PyJWK]:
 
 
 def _is_signed(signature: Mapping[str, Any], payload: bytes, key: jwt.PyJWK) -> bool:
+    """Return whether ``signature`` is the signature of ``payload`` by ``key``."""
     text = signature.get("signature")
     if not isinstance(text, str) or len(text) > MAX_TEXT:
         return False

@@ -181,6 +181,7 @@ class _Exchange:
                 loop.remove_writer(descriptor)
 
     def _write(self) -> None:
+        """Send as much of the request as the socket takes, and the rest when the socket takes more."""
         try:
             self._unsent = self._unsent[self._socket.send(self._unsent) :]
         except _WOULD_BLOCK:
@@ -196,6 +197,7 @@ class _Exchange:
             self._loop.remove_writer(self._socket.fileno())
 
     def _read(self) -> None:
+        """Read the bytes that have arrived, and end the exchange with the complete answer or an error."""
         try:
             while not self._answer.done():
                 piece = self._socket.recv(PIECE)
@@ -210,6 +212,7 @@ class _Exchange:
             self._fail(error if not isinstance(error, ValueError) else HTTPException("the answer is not HTTP"))
 
     def _check_time(self) -> None:
+        """End the exchange if no byte has come for too long."""
         remaining = self._last_read_at + self._seconds - self._loop.time()
         if remaining <= 0 and not wait_for_read(self._socket, timeout=0):
             self._fail(TimeoutError("no answer came in time"))

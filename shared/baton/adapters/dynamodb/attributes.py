@@ -62,6 +62,7 @@ def register_item_parser(client: DynamoDBClient) -> None:
 
 
 def _to_attribute(value: Any) -> dict[str, Any]:
+    """Return the attribute value of a plain value. Raises as ``serialize`` does."""
     if type(value) is str:
         return {"S": value}
     if type(value) is bytes:
@@ -94,6 +95,7 @@ def _to_set_attribute(values: AbstractSet[Any]) -> dict[str, Any]:
 
 
 def _to_plain(value: Mapping[str, Any]) -> Any:
+    """Return the plain value of an attribute value."""
     [(kind, content)] = value.items()
     match kind:
         case "S" | "B" | "BOOL":
@@ -155,6 +157,7 @@ def _decode_item(item: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _decode_value(value: dict[str, Any]) -> dict[str, Any]:
+    """Return an attribute value of a JSON response, with bytes in place of base64."""
     [(kind, content)] = value.items()
     match kind:
         case "B":

@@ -148,6 +148,7 @@ class Table:
         returned: str,
         names: Mapping[str, str] | None = None,
     ) -> Any:
+        """Update an item. ``returned`` is DynamoDB's ``ReturnValues``. Raises as ``update`` does."""
         request: dict[str, Any] = {"Key": serialize(key), "UpdateExpression": expression, "ReturnValues": returned}
         if names:
             request["ExpressionAttributeNames"] = names

@@ -62,6 +62,7 @@ class HttpWebhooks:
             raise WebhookUnreachable(f"not tried for another {seconds:.0f} s, because it has not answered") from None
 
     async def _post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
+        """Post once, and return the status. Raises ``WebhookRefused`` and ``WebhookUnreachable``."""
         try:
             async with (
                 asyncio.timeout(POST_SECONDS),

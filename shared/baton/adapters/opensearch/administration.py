@@ -117,6 +117,7 @@ class OpenSearchAdministration:
             composite["after"] = aggregation["after_key"]
 
     async def _migrate(self, index: IndexName, model: EmbeddingModel | None) -> IndexState:
+        """Make the first version of an index that has none. Return the state of the searched version."""
         versions = await self._versions.list_all(index)
         if not any(version.is_read for version in versions):
             number = max((version.number for version in versions), default=0) + 1
@@ -147,6 +148,7 @@ class OpenSearchAdministration:
     async def _create(
         self, index: IndexName, number: int, model: EmbeddingModel | None, aliases: Sequence[str]
     ) -> None:
+        """Make a version, unless another deployment has just made it."""
         body = make_index_body(index, self._layout, model) | {"aliases": {alias: {} for alias in aliases}}
         try:
             await self._engine.request(

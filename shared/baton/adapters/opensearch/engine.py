@@ -127,6 +127,7 @@ class Engine:
             await client.close()
 
     async def _request(self, method: str, path: str, body: str | None, seconds: float, params: dict[str, Any]) -> Any:
+        """Send a request. Repeat it after refusals with 429, and once after a broken connection."""
         from opensearchpy.exceptions import ConnectionError as Unreachable
         from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, TransportError
 
@@ -158,6 +159,7 @@ class Engine:
                 raise SearchUnavailable from problem
 
     async def _get_client(self) -> AsyncOpenSearch:
+        """Return the client of the running event loop, made at its first use."""
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:

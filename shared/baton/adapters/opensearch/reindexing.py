@@ -100,6 +100,7 @@ class Copy:
             await self._repeat_deletions(hits)
 
     async def _read_batches(self, version: Version, query: Source) -> AsyncIterator[list[Source]]:
+        """Yield the hits of all documents of a version that match ``query``."""
         await self._engine.request("POST", f"/{version.name}/_refresh")
         sort = [{"tenant": "asc"}, {"user": "asc"}, {"id": "asc"}]
         async for hits in self._engine.read_pages(version.name, {"size": BATCH, "query": query, "sort": sort}):
@@ -139,6 +140,7 @@ class Copy:
         await asyncio.sleep(max(0.0, pause))
 
     async def _write(self, hits: Sequence[Source]) -> None:
+        """Write documents with their words to the new version, unless it has newer ones."""
         names = {name for hit in hits for name in hit["_source"]["views"]}
         await add_views(self._engine, self._new, names)
         self._new = replace(self._new, views=self._new.views | names)
@@ -162,6 +164,7 @@ class Copy:
             await send_bulk(self._engine, operations, accepted=frozenset({404}))
 
     async def _get(self, version: Version, hits: Sequence[Source]) -> list[Source]:
+        """Return the entries of a version for the documents of ``hits``, with ``written_at`` if they are found."""
         requests = [{"_id": hit["_id"], "routing": hit["_routing"], "_source": ["written_at"]} for hit in hits]
         answer = await self._engine.request("POST", f"/{version.name}/_mget", {"docs": requests})
         documents: list[Source] = answer["docs"]

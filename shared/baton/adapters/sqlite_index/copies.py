@@ -109,6 +109,7 @@ class LocalCopies:
                 return self._fetch_once(key)
 
     def _fetch_once(self, key: str) -> LocalCopy | None:
+        """Return a copy as ``_fetch`` does. Raises ``OSError`` for a full disk."""
         with self._lock:
             copy = self._copies.get(key)
             if copy is not None:

@@ -198,6 +198,7 @@ def merge_results(results: Sequence[SearchResult], query: SearchQuery) -> Search
 
 
 def _merge_rankings(results: Sequence[SearchResult], clause: SearchClause, limit: int) -> Sequence[Candidate]:
+    """Return the candidates of a clause in all results: the best ``limit``, then those that were added."""
     candidates = sorted(
         (candidate for result in results for candidate in result.candidates.get(clause, ())),
         key=lambda candidate: (candidate.is_added, -candidate.score, candidate.id),

@@ -163,6 +163,7 @@ class IndexObjects:
             self.client.delete_object(Bucket=self.bucket, Key=key)
 
     def _list_objects(self, prefix: str, after: str | None = None) -> Iterator[Any]:
+        """Yield S3's entries of objects, sorted by their keys."""
         request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix}
         if after is not None:
             request["StartAfter"] = after

@@ -50,6 +50,7 @@ class DerivedSigningKey:
         return {"keys": [_to_public_jwk(await self._read_key())]}
 
     async def _read_key(self) -> EllipticCurvePrivateKey:
+        """Return the key that is derived from the secret. Raises ``InternalError``."""
         try:
             secret = await asyncio.to_thread(self._secrets.get, self._name)
         except BatonError as error:

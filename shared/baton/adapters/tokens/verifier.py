@@ -158,6 +158,7 @@ class JwtVerifier:
         return _to_identity(claims, tenant, claims.get(issuer.permissions_claim))
 
     def _verify_embed_token(self, token: str, kid: str, *, has_audience: bool) -> Identity:
+        """Return the identity of an embed token. Raises ``TokenRefused``, PyJWT's errors and ``StoreUnavailable``."""
         key = self._embed_keys.find(kid) if self._embed_keys is not None else None
         if key is None:
             raise TokenRefused(

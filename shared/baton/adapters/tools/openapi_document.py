@@ -239,6 +239,7 @@ class _References:
         return _to_2020_12(inline_schema) if self._is_3_0 else inline_schema
 
     def _inline_keyword(self, keyword: str, value: Any, open_references: tuple[str, ...]) -> Any:
+        """Return the value of a keyword of a schema with its references replaced by their targets."""
         if keyword in ("properties", "patternProperties", "$defs", "dependentSchemas"):
             return {name: self.inline(schema, open_references) for name, schema in value.items()}
         if keyword in ("allOf", "anyOf", "oneOf", "prefixItems"):

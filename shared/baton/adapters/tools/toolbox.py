@@ -378,6 +378,7 @@ def _describe_for_operator(error: Exception) -> str:
 
 
 def _describe_cause(error: BaseException) -> str:
+    """Return the type of an error with its text or its position."""
     kind = type(error).__name__
     if isinstance(error, BatonError | CannotLoad | CircuitOpen | EgressRefused | ImportError | UnusableDocument):
         return f"{kind}: {error}"

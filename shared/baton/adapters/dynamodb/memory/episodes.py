@@ -245,6 +245,7 @@ def _pack(facts: Sequence[Fact]) -> bytes:
 
 
 def _read_facts(item: Item) -> tuple[Fact, ...]:
+    """Return the facts of a record, with the marks of superseded facts."""
     superseded = item.get("superseded", {})
     facts: list[Fact] = []
     for body in unpack(item["facts"]) if "facts" in item else ():

@@ -169,6 +169,7 @@ class DynamoPrivateSkills(TimedTableStore):
         return [procedure for item in items if (procedure := _to_skill(scope, item)) is not None]
 
     async def _write(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> None:
+        """Store a skill in place of the item ``former``. Raises ``ConditionFailed`` if that item has changed."""
         item = self._make_item(scope, former, skill, made_of)
         await self._table.put(item, **make_revision_condition(item["revision"] - 1))
 

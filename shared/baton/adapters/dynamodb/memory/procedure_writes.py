@@ -145,6 +145,7 @@ def _make_retirement_write(address: ProcedureAddress, former: Procedure, by: str
 
 
 def _make_change(address: ProcedureAddress, procedure: Procedure, decided: Procedure) -> Write:
+    """Return the write that turns ``procedure`` into ``decided`` if its status has not changed since."""
     item = _make_item(address, decided)
     names = [name for name in ("decided_by", "decided_at", "reason", "listing", "listed_at") if item[name] is not None]
     return Write(

@@ -180,6 +180,7 @@ class DynamoProcedures(TimedTableStore):
         return await self._table.read(key, partial(procedure_from_item, address.scope))
 
     async def _read_newest(self, address: ProcedureAddress) -> Procedure | None:
+        """Return the newest version, whatever its status; None if there is no version."""
         prefix = agent_keys.procedure_versions(address.slug)
         items = await self._table.read_all(address.partition, prefix=prefix, newest_first=True, limit=1, enough=1)
         return procedure_from_item(address.scope, items[0]) if items else None

@@ -116,6 +116,7 @@ class DynamoForgetRequests(TimedTableStore):
         return await self._find_marked(scope, ForgetSubject.RETENTION, None)
 
     async def _find_marked(self, scope: Scope, subject: ForgetSubject, thread_id: str | None) -> ForgetRequest | None:
+        """Return the latest request for a subject; None if there is none."""
         mark = await self._table.get(_make_mark_key(scope, subject, thread_id))
         return await self.get(scope, mark["request_id"]) if mark is not None else None
 

@@ -60,6 +60,7 @@ class DynamoActivityCounts(TimedTableStore):
     async def _read_uses(
         self, scope: Scope, thread_ids: Collection[str], *, consistent: bool
     ) -> Mapping[str, ThreadUse]:
+        """Return the uses of the threads that exist, by their ids."""
         thread_keys = [keys.thread(scope, thread_id) for thread_id in thread_ids]
         items = await self._table.get_many(thread_keys, consistent=consistent)
         return {

@@ -68,6 +68,7 @@ class DynamoMessages(DynamoLeases):
         await gather_all(*(put_all_fenced(self._table, lease, group) for group in _divide_into_groups(items)))
 
     async def _make_item(self, lease: Lease, message: StoredMessage) -> Item:
+        """Return the item of a message. A long body is stored in S3."""
         packed = await off_loop(_measure(message), pack_message, message, lease.thread_id)
         return {
             **keys.message(lease.scope, lease.thread_id, message.ordinal),
@@ -219,6 +220,7 @@ class DynamoMessages(DynamoLeases):
                 )
 
     async def _to_messages(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[StoredMessage]:
+        """Return the messages of items, with long bodies from S3. Other tasks can run after each long message."""
         elsewhere = [item for item in items if not self._bodies.is_inline(item)]
         bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in elsewhere))
         s3_bodies = {item["SK"]: body for item, body in zip(elsewhere, bodies, strict=True)}
