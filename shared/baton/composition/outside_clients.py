@@ -44,10 +44,10 @@ class Outside:
         """The agents' tools that are outside Baton."""
 
         def make_client(seconds: float) -> httpx.AsyncClient:
-            return parts.http_client(self._policy(), timeout_seconds=seconds)
+            return parts.make_http_client(self._policy(), timeout_seconds=seconds)
 
         def make_mcp_client(seconds: float) -> httpx2.AsyncClient:
-            return parts.http2_client(self._policy(), timeout_seconds=seconds)
+            return parts.make_http2_client(self._policy(), timeout_seconds=seconds)
 
         def http_tools() -> parts.ToolSource[parts.HttpTool]:
             return parts.HttpTools(parts.HttpRequests(make_client, self.header_values), self._policy)
@@ -73,7 +73,9 @@ class Outside:
     def remote_agents(self) -> parts.RemoteAgents:
         """Remote agents, called over A2A."""
         headers = self.header_values
-        return parts.RemoteAgents(lambda: parts.http_client(self._policy()), headers.resolve, redact=headers.redact)
+        return parts.RemoteAgents(
+            lambda: parts.make_http_client(self._policy()), headers.resolve, redact=headers.redact
+        )
 
     @cached_property
     def header_values(self) -> parts.HeaderValues:
@@ -81,6 +83,7 @@ class Outside:
         exchanges = None
         if self._subject_tokens is not None:
             exchanges = parts.TokenExchanges(
-                lambda: parts.http_client(self._policy(), timeout_seconds=parts.EXCHANGE_SECONDS), self._subject_tokens
+                lambda: parts.make_http_client(self._policy(), timeout_seconds=parts.EXCHANGE_SECONDS),
+                self._subject_tokens,
             )
         return parts.HeaderValues(self._secrets, parts.ParameterStore(), parts.OutsideSettings().stage, exchanges)

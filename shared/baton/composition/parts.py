@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from baton.adapters.dynamodb.threads.live import DynamoLiveRegistry, DynamoStreamLog
     from baton.adapters.dynamodb.threads.run_records import DynamoContextRecords, DynamoMcpCalls, DynamoRunRecords
     from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
-    from baton.adapters.egress import http2_client, http_client
+    from baton.adapters.egress import make_http2_client, make_http_client
     from baton.adapters.egress.circuit_breaker import CircuitBreakers
     from baton.adapters.egress.web_pages import HttpPages
     from baton.adapters.egress.webhooks import HttpWebhooks

@@ -136,7 +136,7 @@ class Ports(SearchPorts):
     def web_pages(self) -> parts.WebPages:
         """The reader of web pages for sources."""
         return parts.HttpPages(
-            lambda seconds, limit: parts.http_client(
+            lambda seconds, limit: parts.make_http_client(
                 self.settings.egress, timeout_seconds=seconds, max_response_bytes=limit
             ),
             pause_seconds=0.0 if parts.StageSettings().is_local else 1.0,
@@ -186,7 +186,7 @@ class Ports(SearchPorts):
         def policy() -> parts.EgressPolicy:
             return self.settings.push_egress
 
-        return parts.HttpWebhooks(policy, lambda seconds: parts.http_client(policy(), timeout_seconds=seconds))
+        return parts.HttpWebhooks(policy, lambda seconds: parts.make_http_client(policy(), timeout_seconds=seconds))
 
     @cached_property
     def webhook_receivers(self) -> parts.Webhooks:
@@ -197,7 +197,7 @@ class Ports(SearchPorts):
 
         return parts.HttpWebhooks(
             policy,
-            lambda seconds: parts.http_client(policy(), timeout_seconds=seconds),
+            lambda seconds: parts.make_http_client(policy(), timeout_seconds=seconds),
             hosts_field="allowedHosts",
             breakers=parts.CircuitBreakers(failures=3, open_seconds=120.0),
         )

@@ -69,11 +69,11 @@ class Deployment:
         )
         self.verifier = JwtVerifier(lambda: (trusted,), None, allow_http=True, subject_tokens=self.subjects)
         policy = EgressPolicy(("127.0.0.1",), allow_local=True)
-        exchanges = TokenExchanges(lambda: egress.http_client(policy), self.subjects, monotonic=self.time)
+        exchanges = TokenExchanges(lambda: egress.make_http_client(policy), self.subjects, monotonic=self.time)
         secrets = Kept({"baton/dev/agents/idp": CLIENT_SECRET})
         self.headers = HeaderValues(secrets, Kept(), "dev", exchanges)
         self.client = RemoteAgents(
-            lambda: egress.http_client(policy),
+            lambda: egress.make_http_client(policy),
             self.headers.resolve,
             redact=self.headers.redact,
             breakers=CircuitBreakers(failures=2),
@@ -110,7 +110,7 @@ class Deployment:
         return text_of([chunk async for chunk in self.client.stream(agent, task)])
 
     def _client(self, seconds: float) -> httpx.AsyncClient:
-        return egress.http_client(self._policy, timeout_seconds=seconds)
+        return egress.make_http_client(self._policy, timeout_seconds=seconds)
 
 
 @pytest.fixture
@@ -275,7 +275,7 @@ async def test_an_endpoint_that_answers_too_slowly_is_given_up(deployment: Deplo
 
     issuer.answer = (200, StreamingResponse(dripping()))
     policy = EgressPolicy(("127.0.0.1",), allow_local=True)
-    exchanges = TokenExchanges(lambda: egress.http_client(policy), deployment.subjects, seconds=0.2)
+    exchanges = TokenExchanges(lambda: egress.make_http_client(policy), deployment.subjects, seconds=0.2)
     target = TokenExchange.model_validate(deployment.declared()["Authorization"]).token_exchange
     with pytest.raises(InternalError):
         await exchanges.obtain_token(deployment.scope(), target, CLIENT_SECRET)

@@ -91,12 +91,12 @@ class Harness:
         return await self.toolbox.call(agent, tool, arguments, context(agent, scope))
 
     def _client(self, seconds: float) -> httpx.AsyncClient:
-        return egress.http_client(
+        return egress.make_http_client(
             self.policy, timeout_seconds=seconds, max_response_bytes=self.max_response_bytes, tls=self.tls
         )
 
     def _mcp_client(self, seconds: float) -> httpx2.AsyncClient:
-        return egress.http2_client(
+        return egress.make_http2_client(
             self.policy, timeout_seconds=seconds, max_response_bytes=self.max_response_bytes, tls=self.tls
         )
 

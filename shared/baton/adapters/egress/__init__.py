@@ -30,12 +30,12 @@ __all__ = [
     "EgressRefused",
     "Resolver",
     "ResponseTooLarge",
-    "http2_client",
-    "http_client",
+    "make_http2_client",
+    "make_http_client",
 ]
 
 
-def http_client(
+def make_http_client(
     policy: EgressPolicy,
     *,
     timeout_seconds: float = 30.0,
@@ -56,7 +56,7 @@ def http_client(
     return async_client
 
 
-def http2_client(
+def make_http2_client(
     policy: EgressPolicy,
     *,
     timeout_seconds: float = 30.0,
@@ -64,7 +64,7 @@ def http2_client(
     tls: ssl.SSLContext | None = None,
     resolve: Resolver = resolve_addresses,
 ) -> httpx2.AsyncClient:
-    """Return a client like that of ``http_client``, with httpx2's classes and errors."""
+    """Return a client like that of ``make_http_client``, with httpx2's classes and errors."""
     async_client: httpx2.AsyncClient = _make_client("httpx2", policy, timeout_seconds, max_response_bytes, tls, resolve)
     return async_client
 

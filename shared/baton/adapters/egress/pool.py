@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import httpx2
 
 MAX_RESPONSE_BYTES = 10 * 1024 * 1024
-"""The maximum size of a response, in bytes, unless the caller of ``http_client`` chooses another."""
+"""The maximum size of a response, in bytes, unless the caller of ``make_http_client`` chooses another."""
 MAX_RESPONSE_VALUES = 250_000
 """The maximum number of JSON values of an answer, or of one event of a stream. Parsing them takes about 50 ms."""
 JSON_UNIT = "JSON values"

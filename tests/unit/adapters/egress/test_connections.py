@@ -17,7 +17,7 @@ from tests.unit.adapters.egress.serving import Names, reply, serving
 AT_HOME = EgressPolicy(("*",), allow_local=True)
 
 
-@pytest.fixture(params=[egress.http_client, egress.http2_client], ids=["httpx", "httpx2"])
+@pytest.fixture(params=[egress.make_http_client, egress.make_http2_client], ids=["httpx", "httpx2"])
 def make(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """A maker of clients; both libraries are the same to their callers."""
     maker: Callable[..., Any] = request.param
@@ -166,7 +166,7 @@ async def test_a_host_that_cannot_be_resolved_or_reached_is_a_connect_error(make
 
 
 async def test_a_refusal_is_a_connect_error_to_libraries_that_know_only_those() -> None:
-    async with egress.http_client(EgressPolicy()) as one, egress.http2_client(EgressPolicy()) as other:
+    async with egress.make_http_client(EgressPolicy()) as one, egress.make_http2_client(EgressPolicy()) as other:
         with pytest.raises(httpx.ConnectError):
             await one.get("https://api.example.com/")
         with pytest.raises(httpx2.ConnectError):

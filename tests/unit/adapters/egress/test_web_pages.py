@@ -80,7 +80,7 @@ def reader(
             waits.append(seconds)
 
     return HttpPages(
-        lambda seconds, limit: egress.http_client(
+        lambda seconds, limit: egress.make_http_client(
             policy, timeout_seconds=seconds, max_response_bytes=limit, resolve=resolve or Names(["127.0.0.1"])
         ),
         pause_seconds=pause,

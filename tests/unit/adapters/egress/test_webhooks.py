@@ -8,7 +8,7 @@ import httpx
 import jwt
 import pytest
 
-from baton.adapters.egress import EgressPolicy, http_client
+from baton.adapters.egress import EgressPolicy, make_http_client
 from baton.adapters.egress.webhooks import HttpWebhooks
 from baton.adapters.tokens.signing_keys import DerivedSigningKey
 from baton.domain.errors import InternalError, NotFound
@@ -19,7 +19,9 @@ def webhooks(policy: EgressPolicy, *, resolves_to: str = "93.184.216.34") -> Htt
     async def resolve(host: str, port: int) -> Sequence[str]:
         return [resolves_to]
 
-    return HttpWebhooks(lambda: policy, lambda seconds: http_client(policy, timeout_seconds=seconds, resolve=resolve))
+    return HttpWebhooks(
+        lambda: policy, lambda seconds: make_http_client(policy, timeout_seconds=seconds, resolve=resolve)
+    )
 
 
 DEPLOYED = EgressPolicy.of(["*"])

@@ -96,7 +96,7 @@ class DynamoSpending(TimedTableStore):
             **{_name_sum(period): counts.taken[period] for period in PERIODS},
             "holds": {name: _pack(hold)},
             "months": {},
-            "expires_at": self._expires_at(),
+            "expires_at": self._compute_expiry(),
         }
         await self._table.put(key | item, condition=IS_NEW)
         return Reservation(counts, hold)
@@ -115,7 +115,7 @@ class DynamoSpending(TimedTableStore):
             ":day": day,
             ":amount": hold.amount,
             ":hold": _pack(hold, day),
-            ":expires": self._expires_at(),
+            ":expires": self._compute_expiry(),
         }
         for period in PERIODS:
             total, limit = _name_sum(period), limits.get(period)
@@ -131,7 +131,7 @@ class DynamoSpending(TimedTableStore):
         fields = [*sums, "counted_day = :day", f"holds.{name} = :hold", "expires_at = :expires"]
         return await self._table.update(key, f"SET {', '.join(fields)}", values, condition=" AND ".join(conditions))
 
-    def _expires_at(self) -> int:
+    def _compute_expiry(self) -> int:
         return int(self._clock.now().timestamp()) + KEPT_SECONDS
 
 
