@@ -23,9 +23,9 @@ class S3Settings(Generic[T]):
     """The settings document of one bucket. An unchanged document is neither sent nor parsed again.
 
     ``connect`` creates the client for the first read, so that a process that needs no settings never loads boto3.
-    ``parse`` raises ``ValueError`` for an invalid document. It gets one byte more than ``max_bytes`` of a document
-    that is too long, and refuses it. ``absent`` is the value if there is no document and this
-    process has never read one. Only one thread at a time may read.
+    ``parse`` raises ``ValueError`` for an invalid document. Of a document that is longer than ``max_bytes`` it gets one
+    byte more than these, and must refuse it. ``absent`` is the value if there is no document and this process has never
+    read one. Only one thread at a time may read.
     """
 
     def __init__(

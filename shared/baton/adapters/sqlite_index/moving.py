@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import asdict
 
+from baton.adapters.sqlite_index.blocking_work import run_in_thread
 from baton.adapters.sqlite_index.objects import NoFile, ObjectChanged
 from baton.adapters.sqlite_index.owner_file import OwnerFile
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.adapters.sqlite_index.owners import make_owner_key
-from baton.adapters.sqlite_index.threads import run_in_thread
 from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter
 from baton.ports.documents.index_files import IndexFile, IndexOwner, MoveClaim, OwnerState
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from baton.adapters.sqlite_index.blocking_work import run_in_thread
 from baton.adapters.sqlite_index.objects import NoFile
 from baton.adapters.sqlite_index.owner_file import Revision
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.adapters.sqlite_index.owners import is_of_index, make_index_prefix
-from baton.adapters.sqlite_index.threads import run_in_thread
 from baton.concurrency.tasks import gather_each
 from baton.domain.documents.search import IndexDocument, IndexedText, IndexName
 from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchMoved, SearchUnavailable
