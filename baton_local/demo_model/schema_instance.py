@@ -16,6 +16,8 @@ Schema = Mapping[str, Any]
 
 MAX_DEPTH = 40
 """The deepest level of a value. A schema that requires itself has no finite value, so it ends there with null."""
+LEAVES = 8
+"""The level below which values are null if they may be, so that a tree of optional nodes stays small."""
 MAX_ITEMS = 100
 FORMATS = {
     "date": "2026-01-01",
@@ -32,7 +34,8 @@ def make_instance(schema: Any, root: Schema | None = None, depth: int = 0) -> An
     """Return a value with the fields that the schema requires, and no others. Strings may not fit a ``pattern``.
 
     ``root`` is the schema that references are resolved in; None means ``schema``. ``depth`` is the level of the value.
-    Returns None for a value below ``MAX_DEPTH``, and for a schema that is a boolean.
+    Returns None for a value below ``MAX_DEPTH``, for one below ``LEAVES`` that may be null, and for a schema that is a
+    boolean.
     """
     if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
         return None
@@ -44,6 +47,8 @@ def make_instance(schema: Any, root: Schema | None = None, depth: int = 0) -> An
     for keyword in ("enum", "examples"):
         if schema.get(keyword):
             return schema[keyword][0]
+    if depth > LEAVES and _allows_null(schema):
+        return None
     for keyword in ("anyOf", "oneOf"):
         if schema.get(keyword):
             rest = {name: value for name, value in schema.items() if name != keyword}
@@ -67,6 +72,14 @@ def make_instance(schema: Any, root: Schema | None = None, depth: int = 0) -> An
         case "boolean":
             return False
     return None
+
+
+def _allows_null(schema: Schema) -> bool:
+    """Return whether the types of a schema, or of its alternatives, include null."""
+    kinds = [schema.get("type")]
+    options = [option for name in ("anyOf", "oneOf") for option in schema.get(name, ())]
+    kinds += [option.get("type") for option in options if isinstance(option, Mapping)]
+    return any(kind == "null" or (isinstance(kind, list) and "null" in kind) for kind in kinds)
 
 
 def _resolve(schema: Schema, root: Schema, depth: int) -> Schema:

@@ -100,6 +100,15 @@ def test_the_value_fits_its_schema_and_has_what_is_required(fields: dict[str, An
     assert not find_violations(schema, make_instance(schema))
 
 
+@pytest.mark.parametrize("child", [{"anyOf": [{"$ref": "#"}, {"type": "null"}]}, {"$ref": "#"}])
+def test_a_tree_whose_nodes_may_be_missing_is_small(child: dict[str, Any]) -> None:
+    kind = "object" if "anyOf" in child else ["object", "null"]
+    tree = {"type": kind, "properties": {"left": child, "right": child}, "required": ["left", "right"]}
+    value = make_instance(tree)
+    assert not find_violations(tree, value)
+    assert len(json.dumps(value)) < 20_000
+
+
 def test_a_schema_that_requires_itself_has_an_end() -> None:
     endless = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}
     assert find_violations(endless, make_instance(endless))
