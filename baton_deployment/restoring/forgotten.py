@@ -135,7 +135,7 @@ class ForgottenSince:
 
 
 def _is_forgotten(requests: TenantRequests, thread_id: str, thread: Item) -> bool:
-    """Return whether a conversation that is named, or whose user is named, by a request began before its cut-off."""
+    """Return whether a conversation began up to the cut-off of a request about it or its user."""
     created_at = from_millis(thread.get("created_at", 0))
     cutoffs = (requests.threads.get(thread_id), requests.users.get(str(thread.get("user_id"))))
     return any(cutoff is not None and created_at <= cutoff for cutoff in cutoffs)
