@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from baton.domain.definition import AGENT_ID
 from baton.domain.tenants.identity import PROJECT_TENANT, TENANT_ID
 from baton_documents.results import PageError
 
@@ -208,7 +209,7 @@ class DocumentRef:
 
 
 _ORIGINAL = re.compile(
-    rf"(?P<tenant>{PROJECT_TENANT}|{TENANT_ID.pattern})/~documents/(?P<agent>[a-z][a-z0-9_-]{{0,40}})/(?P<document>doc_[0-9a-f]{{32}})"
+    rf"(?P<tenant>{PROJECT_TENANT}|{TENANT_ID.pattern})/~documents/(?P<agent>{AGENT_ID})/(?P<document>doc_[0-9a-f]{{32}})"
     r"/(?P<version>[1-9][0-9]{0,8})/original"
 )
 

@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 from pydantic.alias_generators import to_camel
 
+from baton.domain.definition import AGENT_ID
 from baton.domain.tenants.self_started_runs import choose_lower
 
 MAX_MONEY = 1_000_000_000.0
@@ -21,8 +22,8 @@ OUTPUT_TOKENS = 8_192
 """The most output tokens of a call under a limit, for agents that set no maximum."""
 
 Money = Annotated[float, Field(strict=True, ge=0, le=MAX_MONEY, allow_inf_nan=False)]
-AgentId = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,40}$")]
-_AGENT = re.compile(r"\*|[a-z][a-z0-9_-]{0,40}")
+AgentId = Annotated[str, StringConstraints(pattern=f"^{AGENT_ID}$")]
+_AGENT = re.compile(rf"\*|{AGENT_ID}")
 
 
 class AtLimit(StrEnum):
