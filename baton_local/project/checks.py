@@ -187,7 +187,7 @@ def _find_unknown_states(workflow: WorkflowDefinition, tool: ToolDefinition | No
         name = getattr(call.func, "id", getattr(call.func, "attr", None))
         for argument in call.keywords if name in (Refuse.__name__, ToolFailed.__name__) else ():
             state = argument.value.value if isinstance(argument.value, ast.Constant) else None
-            if argument.arg == "state" and isinstance(state, str) and workflow.state(state) is None:
+            if argument.arg == "state" and isinstance(state, str) and workflow.find_state(state) is None:
                 similar = find_similar_name(state.upper(), [known.name for known in workflow.states])
                 advice = f" (did you mean {similar}?)" if similar else ""
                 yield f"{function.__name__} refuses to the state {state!r}, which does not exist{advice}"

@@ -156,7 +156,7 @@ class SpendingContract:
         stores.clock.advance(86_400)
         refused = await spender.reserve()
         assert (refused.hold, refused.counts.find_spent(spender.limits)) == (None, MONTH)
-        march = MONTH.number(refused.counts.day)
+        march = MONTH.find_number(refused.counts.day)
         stores.clock.advance(31 * 86_400)
         assert await spender.may_begin()
         counts = await spender.counts()
@@ -181,7 +181,7 @@ class SpendingContract:
         spender = Spender(stores, {MONTH: 1_000})
         stores.clock.advance(30 * 86_400 + 12 * 3_600 - 60)  # from noon of 1 March
         await spender.reserve("c1")
-        march = MONTH.number(find_day_number(spender.now))
+        march = MONTH.find_number(find_day_number(spender.now))
         stores.clock.advance(120)
         await spender.reserve("c2")
         await spender.settle("c1", 70)

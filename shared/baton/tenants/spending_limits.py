@@ -242,7 +242,7 @@ class SpendingLimits:
     async def _warn(self, scope: Scope, account_limit: AccountLimit, counts: SpendingCounts) -> None:
         """Audit and count once in each period that most of a limit is spent."""
         for warning in _list_warnings(account_limit, counts):
-            number = warning.period.number(counts.day)
+            number = warning.period.find_number(counts.day)
             if counts.warned.get(warning.period) == number:
                 continue
             if await self.store.note_warning(scope, account_limit.account, warning.period, number):

@@ -288,10 +288,10 @@ class ConversationMachine(RuleBasedStateMachine):
         assert kept.without_data() == shown
         assert kept.status in (WorkflowStatus.ACTIVE, WorkflowStatus.COMPLETED)
         definition = next(d for d in self.definitions(shown.agent_id) if d.version == kept.version)
-        state = definition.state(kept.state)
+        state = definition.find_state(kept.state)
         assert state is not None
         assert state.final is (kept.status is WorkflowStatus.COMPLETED)
-        for each in definition.states[: definition.index(state.name) + 1]:
+        for each in definition.states[: definition.find_index(state.name) + 1]:
             if each.collects is not None:
                 schema = make_partial(each.collects) if each.name == state.name else each.collects
                 assert find_problems(schema, kept.data.get(each.name, {})) == []

@@ -240,7 +240,7 @@ class BuiltinTools:
             return outcome
         goes_back = outcome.refused_to is not None
         back_to = outcome.refused_to or completion.back_to if goes_back else None
-        if back_to is not None and definition.state(back_to) is None:
+        if back_to is not None and definition.find_state(back_to) is None:
             logger.warning("a tool has refused to a state that its workflow does not have", tool=completion.tool)
         after = go_back(definition, unmoved, back_to, self.clock.now())
         self._move(unmoved, after, emit)
@@ -328,7 +328,7 @@ PROPOSED = (
 
 def make_workflow_note(definition: WorkflowDefinition, workflow: Workflow) -> str:
     """Return the note on the current state of a workflow: its instructions, missing data and possible moves."""
-    state, step = definition.state(workflow.state), measure_progress(definition, workflow)
+    state, step = definition.find_state(workflow.state), measure_progress(definition, workflow)
     if state is None or step is None:
         return f"Workflow: {definition.name}. Its current state is no longer defined."
     lines = [

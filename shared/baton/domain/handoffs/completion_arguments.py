@@ -45,7 +45,7 @@ def find_completion_problems(
 
     ``parameters`` is the JSON Schema of the tool's arguments; None if it is not known.
     """
-    back_to = definition.state(completion.back_to) if completion.back_to is not None else None
+    back_to = definition.find_state(completion.back_to) if completion.back_to is not None else None
     if completion.back_to is not None and (back_to is None or back_to.final):
         yield (
             f"back_to is {completion.back_to}, which is not a state, or is a final one: name a state that is not final"
@@ -100,5 +100,5 @@ def _find_origins(definition: WorkflowDefinition, source: str) -> list[_Origin]:
         for state in definition.states
         if field in _read_fields(state) and state_name.upper() in ("", state.name)
     ]
-    whole = definition.state(source)
+    whole = definition.find_state(source)
     return origins or ([_Origin(whole, None)] if whole is not None and whole.collects is not None else [])

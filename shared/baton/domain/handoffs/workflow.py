@@ -83,7 +83,7 @@ class Progress:
 
 def measure_progress(definition: WorkflowDefinition, workflow: Workflow) -> Progress | None:
     """Return the workflow's progress; None in a state that the definition does not have."""
-    state = definition.state(workflow.state)
+    state = definition.find_state(workflow.state)
     if state is None:
         return None
     steps = [state for state in definition.states if not state.final]

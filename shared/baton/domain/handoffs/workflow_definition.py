@@ -214,11 +214,11 @@ class WorkflowDefinition(Definition):
         problems = [ArgumentSchema(schema or {}).find_problem(path) for schema in schemas]
         return None if None in problems else next(iter(problems), "which no state collects")
 
-    def state(self, name: str) -> WorkflowState | None:
+    def find_state(self, name: str) -> WorkflowState | None:
         """Return the state called ``name``, in either case."""
         return next((state for state in self.states if state.name == name.upper()), None)
 
-    def index(self, name: str) -> int:
+    def find_index(self, name: str) -> int:
         """Return the index of a state, from 0. Raises ``ValueError`` for a state that does not exist."""
         return [state.name for state in self.states].index(name)
 
@@ -227,7 +227,7 @@ class WorkflowDefinition(Definition):
 
         Raises ``ValueError`` for a state that does not exist.
         """
-        return tuple(_list_transitions(self.states, self.index(name)))
+        return tuple(_list_transitions(self.states, self.find_index(name)))
 
     def may_skip(self, name: str) -> bool:
         """Return whether the workflow can get from its first state to a final one without the state ``name``."""

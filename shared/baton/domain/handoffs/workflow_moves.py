@@ -80,7 +80,7 @@ def advance(
     """
     current = _find_advanceable_state(definition, expire(workflow, now))
     collected = _add(definition, workflow, current, data)
-    target = definition.state(state)
+    target = definition.find_state(state)
     if target is None:
         legal = _list_open_targets(definition, workflow, collected)
         raise IllegalTransition(f"There is no state {state[:80]!r}.", legal=legal)
@@ -98,7 +98,7 @@ def advance(
 
 def go_back(definition: WorkflowDefinition, workflow: Workflow, state: str | None, now: datetime) -> Workflow:
     """Return the workflow in an earlier state, as ``advance`` does; unchanged if the state is unknown or final."""
-    target = definition.state(state) if state is not None else None
+    target = definition.find_state(state) if state is not None else None
     if target is None or target.final:
         return workflow
     return replace(_enter(definition, workflow, target), updated_at=now)
@@ -111,9 +111,9 @@ def _enter(definition: WorkflowDefinition, workflow: Workflow, target: WorkflowS
     without data, because an earlier consent in it was given for other data. A completed workflow has no
     proposals.
     """
-    current = definition.state(workflow.state)
-    is_forward = current is not None and definition.index(target.name) > definition.index(current.name)
-    first_later = definition.index(target.name) + (0 if is_forward else 1)
+    current = definition.find_state(workflow.state)
+    is_forward = current is not None and definition.find_index(target.name) > definition.find_index(current.name)
+    first_later = definition.find_index(target.name) + (0 if is_forward else 1)
     later = {state.name for state in definition.states[first_later:]}
     proposals = {**workflow.proposals, **{name: data for name, data in workflow.data.items() if name in later and data}}
     if is_forward and current is not None:
@@ -176,7 +176,7 @@ def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str
 
 def find_missing(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
     """Return the fields that are required before the workflow can move forward."""
-    state = definition.state(workflow.state)
+    state = definition.find_state(workflow.state)
     if state is None:
         return ()
     return _find_missing(state, workflow.data.get(state.name, {}))
@@ -190,7 +190,7 @@ def list_open_targets(definition: WorkflowDefinition, workflow: Workflow) -> tup
 def list_later_targets(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
     """Return the states that the workflow may move to once more data is collected, perhaps by the move itself."""
     now = list_open_targets(definition, workflow)
-    state = definition.state(workflow.state)
+    state = definition.find_state(workflow.state)
     names = [transition.to for transition in definition.list_transitions(state.name)] if state is not None else []
     return tuple(name for name in dict.fromkeys(names) if name not in now)
 
@@ -199,7 +199,7 @@ def _find_advanceable_state(definition: WorkflowDefinition, workflow: Workflow) 
     """Return the workflow's state. Raises ``IllegalTransition`` if it cannot be advanced at all."""
     if workflow.status is not WorkflowStatus.ACTIVE:
         raise IllegalTransition(f"The workflow is {workflow.status.value}; it cannot be advanced.")
-    state = definition.state(workflow.state)
+    state = definition.find_state(workflow.state)
     if state is None or workflow.version != definition.version:
         raise IllegalTransition("The workflow's definition has changed; it must be resumed first.")
     return state
@@ -233,7 +233,7 @@ def _check_transition(
     ]
     if not conditions:
         raise IllegalTransition(f"{target.name} cannot follow {current.name}.", legal=legal)
-    if definition.index(target.name) > definition.index(current.name) and current.collects is not None:
+    if definition.find_index(target.name) > definition.find_index(current.name) and current.collects is not None:
         faults = _find_faults(current, data[current.name])
         if faults:
             raise IllegalTransition(
@@ -248,7 +248,7 @@ def _check_transition(
 
 def _list_open_targets(definition: WorkflowDefinition, workflow: Workflow, data: Data) -> tuple[str, ...]:
     """Return the states that the workflow may move to with this data, in the definition's order."""
-    current = definition.state(workflow.state)
+    current = definition.find_state(workflow.state)
     if current is None:
         return ()
     is_complete = not _find_faults(current, data.get(current.name, {}))
@@ -256,7 +256,7 @@ def _list_open_targets(definition: WorkflowDefinition, workflow: Workflow, data:
         transition.to
         for transition in definition.list_transitions(current.name)
         if (transition.when is None or transition.when.holds(current.name, data))
-        and (is_complete or definition.index(transition.to) < definition.index(current.name))
+        and (is_complete or definition.find_index(transition.to) < definition.find_index(current.name))
     ]
     return tuple(dict.fromkeys(targets))
 
@@ -308,10 +308,10 @@ def _find_missing(state: WorkflowState, collected: Mapping[str, Any]) -> tuple[s
 
 def _find_obstacle(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
     """Return why a workflow cannot stay in its state under a changed definition; None if it can."""
-    current = definition.state(workflow.state)
+    current = definition.find_state(workflow.state)
     if current is None or current.final:
         return f"there is no state {workflow.state} any more"
-    for state in definition.states[: definition.index(current.name) + 1]:
+    for state in definition.states[: definition.find_index(current.name) + 1]:
         if state.name not in workflow.data or state.collects is None:
             continue
         data = workflow.data[state.name]

@@ -53,7 +53,7 @@ class SpendingPeriod(StrEnum):
     DAY = "day"
     MONTH = "month"
 
-    def number(self, day: int) -> int:
+    def find_number(self, day: int) -> int:
         """Return the number of the period that contains a day. ``day`` is counted from 1970-01-01, which is 0."""
         if self is SpendingPeriod.DAY:
             return day
@@ -61,7 +61,7 @@ class SpendingPeriod(StrEnum):
         return at.year * 12 + at.month - 1
 
     def end(self, day: int) -> datetime:
-        """Return the time at which the period that contains a day ends. ``day`` is counted as in ``number``."""
+        """Return the time at which the period that contains a day ends. ``day`` is counted as in ``find_number``."""
         at = EPOCH + timedelta(days=day + 1)
         if self is SpendingPeriod.MONTH:
             at = EPOCH + timedelta(days=day)
@@ -128,24 +128,24 @@ class SpendingCounts:
         if day <= self.day:
             return self
         taken = {
-            period: self.taken.get(period, 0) if period.number(day) == period.number(self.day) else 0
+            period: self.taken.get(period, 0) if period.find_number(day) == period.find_number(self.day) else 0
             for period in PERIODS
         }
-        month, months = SpendingPeriod.MONTH.number(self.day), self.months
-        if self.taken and SpendingPeriod.MONTH.number(day) != month:
+        month, months = SpendingPeriod.MONTH.find_number(self.day), self.months
+        if self.taken and SpendingPeriod.MONTH.find_number(day) != month:
             months = {**months, month: self.taken.get(SpendingPeriod.MONTH, 0)}
         return replace(self, day=day, taken=taken, months=months)
 
     def find_spent_in(self, month: int) -> int:
         """Return the amount spent in a month, by its number."""
-        if month == SpendingPeriod.MONTH.number(self.day):
+        if month == SpendingPeriod.MONTH.find_number(self.day):
             return self.compute_spent(SpendingPeriod.MONTH)
         return self.months.get(month, 0)
 
     def sum_reserved(self, period: SpendingPeriod) -> int:
         """Return the amount that calls in progress have reserved in the counted period."""
-        number = period.number(self.day)
-        return sum(hold.amount for hold in self.holds.values() if period.number(hold.day) == number)
+        number = period.find_number(self.day)
+        return sum(hold.amount for hold in self.holds.values() if period.find_number(hold.day) == number)
 
     def compute_spent(self, period: SpendingPeriod) -> int:
         """Return the amount spent in the counted period, without reservations."""
@@ -186,10 +186,10 @@ class SpendingCounts:
         if hold is None:
             return self
         taken = {
-            period: count + (cost - hold.amount if period.number(hold.day) == period.number(self.day) else 0)
+            period: count + (cost - hold.amount if period.find_number(hold.day) == period.find_number(self.day) else 0)
             for period, count in self.taken.items()
         }
-        month, months = SpendingPeriod.MONTH.number(hold.day), self.months
+        month, months = SpendingPeriod.MONTH.find_number(hold.day), self.months
         if month in months:
             months = {**months, month: months[month] + cost - hold.amount}
         return replace(

@@ -118,7 +118,7 @@ def describe_conversation_state(
 
 def describe_workflow_in_progress(definition: WorkflowDefinition, workflow: WorkflowRecord) -> WorkflowInProgress:
     """Return the workflow of the active agent, for clients."""
-    state = definition.state(workflow.state)
+    state = definition.find_state(workflow.state)
     return WorkflowInProgress.of(
         workflow, **_describe_progress(definition, workflow), can_exit=state.can_exit if state else True
     )

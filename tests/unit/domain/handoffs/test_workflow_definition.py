@@ -23,8 +23,8 @@ def test_states_are_upper_case_and_listed_in_lower_case_on_the_card() -> None:
     states = definition()
     assert [one.name for one in states.states] == ["GATHER", "BUILD", "TEST", "DONE"]
     assert states.card_states == ["gather", "build", "test", "done"]
-    assert states.state("build") is states.states[1]
-    assert states.state("nowhere") is None
+    assert states.find_state("build") is states.states[1]
+    assert states.find_state("nowhere") is None
 
 
 def test_ways_lead_to_the_next_state_and_back_to_earlier_ones_unless_declared() -> None:

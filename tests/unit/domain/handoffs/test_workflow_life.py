@@ -68,8 +68,8 @@ class WorkflowLife(RuleBasedStateMachine):
         self.accepted |= {(left, field): value for field, value in data.items()}
         if self.workflow.state != left:
             assert self.workflow.state in [transition.to for transition in self.definition.list_transitions(left)]
-            if self.definition.index(self.workflow.state) > self.definition.index(left):
-                schema = self.definition.states[self.definition.index(left)].collects
+            if self.definition.find_index(self.workflow.state) > self.definition.find_index(left):
+                schema = self.definition.states[self.definition.find_index(left)].collects
                 assert schema is None or not find_problems(
                     {**schema, "additionalProperties": True}, self.workflow.data[left]
                 )
@@ -130,7 +130,7 @@ class WorkflowLife(RuleBasedStateMachine):
     def it_stands_in_a_state_with_data_that_fit(self) -> None:
         if self.workflow.version != self.definition.version:
             return
-        state = self.definition.state(self.workflow.state)
+        state = self.definition.find_state(self.workflow.state)
         assert state is not None
         assert measure_progress(self.definition, self.workflow) is not None
         assert state.final is (self.workflow.status is WorkflowStatus.COMPLETED)

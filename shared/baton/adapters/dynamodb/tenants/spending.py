@@ -58,9 +58,9 @@ class DynamoSpending(TimedTableStore):
     async def settle(self, scope: Scope, account: Account, name: str, hold: Hold, cost: int) -> SpendingCounts | None:
         day, was_kept = hold.day, False
         async for _ in self._table.pace_attempts():
-            periods = [period for period in PERIODS if period.number(day) == period.number(hold.day)]
+            periods = [period for period in PERIODS if period.find_number(day) == period.find_number(hold.day)]
             attributes = [_name_sum(period) for period in periods]
-            attributes += [_name_month(_MONTH.number(hold.day))] if was_kept else []
+            attributes += [_name_month(_MONTH.find_number(hold.day))] if was_kept else []
             sums = ", ".join(f"{attribute} = {attribute} + :change" for attribute in attributes)
             values: Item = {":day": day} | ({":change": cost - hold.amount} if sums else {})
             expression = f"SET {sums} REMOVE holds.{name}" if sums else f"REMOVE holds.{name}"
@@ -71,7 +71,7 @@ class DynamoSpending(TimedTableStore):
                 if failure.item is None or name not in failure.item["holds"]:
                     return None
                 day = failure.item["counted_day"]  # another day has begun
-                was_kept = _MONTH.number(hold.day) in _to_counts(failure.item).months
+                was_kept = _MONTH.find_number(hold.day) in _to_counts(failure.item).months
             else:
                 return _to_counts(item)
         raise StoreUnavailable
@@ -119,10 +119,10 @@ class DynamoSpending(TimedTableStore):
         }
         for period in PERIODS:
             total, limit = _name_sum(period), limits.get(period)
-            if period.number(day) != period.number(before.day):
+            if period.find_number(day) != period.find_number(before.day):
                 sums.append(f"{total} = :amount")
                 if period is _MONTH:
-                    sums.append(f"{_name_month(period.number(before.day))} = {total}")
+                    sums.append(f"{_name_month(period.find_number(before.day))} = {total}")
                 continue
             sums.append(f"{total} = {total} + :amount")
             if limit is not None:
