@@ -19,6 +19,7 @@ class LeaseSettings(Settings):
 
     @property
     def times(self) -> LeaseTimes:
+        """All times of leases, made of the one that is set."""
         return LeaseTimes.of(self.lease_seconds)
 
 
@@ -37,6 +38,7 @@ class RecallSettings(Settings):
 
     @property
     def deadline(self) -> timedelta:
+        """The time that a turn waits for retrieval."""
         return timedelta(milliseconds=self.deadline_ms)
 
 
@@ -52,6 +54,7 @@ class InspectorSettings(Settings):
 
     @property
     def policy(self) -> InspectionPolicy:
+        """The choice of the runs that are recorded."""
         return InspectionPolicy(self.mode, self.rate, self.redacts)
 
 
@@ -77,4 +80,5 @@ class PrivacySettings(Settings):
 
     @property
     def regions(self) -> tuple[str, ...]:
+        """The countries; empty if none are set."""
         return tuple(self.phone_regions.split(",")) if self.phone_regions else ()

@@ -100,6 +100,7 @@ class OutsideSettings(StageSettings):
 
     @property
     def packages(self) -> tuple[str, ...]:
+        """The packages; empty if none are set."""
         return tuple(self.tool_packages.split(",")) if self.tool_packages else ()
 
 
@@ -111,6 +112,7 @@ class SourceSettings(Settings):
 
     @property
     def allowed_prefixes(self) -> tuple[str, ...]:
+        """The prefixes; empty if none are set."""
         return tuple(self.source_prefixes.split(",")) if self.source_prefixes else ()
 
 

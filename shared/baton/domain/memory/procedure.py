@@ -256,6 +256,7 @@ class Trial:
 
     @property
     def matches(self) -> bool:
+        """True if the sample matches a trigger."""
         return self.trigger is not None
 
 

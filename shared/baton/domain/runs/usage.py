@@ -26,6 +26,7 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
+        """The input and output tokens together."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:

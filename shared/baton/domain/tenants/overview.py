@@ -105,10 +105,12 @@ class ThreadCost:
 
     @classmethod
     def of(cls, thread_id: str, cost: float | None, usage: Usage, title: str | None = None) -> ThreadCost:
+        """Return the usage of a thread; ``cost`` is in the currency's unit, None if it is not known."""
         return cls(-1 if cost is None else to_nano(cost), usage.total_tokens, thread_id, title)
 
     @property
     def cost(self) -> float | None:
+        """The cost in the currency's unit; None if it is not known."""
         return None if self.nano_cost < 0 else self.nano_cost / NANO
 
 

@@ -120,6 +120,7 @@ class SpendingRules(_Rules):
 
     @property
     def refuses_unknown_prices(self) -> bool:
+        """True unless calls of models without a price are free of charge."""
         return self.unknown_prices is not UnknownPrices.TOKENS
 
     @property

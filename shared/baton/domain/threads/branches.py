@@ -60,6 +60,7 @@ class BranchStart:
 
     @property
     def request(self) -> BranchRequest:
+        """The client's request that has led to the branch."""
         return BranchRequest(self.wished_id or self.from_id, self.is_regenerate)
 
     def to_response(self, ordinal: int) -> dict[str, Any]:

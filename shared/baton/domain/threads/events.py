@@ -42,10 +42,12 @@ class Event:
 
     @property
     def type(self) -> str:
+        """The type of the event, such as ``RUN_STARTED``."""
         return str(self.body["type"])
 
     @property
     def run_id(self) -> str | None:
+        """The run of the event; None for an event outside a run."""
         run_id: str | None = self.body.get("metadata", {}).get("runId")
         return run_id
 

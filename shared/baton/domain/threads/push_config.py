@@ -96,6 +96,7 @@ class PushNotice(ChangeRecord):
 
     @property
     def task_id(self) -> TaskId:
+        """The task that the notification is about."""
         return TaskId(self.thread_id, self.task)
 
     @property

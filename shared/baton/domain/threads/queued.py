@@ -82,6 +82,7 @@ class _Queued(BaseModel):
 
     @property
     def scope(self) -> Scope:
+        """The scope of the work: the record's tenant, user and permissions."""
         return Scope(
             self.tenant_id,
             self.user_id,

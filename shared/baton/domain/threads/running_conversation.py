@@ -91,6 +91,7 @@ class RunningConversation:
 
     @property
     def is_workflow_complete(self) -> bool:
+        """Whether the current workflow has reached its end; False without a workflow."""
         return self.workflow is not None and self.workflow.status is WorkflowStatus.COMPLETED
 
     @property

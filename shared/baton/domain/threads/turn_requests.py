@@ -143,6 +143,7 @@ class DecisionRequest:
 
     @property
     def message_id(self) -> str:
+        """The message id of all decisions on the run's interrupts."""
         return derive_decision_message_id(self.decisions[0].interrupt_id)
 
     @property
@@ -226,6 +227,7 @@ class ActionRequest:
 
     @property
     def digest(self) -> str:
+        """A digest of the action, its object and its content."""
         if not self.content:
             return derive_content_digest(self.source)
         return derive_content_digest(f"{self.source}\0{derive_content_digest(self.content)}")

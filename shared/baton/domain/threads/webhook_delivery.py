@@ -59,6 +59,7 @@ class DeadDelivery:
 
     @property
     def id(self) -> str:
+        """The id of the delivery in lists."""
         return self.delivery.id
 
 

@@ -98,6 +98,7 @@ class Lease:
 
     @property
     def thread_id(self) -> str:
+        """The id of the thread."""
         return self.thread.id
 
 

@@ -22,6 +22,7 @@ class LogPiece:
 
     @property
     def last_seq(self) -> int:
+        """The sequence number of the last event."""
         return self.first_seq + len(self.events) - 1
 
 
