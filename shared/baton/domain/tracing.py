@@ -208,7 +208,7 @@ def get_joined_traceparent() -> str | None:
 
 
 def join(traceparent: str | None) -> Token[str | None]:
-    """Make later runs of this task part of the caller's trace. Return the token that undoes it: see ``joining``."""
+    """Make later runs of this task part of the caller's trace. Return the token with which ``joining`` ends this."""
     valid = traceparent if traceparent is not None and TRACEPARENT.fullmatch(traceparent) else None
     return _joined.set(valid)
 

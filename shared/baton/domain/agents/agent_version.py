@@ -189,6 +189,7 @@ class AgentEntry:
 
 
 def _add_range(ranges: Ranges, first: int, last: int) -> Ranges:
+    """Return the ranges with another range, joined with those that it touches; at most ``MAX_RANGES``."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted((*ranges, (first, last))):
         if merged and start <= merged[-1][1] + 1:

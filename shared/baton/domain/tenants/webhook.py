@@ -182,5 +182,5 @@ class WebhookSettings:
 
 
 def compute_pause(age: timedelta) -> timedelta | None:
-    """Return the time until the next attempt for an event of this age; None after the last one."""
+    """Return the time until the next attempt for an event of this age; None after the last attempt."""
     return next((later - age for later in ATTEMPT_AGES if later > age), None)

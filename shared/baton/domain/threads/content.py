@@ -166,18 +166,18 @@ def _check_representable(item: dict[str, Any], where: str) -> None:
 
 
 def is_within(value: object, levels: int, values: int) -> bool:
-    """Return whether ``value`` has at most ``levels`` of nesting and contains at most ``values`` values."""
-    level = [value]
+    """Return whether a JSON value has at most ``levels`` of nesting and contains at most ``values`` values."""
+    level, remaining = [value], values
     for _ in range(levels + 1):
-        inner: list[object] = []
-        for part in level:
-            inner += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-            values -= len(part) if isinstance(part, dict | list) else 0
-            if values < 0:
-                return False
-        if not any(isinstance(part, dict | list) for part in level):
+        containers = [part for part in level if isinstance(part, dict | list)]
+        if not containers:
             return True
-        level = inner
+        level = []
+        for container in containers:
+            remaining -= len(container)
+            if remaining < 0:
+                return False
+            level += container.values() if isinstance(container, dict) else container
     return False
 
 
