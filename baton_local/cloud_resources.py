@@ -27,10 +27,10 @@ class CloudResources:
         self._variables = variables
 
     def create(self, embed_keys: str) -> SettingsDocument:
-        """Create all resources except search indices and state machines. Return the settings document that was put.
+        """Create all resources except search indices and state machines. Return the settings document.
 
-        ``embed_keys`` is the value of the secret with the keys of tenants. Raises ``LocalCloudError`` if a file of the
-        developer is wrong.
+        Without a settings file, no document is put, and the defaults are returned. ``embed_keys`` is the value of the
+        secret with the keys of tenants. Raises ``LocalCloudError`` if a file of the developer is wrong.
         """
         variables, settings = self._variables, self._settings
         embed_name, model_name = (

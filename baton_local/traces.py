@@ -72,7 +72,7 @@ class TraceRoutes:
         return [Route(PATH, self.take, methods=["POST"]), Route(f"{PATH}/{{trace_id}}", self.show, methods=["GET"])]
 
     async def take(self, request: Request) -> Response:
-        """Serve the exporter's ``POST``."""
+        """Serve the exporter's ``POST``: 413 for a body that is too large, and 400 for one that cannot be read."""
         try:
             body = await read_body(request.receive, MAX_BODY)
             self._traces.add(_unpack(body or b"", request.headers.get("content-encoding")))

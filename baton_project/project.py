@@ -107,6 +107,7 @@ class Project:
         return {**chosen, "BATON_AGENTS_DIR": str(self.agents)}
 
     def _read_variables(self) -> dict[str, str]:
+        """Return the variables of the project's ``.env``. Raises ``ProjectProblem`` if it cannot be read."""
         try:
             return read_variables(self.folder)
         except CommandError as problem:
