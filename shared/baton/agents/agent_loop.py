@@ -162,7 +162,7 @@ class AgentLoop:
         return [Prompt(Role.USER, message.content, is_steered=True) for message in messages]
 
     async def _ask_model(self, *, is_last: bool) -> None:
-        """Ask the model once, and record its answer. Sets ``_unused_id`` if the model has to be asked again.
+        """Ask the model once, record its answer, and set ``_unused_id`` if the model has to be asked again.
 
         Raises ``ContextTooLong`` and the other failures of the model, ``LeaseLost`` and ``StoreUnavailable``.
         """
@@ -326,7 +326,7 @@ class AgentLoop:
     async def _count_usage(self, answer: ModelAnswer) -> None:
         """Count the usage that the endpoint reports.
 
-        If it reports none, or if the answer was refused or broke off, count an estimate of what was written.
+        If there is no report, as for an answer that was refused or broke off, count an estimate of what was written.
         """
         work, text, calls, finished = self._work, answer.events.model_text, answer.written_calls, answer.finished
         usage = finished.usage if finished is not None else None
