@@ -11,6 +11,12 @@ from baton_local.garbage import without_collection
 from tests.environment import reset_environment
 from tests.examples import EXAMPLES
 
+OBJECTS_BETWEEN_COLLECTIONS = 500_000
+"""The number of new objects after which a test process collects garbage. With a tenth of it, as in functions, garbage
+collection takes a tenth of the time of tests."""
+
+gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+
 # Machines may be busy, so the time of an example says nothing about the code.
 settings.register_profile("baton", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("baton")
@@ -40,7 +46,9 @@ def pytest_collection() -> Generator[None, object, object]:
             os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0"
         ):  # one process is enough, because all collect the same tests
             gc.collect()  # frozen objects are never collected, and files that they leave open would not be reported
-        return result
+    gc.collect(0)  # after its first collection, the product sets the threshold of functions
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    return result
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,8 +14,10 @@ from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 UNITS = {
     r"tests/e2e/consulting/(?!test_demo_research)": "the cloud of consulting",
-    r"tests/e2e/(handoff/|test_memory_journey)": "the demo cloud",
-    r"tests/browser/test_((handoff|research)_in_|examples_of)": "the demo cloud",
+    r"tests/e2e/handoff/": "the demo cloud",
+    r"tests/e2e/test_(background_runs|ingestion|memory_journey|python_examples)\.": "the demo cloud",
+    r"tests/e2e/test_(restore|smoke|titles)\.": "the demo cloud",
+    r"tests/browser/test_((handoff|research)_in_|examples_of|console_skills)": "the demo cloud",
     r"tests/e2e/(test_|a2a/|command/)": "the scripted cloud",
     r"tests/browser/": "the browsed cloud",
     r"tests/faults/processes/": "the killable cloud",
@@ -32,17 +34,16 @@ UNITS = {
 """Patterns of test ids -> units. The tests of a unit run in one process, in their order."""
 FIRST = (
     "the scripted cloud",
+    "the demo cloud",
     "the browsed cloud",
     "tests/integration/search",
     "tests/integration/project",
     "tests/e2e/docs/test_snippets.py",
     "tests/infrastructure/test_template_rules.py",
     "tests/integration/make_run",
-    "the cloud of consulting",
     "tests/integration/privacy",
     "the build",
     "tests/integration/store",
-    "the demo cloud",
     "the killable cloud",
     "tests/faults/busy_loop/test_busy_loop.py",
     "tests/integration/local",

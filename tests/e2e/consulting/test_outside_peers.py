@@ -14,6 +14,8 @@ from tests.e2e.sockets import SocketClient, new_id
 from tests.e2e.users import User
 from tests.fault_model import FaultModel, answers, calls_tools
 
+pytestmark = pytest.mark.nightly
+
 FALLBACK = "I'm working with limited resources right now, but here's what I know...\n\n"
 
 
@@ -45,7 +47,6 @@ async def test_an_mcp_server_and_a_remote_agent_take_part_in_one_turn(
     assert calls["ask_echo"]["taskId"] == task["taskId"]
 
 
-@pytest.mark.nightly
 async def test_the_same_over_http(alice: User, model: FaultModel) -> None:
     model.script(
         calls_tools(("files_search", {"query": "rain"}), ("ask_echo", {"message": "say Dry."})), answers("Dry.")
@@ -56,7 +57,6 @@ async def test_the_same_over_http(alice: User, model: FaultModel) -> None:
     assert "files found rain" in set(model.requests[1].tool_results.values())
 
 
-@pytest.mark.nightly
 async def test_a_tool_server_that_dies_in_the_middle_of_a_call_does_not_fail_the_turn(
     socket: SocketClient, alice: User, model: FaultModel, peers: Peers
 ) -> None:
@@ -73,7 +73,6 @@ async def test_a_tool_server_that_dies_in_the_middle_of_a_call_does_not_fail_the
     assert call["errorMessage"]
 
 
-@pytest.mark.nightly
 async def test_a_remote_agent_that_is_killed_while_it_works_does_not_fail_the_turn(
     socket: SocketClient, alice: User, model: FaultModel, peers: Peers
 ) -> None:
@@ -98,7 +97,6 @@ async def test_a_remote_agent_that_is_killed_while_it_works_does_not_fail_the_tu
     assert reported.startswith("Error: Doomed-Echo could not answer")
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("call", "complaint"),
     [

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.e2e.ag_ui_rules import check_run, text_of
 from tests.e2e.sockets import SocketClient, new_id
 from tests.e2e.users import User
 from tests.fault_model import FaultModel, answers, calls_tools
+
+pytestmark = pytest.mark.nightly
 
 COUNT = calls_tools(("next_number", {}), text="Let me count.")
 

@@ -35,7 +35,7 @@ CASES = {
     "a delivery and a message": (DELIVERED, OTHER),
     "a delivery, a message and a close": (DELIVERED, OTHER, CLOSER),
 }
-NIGHTLY = ("two deliveries, one of them twice",)
+NIGHTLY = ("two deliveries, one of them twice", "a delivery, a message and a close")
 """Cases with so many states that only ``make all`` explores them."""
 NOTICED_BY = {
     "fenced_messages": (HELLO, HELLO),

@@ -100,7 +100,7 @@ def test_store_screens_and_callers_agree_after_every_schedule(plan: Plan) -> Non
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-@pytest.mark.parametrize("kind", [ArrivalKind.BY_SOCKET, ArrivalKind.BY_HTTP])
+@pytest.mark.parametrize("kind", [ArrivalKind.BY_SOCKET, pytest.param(ArrivalKind.BY_HTTP, marks=pytest.mark.nightly)])
 def test_every_request_of_a_turn_may_go_wrong(kind: ArrivalKind, fault: Fault) -> None:
     for step in itertools.count():
         first = Arrival(kind, faults=((0, step, fault),))

@@ -40,7 +40,7 @@ async def test_work_in_the_background_outlives_its_caller() -> None:
         in_background(work(), "work")
 
     await caller()
-    gc.collect()
+    gc.collect(1)
     await asyncio.sleep(2)
     assert results == ["done"]
 
@@ -65,7 +65,7 @@ async def test_unexpected_failures_in_the_background_are_counted_and_none_is_los
     with counting(counter.update):
         in_background(fail(error), "work")
         await asyncio.sleep(2)
-    gc.collect()
+    gc.collect(1)
     loop.set_exception_handler(None)
     assert (dict(counter), lost) == (expected, [])
 

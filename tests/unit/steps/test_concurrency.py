@@ -49,7 +49,7 @@ async def no_lost_failures() -> AsyncIterator[None]:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: lost.append(context))
     yield
-    gc.collect()
+    gc.collect(1)
     loop.set_exception_handler(None)
     assert not lost
 
