@@ -65,6 +65,7 @@ def test_the_template_table_works(where: str, request: pytest.FixtureRequest) ->
     dynamodb.close()
 
 
+@pytest.mark.nightly
 def test_dynamodb_local_keeps_a_table_in_its_folder(tmp_path: Path) -> None:
     engine = DynamoDBLocal(default_cache_dir(), tmp_path / "table")
     for expected in ([], ["kept"]):

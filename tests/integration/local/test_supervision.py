@@ -86,6 +86,7 @@ def test_an_engine_that_cannot_be_started_again_is_given_up_and_reported_once(
     assert log_lines(caplog) == ["An engine ended:\nno memory\nAn engine is started again."]
 
 
+@pytest.mark.nightly
 def test_dynamodb_local_keeps_its_endpoint_and_its_data(tmp_path: Path) -> None:
     restarts: queue.Queue[None] = queue.Queue()
     engine = DynamoDBLocal(default_cache_dir(), tmp_path / "table", restarted=lambda: restarts.put(None))

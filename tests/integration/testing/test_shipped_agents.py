@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from baton_local.root import ROOT
 from baton_project.project import Project
 from tests.unit.testing.command import run
@@ -17,6 +19,7 @@ def test_the_shipped_agents_pass_their_conversations() -> None:
     assert (ran.code, json.dumps(failed, indent=1)) == (0, "[]")
 
 
+@pytest.mark.nightly
 def test_several_processes_give_the_results_of_one_in_order() -> None:
     path = str(TESTS / "assistant.yaml")
     one, two = (run(Project.find(ROOT), path, "--json", "--jobs", jobs).report for jobs in ("1", "2"))
