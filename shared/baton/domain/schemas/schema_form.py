@@ -233,8 +233,8 @@ _FORMS: Mapping[str, _Form] = {
     **dict.fromkeys(_WITH_SEVERAL, _SCHEMAS),
     **dict.fromkeys(_WITH_NAMED, _NAMED),
     **dict.fromkeys((
-        "$anchor", "$comment", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "$schema", "contentEncoding",
-        "contentMediaType", "description", "format", "pattern", "title",
+        "$anchor", "$comment", "$dynamicAnchor", "$dynamicRef", "$id", "$recursiveRef", "$ref", "$schema",
+        "contentEncoding", "contentMediaType", "description", "format", "pattern", "title",
     ), _TEXT),
     **dict.fromkeys(("deprecated", "readOnly", "uniqueItems", "writeOnly"), _FLAG),
     **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"), _NUMBER),

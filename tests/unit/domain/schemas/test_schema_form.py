@@ -78,6 +78,7 @@ def subschema_names(value: Any) -> set[str]:
         ({"definitions": {"a": [1]}}, "at definitions/a: a schema must be"),
         ({"anyOf": []}, "at anyOf: a list without content is not a list of schemas"),
         ({"dependencies": {"a": 3}}, "at dependencies/a: a schema must be"),
+        ({"$recursiveRef": 5}, r"at \$recursiveRef: 5 is not a string"),
         ({"$schema": "http://json-schema.org/draft-03/schema#"}, "drafts before 4"),
         ([], "a schema must be an object"),
     ],
