@@ -197,7 +197,7 @@ _current: ContextVar[Counts | None] = ContextVar("counts", default=None)
 
 
 def count(metric: Metric, number: int = 1) -> None:
-    """Count for the current invocation, or keep a time or percentage. Outside an invocation this does nothing."""
+    """Count for the current invocation, or keep a time or percentage. Outside an invocation the call does nothing."""
     counts = _current.get()
     if counts is not None:
         counts.add(metric, number)

@@ -172,7 +172,7 @@ def _find_plain_http(location: tuple[str | int, ...], tool: ToolDefinition | Gua
 
 
 def _find_secret_headers(location: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:
-    """Yield a problem for each header whose value is a reference to a secret."""
+    """Yield a problem for each header whose value is made with a secret."""
     for name, value in headers.items():
         if not isinstance(value, str):
             yield Problem((*location, name), _REFUSED_HEADER)

@@ -102,4 +102,6 @@ class Task:
 
 def note_open_task(*, needs_sign_in: bool, has_data: bool) -> str:
     """Return the instructions for the asking model about a remote agent that keeps its task open."""
-    return SIGN_IN if needs_sign_in else FORM if has_data else WAITS
+    if needs_sign_in:
+        return SIGN_IN
+    return FORM if has_data else WAITS
