@@ -69,7 +69,7 @@ def find_words(text: str) -> Iterator[tuple[str, int]]:
 
 
 def index_words(text: str) -> list[str]:
-    """Return the words under which an index finds a text, or of a query, in the order of the text.
+    """Return the words by which an index finds a text, or by which a query searches, in the order of the text.
 
     Signs of scripts without spaces are joined in pairs too, because single signs say little. A Korean word is followed
     by its pairs of syllables, because particles are written together with it.

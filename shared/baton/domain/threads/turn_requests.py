@@ -217,7 +217,7 @@ class ActionRequest:
 
     @property
     def return_reason(self) -> ReturnReason:
-        """The reason of ``DESK_RETURN``."""
+        """The reason of ``DESK_RETURN``. Raises ``ValueError`` for another action."""
         return ReturnReason((self.about or "").partition("/")[0])
 
     @property
