@@ -61,7 +61,7 @@ class TestKnowledgeInOpenSearch(KnowledgeContract):
 async def test_vectors_are_not_in_the_stored_documents(engine: Engine, index: OpenSearchIndex) -> None:
     ada = new_scope()
     await index.put(ada, EPISODES, [document("a", "green paint")])
-    stored = await engine.request("GET", f"/{index.layout.read_alias(EPISODES)}/_settings")
+    stored = await engine.request("GET", f"/{index.layout.make_read_alias(EPISODES)}/_settings")
     [settings] = stored.values()
     assert settings["settings"]["index"]["knn"] == "true"
     assert settings["settings"]["index"]["knn.derived_source"]["enabled"] == "true"

@@ -95,5 +95,6 @@ def _to_document(source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_text(report: dict[str, Any], key: str) -> str:
+    """Return a text of the report, without white space at its ends; empty if it is missing or no text."""
     value = report.get(key)
     return value.strip() if isinstance(value, str) else ""

@@ -370,6 +370,7 @@ class Table:
         return await self.get_many([get_key(entry) for entry in entries], consistent=consistent)
 
     async def _check_writable(self, target: Mapping[str, Any]) -> None:
+        """Raise the error of ``check_partition`` if the partition of ``target`` must not be written."""
         if self.check_partition is not None:
             await self.check_partition(target["PK"])
 

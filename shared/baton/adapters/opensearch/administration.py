@@ -76,11 +76,11 @@ class OpenSearchAdministration:
         model = get_embedding_model(embedder)
         old = await self._versions.get_searched(index)
         if _is_current(old, model):
-            copy = Copy(self._engine, self._pace, old, old, self._layout.write_alias(index, old.number), embedder)
+            copy = Copy(self._engine, self._pace, old, old, self._layout.make_write_alias(index, old.number), embedder)
             await copy.embed_missing()
             return ReindexResult(index, old.name, 0, copy.embedded)
         new = await self._get_new_version(index, model)
-        copy = Copy(self._engine, self._pace, old, new, self._layout.write_alias(index, new.number), embedder)
+        copy = Copy(self._engine, self._pace, old, new, self._layout.make_write_alias(index, new.number), embedder)
         await copy.copy_all()
         await self._pace.let_writers_end()
         await copy.copy_recent()
@@ -93,7 +93,7 @@ class OpenSearchAdministration:
         return ReindexResult(index, new.name, copy.copied, copy.embedded)
 
     async def list_sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
-        alias = self._layout.read_alias(index)
+        alias = self._layout.make_read_alias(index)
         await self._engine.request("POST", f"/{alias}/_refresh")
         composite: dict[str, Any] = {
             "size": SOURCES_AT_ONCE,
@@ -121,7 +121,7 @@ class OpenSearchAdministration:
         versions = await self._versions.list_all(index)
         if not any(version.is_read for version in versions):
             number = max((version.number for version in versions), default=0) + 1
-            aliases = (self._layout.read_alias(index), self._layout.write_alias(index, number))
+            aliases = (self._layout.make_read_alias(index), self._layout.make_write_alias(index, number))
             await self._create(index, number, model, aliases)
         searched = await self._versions.get_searched(index)
         return IndexState(
@@ -141,7 +141,7 @@ class OpenSearchAdministration:
                     return version
                 await self._delete(version)  # an earlier reindex has begun it for another model
         number = versions[-1].number + 1
-        await self._create(index, number, model, (self._layout.write_alias(index, number),))
+        await self._create(index, number, model, (self._layout.make_write_alias(index, number),))
         [new] = [version for version in await self._versions.list_all(index) if version.number == number]
         return new
 
@@ -160,11 +160,11 @@ class OpenSearchAdministration:
 
     async def _swap(self, index: IndexName, old: Version, new: Version) -> None:
         """Move searches to the new version, and end writes to the old one, in one step."""
-        alias = self._layout.read_alias(index)
+        alias = self._layout.make_read_alias(index)
         await self._engine.request("POST", f"/{new.name}/_refresh")
         actions = [
             {"remove": {"index": old.name, "alias": alias}},
-            {"remove": {"index": old.name, "alias": self._layout.write_alias(index, old.number)}},
+            {"remove": {"index": old.name, "alias": self._layout.make_write_alias(index, old.number)}},
             {"add": {"index": new.name, "alias": alias}},
         ]
         await self._engine.request("POST", "/_aliases", {"actions": actions})

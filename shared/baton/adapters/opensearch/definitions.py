@@ -56,7 +56,7 @@ class Layout:
     replicas: int = 0
     refresh_interval: str = "1s"
 
-    def read_alias(self, index: IndexName) -> str:
+    def make_read_alias(self, index: IndexName) -> str:
         """Return the alias of the one version that is searched."""
         return f"{self.prefix}-{index}"
 
@@ -69,7 +69,7 @@ class Layout:
         number = name.removeprefix(f"{self.prefix}-{index}-v")
         return int(number) if number != name and number.isdigit() else None
 
-    def write_alias(self, index: IndexName, number: int) -> str:
+    def make_write_alias(self, index: IndexName, number: int) -> str:
         """Return the alias through which documents are written to a version. It is removed before the version.
 
         A write to the name of a deleted version would create an index. A write through a missing alias fails.
@@ -193,8 +193,8 @@ class Versions:
                 Version(
                     name=name,
                     number=number,
-                    is_read=layout.read_alias(index) in aliases,
-                    is_written=layout.write_alias(index, number) in aliases,
+                    is_read=layout.make_read_alias(index) in aliases,
+                    is_written=layout.make_write_alias(index, number) in aliases,
                     model=EmbeddingModel(meta["embedder"], meta["dimensions"]) if meta.get("embedder") else None,
                     mapping_version=meta.get("mapping_version", 0),
                     views=frozenset(views),

@@ -46,16 +46,22 @@ def to_search_text(text: str) -> str:
 
 
 def to_source(
-    scope: Scope, index: IndexName, document: IndexDocument, written_at: datetime, *, vectors: bool, words: bool
+    scope: Scope,
+    index: IndexName,
+    document: IndexDocument,
+    written_at: datetime,
+    *,
+    with_vectors: bool,
+    with_words: bool,
 ) -> dict[str, Any]:
-    """Return the stored fields of ``document``: with ``vectors`` also its vectors, with ``words`` also its words."""
-    vectors = vectors and any(view.vector is not None for view in document.views.values())
+    """Return the stored fields of ``document``, without those that are None."""
+    has_vectors = with_vectors and any(view.vector is not None for view in document.views.values())
     views: dict[str, dict[str, Any]] = {}
     for name, view in document.views.items():
         views[name] = {"text": replace_surrogates(view.text)}
-        if words:
+        if with_words:
             views[name]["words"] = to_search_text(view.text)
-        if vectors and view.vector is not None:
+        if has_vectors and view.vector is not None:
             views[name]["vector"] = round_vector(view.vector)
     source: dict[str, Any] = {
         "tenant": scope.tenant_id,
@@ -66,7 +72,7 @@ def to_source(
         "agent_id": document.agent_id,
         "thread_id": document.thread_id,
         "required_permission": document.required_permission or NO_PERMISSION,
-        "embedder": document.embedder if vectors else None,
+        "embedder": document.embedder if has_vectors else None,
         "at": to_microseconds(document.at),
         "written_at": to_microseconds(written_at),
         "fields": json.loads(replace_surrogates(json.dumps(document.fields, ensure_ascii=False))),
@@ -75,16 +81,13 @@ def to_source(
     return {name: value for name, value in source.items() if value is not None}
 
 
-def from_source(source: Mapping[str, Any], *, vectors: bool = False) -> IndexDocument:
-    """Return the stored document, with ``vectors`` also its vectors if they were fetched."""
+def from_source(source: Mapping[str, Any]) -> IndexDocument:
+    """Return the stored document, without its vectors."""
     return IndexDocument(
         id=source["id"],
         source_id=source["source_id"],
         kind=source["kind"],
-        views={
-            name: IndexedText(view["text"], view.get("vector") if vectors else None)
-            for name, view in source["views"].items()
-        },
+        views={name: IndexedText(view["text"]) for name, view in source["views"].items()},
         at=EPOCH + source["at"] * MICROSECOND,
         agent_id=source.get("agent_id"),
         thread_id=source.get("thread_id"),

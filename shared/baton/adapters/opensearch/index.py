@@ -105,11 +105,11 @@ class OpenSearchIndex:
         for version in await self._versions.list_written(index):
             operations = []
             await add_views(self.engine, version, {view for document in documents for view in document.views})
-            alias = self.layout.write_alias(index, version.number)
+            alias = self.layout.make_write_alias(index, version.number)
             has_words = version.mapping_version >= WORDS_SINCE
             for document in documents:
-                vectors = _vectors_fit(document, version)
-                source = to_source(scope, index, document, now, vectors=vectors, words=has_words)
+                with_vectors = _vectors_fit(document, version)
+                source = to_source(scope, index, document, now, with_vectors=with_vectors, with_words=has_words)
                 # The latest write wins, even over a reindex that later copies an older document.
                 operations.append(
                     make_index_operation(alias, derive_engine_id(scope, index, document.id), scope.tenant_id, source)
@@ -128,7 +128,7 @@ class OpenSearchIndex:
         clause returns, a request between them scores candidates by meaning that only words have found. The sources of
         candidates come from their sort values, so that no document is read for them.
         """
-        alias = self.layout.read_alias(index)
+        alias = self.layout.make_read_alias(index)
         text = replace_surrogates(query.text[:QUERY_CHARACTERS])
         conditions = [*make_filter_conditions(scope, index, query.filter), make_permission_condition(scope)]
         candidates: dict[SearchClause, Sequence[Candidate]] = dict.fromkeys(query.clauses, ())
@@ -256,7 +256,7 @@ class OpenSearchIndex:
             "sort": [{"id": "asc"}],
             "_source": {"excludes": [VECTOR_FIELDS]},
         }
-        async for hits in self.engine.read_pages(self.layout.read_alias(index), body, routing=scope.tenant_id):
+        async for hits in self.engine.read_pages(self.layout.make_read_alias(index), body, routing=scope.tenant_id):
             for hit in hits:
                 yield from_source(hit["_source"])
 
@@ -266,7 +266,7 @@ class OpenSearchIndex:
     async def _count(self, scope: Scope, index: IndexName, conditions: Conditions) -> int:
         answer = await self.engine.request(
             "POST",
-            f"/{self.layout.read_alias(index)}/_count",
+            f"/{self.layout.make_read_alias(index)}/_count",
             {"query": {"bool": {"filter": [*conditions]}}},
             routing=scope.tenant_id,
         )

@@ -178,7 +178,7 @@ class OwnerFiles:
         return list(islice(self.objects.list_all_keys(make_tenant_prefix(tenant_id), after), number))
 
     def delete_of_tenant(self, tenant_id: str, number: int) -> int:
-        """Delete at most ``number`` objects of a tenant, even if they change meanwhile. Return how many there were."""
+        """Delete at most ``number`` objects of a tenant, even if they change meanwhile. Return their number."""
         keys = self.list_of_tenant(tenant_id, number)
         for key in keys:
             self.objects.remove(key)

@@ -203,7 +203,10 @@ class DynamoEpisodes(BodyStore):
     async def _change(
         self, scope: Scope, ref: EpisodeRef, expression: str, values: Item, *, condition: str = ""
     ) -> Episode | None:
-        """Update the record if it exists and ``condition`` holds. Return its episode, if there is one."""
+        """Update the record if it exists and ``condition``, which begins with ``AND``, holds.
+
+        Return the record's episode, if there is one.
+        """
         try:
             item = await self._table.update(
                 keys.episode(scope, ref.thread_id, ref.number),

@@ -140,10 +140,12 @@ def _make_key(scope: Scope, account: Account) -> Key:
 
 
 def _name_sum(period: SpendingPeriod) -> str:
+    """Return the name of the attribute with what a period has taken."""
     return f"taken_{period}"
 
 
 def _name_month(number: int) -> str:
+    """Return the path of the sum of an earlier month, by the month's number."""
     return f"months.m{number}"
 
 

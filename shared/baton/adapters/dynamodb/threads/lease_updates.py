@@ -72,7 +72,10 @@ def make_update_during_lease(lease: Lease, expression: str, values: Item) -> Thr
 def make_acquisition(
     scope: Scope, request: LeaseRequest, *, owner: str, until: datetime, now: datetime
 ) -> ThreadUpdate:
-    """Return the update that takes the lease if it is free, and creates the thread if the request allows it."""
+    """Return the update that takes the lease, and creates the thread if the request allows it.
+
+    The lease must be free, or of a worker that the request presumes dead or whose record was delivered again.
+    """
     values: Item = {
         ":owner": pack_id(owner),
         ":until": to_millis(until),
