@@ -309,8 +309,10 @@ def _find_missing(state: WorkflowState, collected: Mapping[str, Any]) -> tuple[s
 def _find_obstacle(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
     """Return why a workflow cannot stay in its state under a changed definition; None if it can."""
     current = definition.find_state(workflow.state)
-    if current is None or current.final:
+    if current is None:
         return f"there is no state {workflow.state} any more"
+    if current.final:
+        return f"{current.name} is the end now"
     for state in definition.states[: definition.find_index(current.name) + 1]:
         if state.name not in workflow.data or state.collects is None:
             continue

@@ -213,6 +213,7 @@ def test_what_is_over_is_not_taken_up() -> None:
     [
         ([STATES[0], {"name": "NEW", "label": "New"}, *STATES[1:]], "TEST", None),
         ([STATES[0], STATES[1], {**STATES[2], "name": "TRY"}, STATES[3]], "GATHER", "there is no state TEST any more"),
+        ([*STATES[:2], {"name": "TEST", "label": "Test", "final": True}], "GATHER", "TEST is the end now"),
         (
             [{**STATES[0], "collects": collects("owner", owner=TEXT, name=TEXT)}, *STATES[1:]],
             "GATHER",
