@@ -151,6 +151,7 @@ class Recurrence:
             yield slot
 
     def _list_days(self, start: date) -> Iterator[date]:
+        """Yield the days that the rule includes, from ``start`` on in order, at most ``HORIZON`` after it."""
         last = start + HORIZON
         for period in takewhile(lambda period: period[0] <= last, self._list_periods(start)):
             days = [day for day in period if self._has(day, start)]

@@ -114,6 +114,7 @@ class Rates:
                 )
 
     def __bool__(self) -> bool:
+        """Return whether places, messages or tokens are limited. ``starts`` does not count."""
         return bool(self.places or self.messages or self.tokens)
 
     def choose_counter(self, user: str) -> Counter:

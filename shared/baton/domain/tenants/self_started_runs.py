@@ -62,7 +62,7 @@ class SelfStartedRuns(_Rules):
     quiet_hours: QuietHours | None = Field(default=None, description="The hours in which they wait.")
 
     def within(self, deployment: SelfStartedRuns) -> SelfStartedRuns:
-        """Return the rules that apply in a deployment: the stricter of each, and the tenant's quiet hours if any."""
+        """Return the rules that apply in a deployment: the stricter of each. Quiet hours of the tenant come first."""
         return SelfStartedRuns(
             enabled=self.enabled and deployment.enabled,
             per_conversation_per_day=choose_lower(self.per_conversation_per_day, deployment.per_conversation_per_day),
