@@ -307,7 +307,7 @@ def _find_missing(state: WorkflowState, collected: Mapping[str, Any]) -> tuple[s
 
 
 def _find_obstacle(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
-    """Return why a workflow cannot stay in its state under a changed definition; None if it can."""
+    """Return why a workflow cannot stay in its state under a changed definition; None if it can stay."""
     current = definition.find_state(workflow.state)
     if current is None:
         return f"there is no state {workflow.state} any more"

@@ -77,7 +77,7 @@ class DayCounts:
 
     @property
     def cost(self) -> float | None:
-        """The cost of all turns; None if no turn's cost is known."""
+        """The sum of the costs that are known; None if no turn's cost is known."""
         return self.nano_cost / NANO if self.unpriced < self.turns else None
 
 

@@ -158,7 +158,7 @@ class SpendingCounts:
         )
 
     def find_spent(self, limits: Mapping[SpendingPeriod, int]) -> SpendingPeriod | None:
-        """Return the same as ``find_full``, but without reservations."""
+        """Return the period with the latest end whose limit is spent, without reservations; None if none is."""
         return next(
             (period for period in reversed(PERIODS) if self.compute_spent(period) >= _find_limit(limits, period)), None
         )

@@ -16,7 +16,7 @@ class A2ATasks(Protocol):
     """Marks of tasks, in the partitions of their threads. Both methods raise ``StoreUnavailable``."""
 
     async def get(self, scope: Scope, thread_id: str, root: str) -> TaskMark | None:
-        """Return the mark of the task that the message ``root`` began, or None.
+        """Return the mark of the task that the message ``root`` began; None if there is none.
 
         Callers must check that they may read the user's tasks: even the mark of a thread that does not exist yet has
         a user.

@@ -81,7 +81,7 @@ class Erasure(Protocol):
         """Remove the tombstone and the owner of the id, so that the id is unused again."""
 
     async def sweep_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
-        """Remove the user's items outside of threads that were last changed before ``before``."""
+        """Remove those of the user's items outside of threads that were last changed before ``before``."""
 
     async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         """Return the number of items that ``sweep_user`` would remove, by kind."""
