@@ -33,7 +33,7 @@ class Monotonic:
 
 
 class OneSecret:
-    """A store of secrets with at most one of them; ``renewed`` sees a change that ``get`` does not see yet."""
+    """A store of secrets with at most one of them; ``renew`` sees a change that ``get`` does not see yet."""
 
     def __init__(self, keys: Mapping[str, Any] | str | None) -> None:
         self.value = self._text(keys)
