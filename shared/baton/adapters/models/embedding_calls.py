@@ -208,7 +208,7 @@ class ApiEmbedder(ABC):
             async with pace.turn():
                 paced_vectors: list[Vector] = []
                 while not paced_vectors:  # the same turn, with fewer texts
-                    await pace.pause()
+                    await pace.wait_for_pause_end()
                     next_texts = texts[len(vectors) : len(vectors) + pace.texts]
                     paced_vectors = await self._embed_with_retries(next_texts, purpose, None, pace)
             vectors += paced_vectors
@@ -241,19 +241,19 @@ class ApiEmbedder(ABC):
                 longest = max(map(len, texts)) // 2
                 texts = [text[:longest].strip() or NOTHING for text in texts]
                 continue
-            delay = self._backoff.before_retry(failure, attempt)
+            delay = self._backoff.choose_delay(failure, attempt)
             if pace is not None and failure.kind is FailureKind.TIMEOUT:
                 pace.note_timeout(len(texts), began)
                 if len(texts) > 1:
                     self._log(failure, attempt, is_last=False)
                     return []
-                await pace.pause()
+                await pace.wait_for_pause_end()
                 delay = 0.0  # during the pause the endpoint may have finished the requests that were given up
             elif pace is not None and _is_overload(failure):
-                pace.note_refusal(began, failure.retry_after or self._backoff.delay(1))
+                pace.note_refusal(began, failure.retry_after or self._backoff.compute_delay(1))
                 if loop.time() < patient_until:
                     self._log(failure, attempt, is_last=False)
-                    await pace.pause()
+                    await pace.wait_for_pause_end()
                     continue
                 delay = None
             is_last = attempt == self._max_retries or delay is None

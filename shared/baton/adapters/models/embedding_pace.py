@@ -47,7 +47,7 @@ class EmbeddingPace:
         if self._busy < self.requests and not self._waiting:
             self._busy += 1
         else:
-            await self._wait()
+            await self._wait_for_turn()
         try:
             yield
         finally:
@@ -87,7 +87,7 @@ class EmbeddingPace:
             self._slowed_at = asyncio.get_running_loop().time()
         self.texts = max(1, min(self.texts, texts // 2))
 
-    async def _wait(self) -> None:
+    async def _wait_for_turn(self) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
@@ -97,7 +97,7 @@ class EmbeddingPace:
                 self._leave()  # the turn came at the same moment
             raise
 
-    async def pause(self) -> None:
+    async def wait_for_pause_end(self) -> None:
         """Wait until requests may be sent again."""
         loop = asyncio.get_running_loop()
         while (seconds := self._paused_until - loop.time()) > 0:  # noqa: ASYNC110  it may have been prolonged meanwhile

@@ -97,7 +97,7 @@ class ApiChatModel:
         question = ModelQuestion(settings, prompts, tools, Attachments(thread_files, self._reader))
         attempt = _Attempt(question, self._profiles.of(settings.model, settings.caller))
         try:
-            async with self._guard(settings):
+            async with self._make_guard(settings):
                 while True:
                     try:
                         async with asyncio.timeout_at(attempt.deadline):
@@ -105,7 +105,7 @@ class ApiChatModel:
                             answer = await api.open(self._make_question(attempt), attempt.form)
                         reader = _AnswerReader(self._profiles, attempt, answer)
                         async with aclosing(answer):
-                            while (chunks := await reader.next()) is not None:
+                            while (chunks := await reader.read_next()) is not None:
                                 for chunk in chunks:
                                     attempt.is_answering = True
                                     yield chunk
@@ -114,7 +114,7 @@ class ApiChatModel:
                             yield chunk
                         return
                     except (RefusedQuestion, ProviderFailure, ModelError, TimeoutError) as failure:
-                        pause = await self._pause_after(failure, attempt, settings)
+                        pause = await self._prepare_retry(failure, attempt, settings)
                     await asyncio.sleep(pause)
         except CircuitOpen as circuit_open:
             logger.warning("The model is not asked", extra={"model": settings.model, "text": str(circuit_open)})
@@ -128,7 +128,7 @@ class ApiChatModel:
         hides_tools = settings.tool_choice == "none" and (settings.caller, settings.model) in self._insistent_models
         return replace(attempt.question, settings=settings, hides_tools=hides_tools)
 
-    def _guard(self, settings: ModelSettings) -> Guard:
+    def _make_guard(self, settings: ModelSettings) -> Guard:
         """Return the guard of a call. A time-out counts only if the caller's limit leaves a model time to think."""
         caller = settings.caller
         is_patient = caller is None or settings.timeout_seconds >= PATIENT_SECONDS
@@ -141,9 +141,9 @@ class ApiChatModel:
 
     def list_learned_facts(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
-        return list_learned_facts(self._profiles.declared(model), self._profiles.of(model))
+        return list_learned_facts(self._profiles.find_declared(model), self._profiles.of(model))
 
-    async def _pause_after(self, error: Exception, attempt: _Attempt, settings: ModelSettings) -> float:
+    async def _prepare_retry(self, error: Exception, attempt: _Attempt, settings: ModelSettings) -> float:
         """Return the seconds until the next attempt, or raise the error that ends the call."""
         now = asyncio.get_running_loop().time()
         failure, model = _to_failure(error), settings.model
@@ -155,7 +155,7 @@ class ApiChatModel:
         if isinstance(error, ModelError) and not _is_outage(error):
             self._log(failure, model, attempt.number, "The model failed")
             raise error
-        delay = self._backoff.before_retry(failure, attempt.number)
+        delay = self._backoff.choose_delay(failure, attempt.number)
         is_junk = failure.kind is FailureKind.PROTOCOL and attempt.size > MAX_REPEATED_BYTES
         is_last = attempt.is_answering or is_junk or attempt.number == self._max_retries or delay is None
         if is_last or delay is None or now + delay >= attempt.deadline:
@@ -216,7 +216,7 @@ class _AnswerReader:
         """The seconds that the answer has from the next read on; None to keep the deadline."""
         self._is_empty = True
 
-    async def next(self) -> Sequence[ModelChunk] | None:
+    async def read_next(self) -> Sequence[ModelChunk] | None:
         """Return the next chunks; None after the last ones of the stream.
 
         Raises ``RefusedQuestion``, ``ProviderFailure``, ``ModelError`` and ``TimeoutError``.
@@ -229,7 +229,7 @@ class _AnswerReader:
         was_finished, size = answer.reason is not None, answer.size
         try:
             async with asyncio.timeout_at(self._deadline):
-                chunks = await answer.next()
+                chunks = await answer.read_next()
         except StreamTooLong as too_long:
             logger.warning("The model's stream is cut", extra={"text": str(too_long)})
             count(Metric.MODEL_CALLS_FAILED)
@@ -266,7 +266,7 @@ class _AnswerReader:
                 self._accept()
                 profile = self._attempt.form.profile
                 # The fact holds for this user only, who may have asked for such words.
-                self._learn(self._answer.learned(profile), profile, is_for_user=True)
+                self._learn(self._answer.add_learned_facts(profile), profile, is_for_user=True)
                 chunks[index] = replace(
                     chunk, dropped=tuple(sorted({*chunk.dropped, *find_lost_parts(self._question, profile)}))
                 )
@@ -278,7 +278,7 @@ class _AnswerReader:
             self._is_empty = False
             is_for_user = any(tool.is_client for tool in self._question.tools)
             self._learn(
-                self._attempt.form.lasting_profile(self._attempt.profile),
+                self._attempt.form.make_lasting_profile(self._attempt.profile),
                 self._attempt.profile,
                 is_for_user=is_for_user,
             )

@@ -41,14 +41,16 @@ class PromptLayout:
 def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layout: PromptLayout) -> list[LaidMessage]:
     """Return the messages of a request. ``pieces`` has the content of each prompt, with its attachments."""
     profile = layout.profile
-    last_question = max((at for at, prompt in enumerate(prompts) if prompt.role is Role.USER), default=-1)
-    head = next((at for at, prompt in enumerate(prompts) if prompt.role is not Role.SYSTEM), len(prompts))
+    last_question = max((position for position, prompt in enumerate(prompts) if prompt.role is Role.USER), default=-1)
+    head = next((position for position, prompt in enumerate(prompts) if prompt.role is not Role.SYSTEM), len(prompts))
     laid = [
         replace(
-            _lay_message(prompt, pieces[at], layout, is_head=at < head, is_current=at > last_question),
+            _lay_out_message(
+                prompt, pieces[position], layout, is_head=position < head, is_current=position > last_question
+            ),
             ends_prefix=prompt.ends_prefix,
         )
-        for at, prompt in enumerate(prompts)
+        for position, prompt in enumerate(prompts)
     ]
     if layout.calls_as_text:
         laid = with_calls_as_text(laid)
@@ -66,7 +68,7 @@ def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layo
     return laid if profile.user_after_tool else _with_answers_after_tools(laid)
 
 
-def _lay_message(
+def _lay_out_message(
     prompt: Prompt, pieces: tuple[Piece, ...], layout: PromptLayout, *, is_head: bool, is_current: bool
 ) -> LaidMessage:
     profile = layout.profile
@@ -207,7 +209,7 @@ def _join_neighbours(laid: Sequence[LaidMessage], *, joins_answers: bool) -> lis
 
 def _with_user_first(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
     """Put a message of the user after the system's messages, unless one follows them already."""
-    first = next((at for at, message in enumerate(laid) if message.role is not Role.SYSTEM), len(laid))
+    first = next((position for position, message in enumerate(laid) if message.role is not Role.SYSTEM), len(laid))
     if first < len(laid) and laid[first].role is Role.USER:
         return list(laid)
     return [*laid[:first], LaidMessage(Role.USER, (BEGINNING,)), *laid[first:]]

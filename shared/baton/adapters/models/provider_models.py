@@ -73,9 +73,9 @@ class ProviderModels:
         for model, fallback in zip(models, (*models[1:], None), strict=True):
             is_answering = False
             try:
-                provider, name = await self._select(model)
-                asking = replace(settings, model=name, fallback=())
-                stream = provider.stream(asking, prompts, thread_files=thread_files, tools=tools)
+                provider, name = await self._select_provider(model)
+                asked_settings = replace(settings, model=name, fallback=())
+                stream = provider.stream(asked_settings, prompts, thread_files=thread_files, tools=tools)
                 async with aclosing(stream) as chunks:
                     async for chunk in chunks:
                         if not is_answering and name != settings.model:
@@ -84,17 +84,17 @@ class ProviderModels:
                         yield chunk
             except errors.ContextTooLong as failure:
                 failure.model = model if model != settings.model else None
-                self._explain(failure)
+                self._add_reason(failure)
                 raise
             except FALLBACK_ERRORS as failure:
                 if is_answering or fallback is None:
-                    self._explain(failure)
+                    self._add_reason(failure)
                     raise
                 extra = {"model": model, "error": failure.code, "fallback": fallback}
-                logger.warning("The model cannot answer; asking its fallback", extra=extra)
+                logger.warning("The model cannot answer; asked_settings its fallback", extra=extra)
                 count(Metric.MODEL_FALLBACKS)
             except errors.ModelError as failure:
-                self._explain(failure)
+                self._add_reason(failure)
                 raise
             else:
                 return
@@ -113,7 +113,7 @@ class ProviderModels:
             if isinstance(provider.client, AsyncClosable):
                 await provider.client.aclose()
 
-    async def _select(self, name: str) -> tuple[ChatModel, str]:
+    async def _select_provider(self, name: str) -> tuple[ChatModel, str]:
         """Return the model's provider and its name there. Raises ``ModelMisconfigured`` without a usable provider."""
         selected = route(name, self._providers)
         provider = self._providers.get(selected.provider)
@@ -133,7 +133,7 @@ class ProviderModels:
             count(Metric.MODEL_CALLS_FAILED)
             raise _make_misconfigured(str(error)) from None
 
-    def _explain(self, failure: errors.ModelError) -> None:
+    def _add_reason(self, failure: errors.ModelError) -> None:
         """Add the endpoint's words to the error, if this deployment shows them."""
         if self._shows_reasons and failure.reason:
             failure.detail = f"{failure.detail} The reason: {failure.reason}"

@@ -105,7 +105,7 @@ class PreparedQuestion:
         """The number of characters in all messages."""
         return sum(len(message.text) for message in self.messages)
 
-    def features(self, *fields: str) -> SentFeatures:
+    def make_features(self, *fields: str) -> SentFeatures:
         """Return the optional parts of the request, with the names of its optional ``fields``."""
         media_kinds = frozenset(media.kind for message in self.messages for media in message.media)
         return SentFeatures(
@@ -132,7 +132,7 @@ async def prepare_question(
     Raises ``ModelRefused`` for more tools than the model takes, and the errors of the uploads' store.
     """
     profile = form.profile
-    pieces = await question.attachments.pieces_of_all([prompt.content for prompt in question.prompts], profile)
+    pieces = await question.attachments.make_all_pieces([prompt.content for prompt in question.prompts], profile)
     layout = PromptLayout(profile, origin, sends_parts=form.sends_parts, calls_as_text=calls_as_text)
     messages = lay_out(question.prompts, pieces, layout)
     schema = question.settings.answer_schema

@@ -124,7 +124,7 @@ def _load_piece_counter(path: Path) -> PieceCounter | None:
     """Return the counter with the table; None if this machine cannot read it, or if only the vocabulary is there."""
     if sys.byteorder != "little" or not path.exists():
         return None
-    return PieceCounter(_read(path, TABLE_SHA256))
+    return PieceCounter(_read_file(path, TABLE_SHA256))
 
 
 _reading = threading.Lock()
@@ -144,7 +144,7 @@ def _is_in_event_loop() -> bool:
 def _read_encoding(path: Path) -> tiktoken.Encoding:
     import tiktoken
 
-    fields = _read(path, VOCABULARY_SHA256).split()  # alternating tokens and ranks
+    fields = _read_file(path, VOCABULARY_SHA256).split()  # alternating tokens and ranks
     ranks: dict[bytes, int] = {}
     # In parts, because one call for all of them would let no other thread work until it ends.
     for start in range(0, len(fields), PART):
@@ -154,7 +154,7 @@ def _read_encoding(path: Path) -> tiktoken.Encoding:
     return tiktoken.Encoding(name="o200k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 
-def _read(path: Path, sha256: str) -> bytes:
+def _read_file(path: Path, sha256: str) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:

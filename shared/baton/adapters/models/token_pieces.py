@@ -91,26 +91,26 @@ class PieceCounter:
     def _count_piece(self, text: str) -> int:
         """Return the tokens of a piece by byte-pair encoding, which merges the pair of the lowest rank first."""
         piece = text.encode()
-        if self._rank(piece) != _ABSENT:
+        if self._look_up_rank(piece) != _ABSENT:
             return 1
         if len(piece) > MAX_PIECE:
             raise TooManyLookups
         ends = list(range(len(piece) + 1))
-        ranks = [self._rank(piece[start : start + 2]) for start in range(len(piece) - 1)]
+        ranks = [self._look_up_rank(piece[start : start + 2]) for start in range(len(piece) - 1)]
         while ranks and (lowest := min(ranks)) != _ABSENT:
             index = ranks.index(lowest)
             del ends[index + 1], ranks[index]
             if index < len(ranks):
-                ranks[index] = self._rank(piece[ends[index] : ends[index + 2]])
+                ranks[index] = self._look_up_rank(piece[ends[index] : ends[index + 2]])
             if index:
-                ranks[index - 1] = self._rank(piece[ends[index - 1] : ends[index + 1]])
+                ranks[index - 1] = self._look_up_rank(piece[ends[index - 1] : ends[index + 1]])
         return len(ends) - 1
 
-    def _rank(self, token: bytes) -> int:
+    def _look_up_rank(self, token: bytes) -> int:
         self._lookups += 1
         if self._lookups > self._limit:
             raise TooManyLookups
-        return self._table.rank(token)
+        return self._table.find_rank(token)
 
 
 class _Table:
@@ -127,7 +127,7 @@ class _Table:
         self._buckets, self._starts, self._ranks = parts
         self._tokens = data[offset:]
 
-    def rank(self, token: bytes) -> int:
+    def find_rank(self, token: bytes) -> int:
         """Return the rank of ``token``; ``_ABSENT`` if there is no such token."""
         bucket, starts = crc32(token) & self._mask, self._starts
         for index in range(self._buckets[bucket], self._buckets[bucket + 1]):

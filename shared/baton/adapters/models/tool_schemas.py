@@ -69,10 +69,10 @@ class ModelTools:
 
     def name_inside(self, name: str) -> str:
         """Return the own name of the tool that a model calls ``name``."""
-        meant = self.offered_name(name) or name
+        meant = self.find_offered_name(name) or name
         return next((own for own, outside in self._outside.items() if outside == meant), meant)
 
-    def offered_name(self, name: str) -> str | None:
+    def find_offered_name(self, name: str) -> str | None:
         """Return the offered tool that ``name`` means, without the marks of chat templates around it, or None."""
         recipient = _RECIPIENT.search(name)
         bare = (recipient[1] if recipient is not None else name.partition("<|")[0]).strip(_AROUND_NAMES)

@@ -61,7 +61,7 @@ class CountingFiles(MemoryThreadFiles):
 
 
 async def pieces_of(attachments: Attachments, content: Content, profile: ModelProfile) -> tuple[Piece, ...]:
-    [pieces] = await attachments.pieces_of_all([content], profile)
+    [pieces] = await attachments.make_all_pieces([content], profile)
     return pieces
 
 
@@ -468,7 +468,7 @@ async def test_the_media_of_a_request_have_a_limit_that_repetitions_do_not_use_u
     attachments = Attachments(MemoryThreadFiles({"a": large, "b": large}), None)
     contents = ((upload("a", "old.png"),), "And this one?", (upload("b", "new.png"),))
     for _ in range(2):
-        [[earlier], text, [newest]] = await attachments.pieces_of_all(contents, EVERYTHING)
+        [[earlier], text, [newest]] = await attachments.make_all_pieces(contents, EVERYTHING)
         assert text == ("And this one?",)
         assert isinstance(newest, Media)
         assert earlier == (
@@ -480,7 +480,7 @@ async def test_the_media_of_a_request_have_a_limit_that_repetitions_do_not_use_u
 async def test_texts_of_a_request_have_a_limit_in_favour_of_the_latest() -> None:
     profile = ModelProfile(context_tokens=1_000)
     contents = [(document(letter.encode() * 900, "text/plain", f"{letter}.txt"),) for letter in "abc"]
-    [[first], [second], [third]] = await Attachments(MemoryThreadFiles(), None).pieces_of_all(contents, profile)
+    [[first], [second], [third]] = await Attachments(MemoryThreadFiles(), None).make_all_pieces(contents, profile)
     assert ["a" * 200 in str(first), "b" * 900 in str(second), "c" * 900 in str(third)] == [False, True, True]
     assert first == (
         "[The document a.txt was not given to the model, because the documents of the conversation are too long to be "

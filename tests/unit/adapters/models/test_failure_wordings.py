@@ -472,7 +472,7 @@ def test_a_wait_is_read_from_the_text(body: Any, seconds: float | None) -> None:
 
 def test_a_wait_that_is_too_long_is_not_waited_for() -> None:
     limited = ProviderFailure("RateLimitError", status=429, retry_after=34.5)
-    assert Backoff(0.5).before_retry(limited, 0) is None
+    assert Backoff(0.5).choose_delay(limited, 0) is None
 
 
 @pytest.mark.parametrize("at", range(MAX_LOGGED - 12, MAX_LOGGED + 2, 3))

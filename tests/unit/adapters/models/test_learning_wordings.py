@@ -139,7 +139,7 @@ def test_a_file_at_fault_is_left_out_of_its_request_only(text: str, status: int,
     form = adapt_form(RequestForm(UNKNOWN), refusal(text, status), SentFeatures(has_media=True))
     assert set(changes(form)) == kinds
     assert form is not None
-    assert form.lasting_profile(UNKNOWN) == UNKNOWN
+    assert form.make_lasting_profile(UNKNOWN) == UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_model_without_images_gets_none_from_then_on(text: str) -> None:
         RequestForm(UNKNOWN), refusal(text, 404 if "found" in text else 400), SentFeatures(has_media=True)
     )
     assert form is not None
-    assert form.lasting_profile(UNKNOWN).images is False
+    assert form.make_lasting_profile(UNKNOWN).images is False
 
 
 def test_only_the_kinds_of_files_that_were_sent_are_learned() -> None:

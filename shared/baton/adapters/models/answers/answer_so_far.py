@@ -76,7 +76,7 @@ class AnswerSoFar(ABC):
         """Bytes of the model's output so far: text, calls and thinking."""
         return self._text_size + self._calls_size
 
-    async def next(self) -> Sequence[ModelChunk] | None:
+    async def read_next(self) -> Sequence[ModelChunk] | None:
         """Return the chunks of the stream's next event; None at the end of the stream.
 
         Raises ``ProviderFailure``, ``ModelError`` and ``StreamTooLong``.
@@ -112,7 +112,7 @@ class AnswerSoFar(ABC):
         """Close the stream."""
         await self._events.aclose()
 
-    def learned(self, profile: ModelProfile) -> ModelProfile:
+    def add_learned_facts(self, profile: ModelProfile) -> ModelProfile:
         """Return ``profile`` with the properties that this answer has shown of its model."""
         return replace(profile, thinks_first=profile.thinks_first or self._thought_first)
 

@@ -93,13 +93,13 @@ def read_calls(text: str, tools: ModelTools, *, is_bare: bool) -> list[WrittenCa
     reader = _Reader(text, tools, is_bare=is_bare)
     calls: list[WrittenCall] = []
     try:
-        for call in islice(reader.calls(), MAX_CALLS):
+        for call in islice(reader.read_all(), MAX_CALLS):
             calls.append(call)  # noqa: PERF402 - those before an error count
     # Values that Python has and JSON has not, such as sets, raise TypeError.
     except (Unreadable, TypeError, ValueError, RecursionError, MemoryError, SyntaxError):
         is_followed = bool(calls) and not any(opening in reader.rest.lower() for opening in OPENINGS)
         return [] if is_bare or is_followed else _keep_unread(text, tools)
-    return calls if any(tools.offered_name(name) is not None for name, _ in calls) else []
+    return calls if any(tools.find_offered_name(name) is not None for name, _ in calls) else []
 
 
 def _keep_unread(text: str, tools: ModelTools) -> list[WrittenCall]:
@@ -131,10 +131,10 @@ class _Reader:
         """The text that is not read yet."""
         return self._text[self._position :]
 
-    def calls(self) -> Iterator[WrittenCall]:
+    def read_all(self) -> Iterator[WrittenCall]:
         """Yield the calls. Raises ``Unreadable``, and the errors of parsers."""
         while True:
-            self._skip()
+            self._skip_noise()
             if self._position >= len(self._text):
                 return
             if self._text[self._position] in "{[":
@@ -145,7 +145,7 @@ class _Reader:
             else:
                 yield from self._read_named()
 
-    def _skip(self) -> None:
+    def _skip_noise(self) -> None:
         while (noise := _NOISE.match(self._text, self._position)) is not None and noise.end() > self._position:
             self._position = noise.end()
 
@@ -174,7 +174,7 @@ class _Reader:
         key = next((key for key in _ARGUMENTS if key in fields), None)
         if name is None and len(value) == 1:  # {"name of the tool": {...}}
             [(name, arguments)] = value.items()
-            if self._is_bare or self._tools.offered_name(name) is None or not isinstance(arguments, dict):
+            if self._is_bare or self._tools.find_offered_name(name) is None or not isinstance(arguments, dict):
                 raise Unreadable
             return name, json.dumps(arguments, ensure_ascii=False)
         others = set(fields) - {*_NAMES, *_ARGUMENTS, *_OTHERS}
@@ -203,10 +203,10 @@ class _Reader:
                 pair = _PAIR.match(self._text, self._position)
             yield name, self._to_typed_json(name, pairs)
             return
-        self._skip()
+        self._skip_noise()
         if self._text.startswith("{", self._position):
             yield name, self._read_object()
-        elif self._tools.offered_name(name) is not None and self._position >= len(self._text):
+        elif self._tools.find_offered_name(name) is not None and self._position >= len(self._text):
             yield name, "{}"
         else:
             raise Unreadable
@@ -231,7 +231,7 @@ class _Reader:
 
     def _to_typed_json(self, name: str, pairs: list[tuple[str, str]]) -> str:
         """Return the arguments as JSON. Their texts are converted to the types in the tool's schema."""
-        offered = self._tools.offered_name(name)
+        offered = self._tools.find_offered_name(name)
         schema: Mapping[str, Any] = next((t.parameters for t in self._tools.tools if t.name == offered), {})
         properties = schema.get("properties") or {}
         return json.dumps({key.strip(): _convert_value(text, properties.get(key.strip())) for key, text in pairs})

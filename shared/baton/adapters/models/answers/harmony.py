@@ -40,7 +40,7 @@ class Harmony:
         for token in _TOKEN.finditer(text):
             passages += [*self._read_content(text[start : token.start()]), *self._read_token(token[1], token[0])]
             start = token.end()
-        end = len(text) - _BEGINNINGS.length_at_end(text[start:])
+        end = len(text) - _BEGINNINGS.measure_at_end(text[start:])
         self._held = text[end:]
         return [passage for passage in (*passages, *self._read_content(text[start:end])) if passage[0]]
 

@@ -37,7 +37,7 @@ class Beginnings:
         self._all = frozenset(mark[:length] for mark in marks for length in range(1, len(mark)))
         self._longest = max(map(len, marks)) - 1
 
-    def length_at_end(self, text: str) -> int:
+    def measure_at_end(self, text: str) -> int:
         """Return how many characters at the end of ``text`` may be the beginning of a mark."""
         for at in range(max(0, len(text) - self._longest), len(text)):
             if text[at].lower() in self._all and text[at:].lower() in self._all:

@@ -111,10 +111,10 @@ class ThinkingTags:
         if self._is_plain and not self._held and _FIRST.search(text) is None:
             self._said.append(text)
             return SeparatedText(text)
-        if text.isspace() and self._waits_for_words(text):
+        if text.isspace() and self._hold_blanks(text):
             return SeparatedText()
         self._held += text
-        while self._held and self._step():
+        while self._held and self._read_to_mark():
             pass
         return self._take_separated()
 
@@ -142,7 +142,7 @@ class ThinkingTags:
         """Whether the text is within the answer's words, where only a mark changes anything."""
         return self._has_said_words and not (self._close or self._waits_for_close) and self._harmony is None
 
-    def _waits_for_words(self, blanks: str) -> bool:
+    def _hold_blanks(self, blanks: str) -> bool:
         """Return whether ``blanks`` follow an undecided tag and decide nothing. Hold at most ``MAX_BLANKS`` of them."""
         if not self._undecided or ("\n" in blanks and self._undecided.lower() not in ANSWERS.values()):
             return False
@@ -158,7 +158,7 @@ class ThinkingTags:
             self._said.append(text)
         return SeparatedText(text, thinking, takes_back)
 
-    def _step(self) -> bool:
+    def _read_to_mark(self) -> bool:
         """Read the held text up to its next mark. Return False if more text is needed."""
         if self._harmony is not None:
             held, self._held = self._held, ""
@@ -173,7 +173,7 @@ class ThinkingTags:
         reads_marks = self._marks < MAX_MARKS
         mark = _MARK.search(self._held) if reads_marks else None
         if mark is None:
-            self._say(len(self._held) - (_BEGINNINGS.length_at_end(self._held) if reads_marks else 0))
+            self._say(len(self._held) - (_BEGINNINGS.measure_at_end(self._held) if reads_marks else 0))
             return False
         return self._read_mark(mark.start(), mark[0])
 
@@ -182,7 +182,7 @@ class ThinkingTags:
         thought = self._thinking if self._unsure is None else self._unsure
         match = re.search(re.escape(self._close), self._held, re.IGNORECASE)
         if match is None:
-            end = len(self._held) - _CLOSING_BEGINNINGS[self._close].length_at_end(self._held)
+            end = len(self._held) - _CLOSING_BEGINNINGS[self._close].measure_at_end(self._held)
             thought.append(self._held[:end])
             self._held = self._held[end:]
             return False

@@ -75,7 +75,7 @@ class WrittenCalls:
             return text
         self._held += text
         begin = len(self._said)
-        while self._held and self._step():
+        while self._held and self._read_to_mark():
             pass
         return "".join(self._said[begin:])
 
@@ -96,11 +96,11 @@ class WrittenCalls:
         """Forget all text so far, because it is no part of the answer."""
         self._held, self._open, self._call, self._said = "", None, None, []
 
-    def _step(self) -> bool:
+    def _read_to_mark(self) -> bool:
         """Read the held text up to its next mark. Return False if more text is needed."""
         if self._open is not None:
             return self._look_for_name(self._open)
-        span = self._find() if self._marks < MAX_MARKS else None
+        span = self._find_start() if self._marks < MAX_MARKS else None
         if span is None:
             self._pass_on(self._count_free() if self._marks < MAX_MARKS else len(self._held))
             return False
@@ -114,12 +114,12 @@ class WrittenCalls:
         is_spoken_of = is_quoted("".join(self._said) + before)
         self._pass_on(start)
         if is_spoken_of:
-            self._skip(span)
+            self._take_mark_as_text(span)
         return True
 
     def _count_free(self) -> int:
         """Return how many characters of the held text are certain to be text. Line ends before a call are uncertain."""
-        free = len(self._held) - _BEGINNINGS.length_at_end(self._held)
+        free = len(self._held) - _BEGINNINGS.measure_at_end(self._held)
         return max(len(self._held[:free].rstrip("\n")), free - MAX_LINE_ENDS)
 
     def _look_for_name(self, opened: _CallStart) -> bool:
@@ -133,16 +133,16 @@ class WrittenCalls:
             return False
         if len(self._held) < MAX_UNNAMED:
             return False
-        self._skip(opened)
+        self._take_mark_as_text(opened)
         return True
 
-    def _skip(self, opened: _CallStart) -> None:
+    def _take_mark_as_text(self, opened: _CallStart) -> None:
         """Take a mark as text."""
         self._marks += 1
         self._open = None
         self._pass_on(max(1, opened.length))
 
-    def _find(self) -> _CallStart | None:
+    def _find_start(self) -> _CallStart | None:
         """Return the first place where a call may begin."""
         match = _OPENING.search(self._held)
         starts = [_CallStart(match.start(), len(match[0]), is_sure=True)] if match is not None else []

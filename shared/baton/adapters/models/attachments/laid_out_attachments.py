@@ -84,7 +84,7 @@ class AttachedFile:
         """Return the sentence in the file's place."""
         return explain_omission("image" if self.type.mime_type.startswith("image/") else "document", self.name, reason)
 
-    def media(self) -> Media:
+    def to_media(self) -> Media:
         """Return the file as it is."""
         kind = MediaKind.IMAGE if self.type.kind is FileKind.IMAGE else MediaKind.DOCUMENT
         return Media(kind, self.name, self.type.mime_type, self.data)
@@ -143,7 +143,7 @@ class Attachments:
         """The media types of the attachments that were read, by their content."""
         return frozenset(file.type.mime_type for file in self._read.values() if isinstance(file, AttachedFile))
 
-    async def pieces_of_all(self, contents: Sequence[Content], profile: ModelProfile) -> list[tuple[Piece, ...]]:
+    async def make_all_pieces(self, contents: Sequence[Content], profile: ModelProfile) -> list[tuple[Piece, ...]]:
         """Return the pieces of each content that the model of ``profile`` gets, in order. Blank text is left out.
 
         An attachment that the model cannot get becomes a sentence with its name and the reason. All limits favour the
@@ -216,9 +216,9 @@ class Attachments:
             return file.frame(file.type.text, room, characters=file.type.characters)
         if file.type.kind is FileKind.IMAGE:
             refusal = _find_image_refusal(profile, sent, file.size)
-            return file.media() if refusal is None else file.explain_omission(refusal)
+            return file.to_media() if refusal is None else file.explain_omission(refusal)
         if file.is_document_for(profile, sent):
-            return file.media()
+            return file.to_media()
         if key not in self._texts:
             self._texts[key] = await self._extract_text(file)
         text = self._texts[key]

@@ -55,7 +55,7 @@ class ConverseAnswer(AnswerSoFar):
         reason = self._require_reason()
         rest, written = self._end_text()
         chunks += rest
-        calls = [*self._blocks.calls(self._tools, cut=reason is FinishReason.LENGTH), *written]
+        calls = [*self._blocks.make_calls(self._tools, cut=reason is FinishReason.LENGTH), *written]
         if self._settings.tool_choice == "none" or not self._tools.tools:
             if calls and not self._has_text:
                 self._refuse_calls()
@@ -63,7 +63,7 @@ class ConverseAnswer(AnswerSoFar):
         if reason is not FinishReason.LENGTH:
             reason = FinishReason.TOOL_CALLS if calls else FinishReason.STOP
         parts = ProviderParts.of(
-            self._origin, self._profile.replay, self._blocks.parts(self._profile, with_calls=bool(calls))
+            self._origin, self._profile.replay, self._blocks.make_parts(self._profile, with_calls=bool(calls))
         )
         finished = Finished(reason, self._model, self._usage, parts, self._dropped)
         return [*chunks, *calls, finished]

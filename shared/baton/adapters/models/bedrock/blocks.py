@@ -97,7 +97,7 @@ class AnswerBlocks:
         for block in self._blocks.values():
             block.length = 0
 
-    def calls(self, tools: ModelTools, *, cut: bool) -> list[ToolCall]:
+    def make_calls(self, tools: ModelTools, *, cut: bool) -> list[ToolCall]:
         """Return the calls; if the answer was ``cut``, without those whose arguments are incomplete.
 
         Raises ``ModelUnavailable`` for a call that names no tool.
@@ -109,7 +109,7 @@ class AnswerBlocks:
             if not cut or is_object(block.input)
         )
 
-    def parts(self, profile: ModelProfile, *, with_calls: bool) -> list[dict[str, Any]]:
+    def make_parts(self, profile: ModelProfile, *, with_calls: bool) -> list[dict[str, Any]]:
         """Return the blocks as parts of a ``ProviderParts``, with the reasoning to send back in later requests."""
         parts: list[dict[str, Any]] = []
         calls = 0

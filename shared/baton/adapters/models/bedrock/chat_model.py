@@ -67,7 +67,7 @@ class BedrockChatModel(ApiChatModel):
             # Blocks of calls are refused without tools.
             prepared = replace(prepared, messages=with_calls_as_text(prepared.messages))
         size = sum(len(media.data or b"") for message in prepared.messages for media in message.media)
-        request, body = await off_loop(size, self._render, prepared)
+        request, body = await off_loop(size, self._render_request, prepared)
         action, accept = ("converse-stream", STREAM_TYPE) if request.streams else ("converse", JSON_TYPE)
         try:
             response = await self._connection.post(model, action, body, accept)
@@ -79,7 +79,7 @@ class BedrockChatModel(ApiChatModel):
         """Close this event loop's connections."""
         await self._connection.aclose()
 
-    def _render(self, question: PreparedQuestion) -> tuple[ConverseRequest, bytes]:
+    def _render_request(self, question: PreparedQuestion) -> tuple[ConverseRequest, bytes]:
         request = make_converse_request(question, guardrail=self._guardrail, sends_metadata=self._sends_metadata)
         # Lone surrogates have no UTF-8 form.
         return request, json.dumps(request.body, ensure_ascii=False).encode("utf-8", "replace")

@@ -90,12 +90,12 @@ class Signer:
             if credentials is None or (
                 isinstance(credentials, RefreshableCredentials) and credentials.refresh_needed()
             ):
-                return await start(self._find)
+                return await start(self._find_credentials)
             return credentials.get_frozen_credentials()
         except BotoCoreError as error:
             raise NoCredentials(str(error)) from None
 
-    def _find(self) -> ReadOnlyCredentials:
+    def _find_credentials(self) -> ReadOnlyCredentials:
         """Return credentials, found or renewed. Blocks."""
         with self._lock:
             if self._credentials is None:

@@ -95,7 +95,7 @@ class BedrockEmbedder(ApiEmbedder):
 
     async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
         """See ``ApiEmbedder``."""
-        request = json.dumps(self._family.body(texts, purpose, self.dimensions), ensure_ascii=False).encode()
+        request = json.dumps(self._family.make_body(texts, purpose, self.dimensions), ensure_ascii=False).encode()
         response = await self._connection.post(self._model, "invoke", request, JSON_TYPE)
         try:
             answer: Any = await read_json(response, LIMITS)

@@ -29,9 +29,9 @@ class BedrockEmbeddingModel:
     limits: EmbeddingLimits
     dimensions: tuple[int, ...]
     """The lengths of vectors that the models return."""
-    body: Callable[[Sequence[str], EmbeddingPurpose, int], dict[str, Any]]
+    make_body: Callable[[Sequence[str], EmbeddingPurpose, int], dict[str, Any]]
     """Returns the request for texts, their purpose, and the length of their vectors."""
-    numbers: Callable[[Mapping[str, Any]], Any]
+    read_numbers: Callable[[Mapping[str, Any]], Any]
     """Returns the vectors of an answer, which are not validated: a list of lists of numbers if the answer is valid."""
 
 
@@ -45,7 +45,7 @@ def read_vectors(response: object, model: BedrockEmbeddingModel, texts: int, dim
     """Return the vectors of a response, with length 1. Raises ``NoEmbeddings`` and ``WrongEmbeddings``."""
     if not isinstance(response, Mapping):
         raise NoEmbeddings("The answer is no object.")
-    numbers = model.numbers(response)
+    numbers = model.read_numbers(response)
     if not isinstance(numbers, list) or len(numbers) != texts:
         raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
     return make_unit_vectors([vector if isinstance(vector, list) else () for vector in numbers], dimensions)

@@ -114,11 +114,11 @@ class EventStream(AsyncIterator[StreamEvent]):
             if frame is None:
                 return None
             self._unread -= frame.prelude.total_length
-            return self._decode(frame)
+            return self._decode_frame(frame)
         except (ParserError, struct.error, LookupError, ValueError, RecursionError) as error:
             raise BrokenStream(f"The event stream cannot be decoded: {type(error).__name__}.") from None
 
-    def _decode(self, frame: Any) -> StreamEvent:
+    def _decode_frame(self, frame: Any) -> StreamEvent:
         payload = frame.payload
         if count_values(payload) > self._limits.event_values:
             raise StreamTooLong(f"An event of the stream holds more than {self._limits.event_values} values.")

@@ -53,7 +53,7 @@ class MessageMedia:
         self._number = number
         self._sent = Counter[MediaKind]()
 
-    def blocks(self, media: Media) -> list[Block]:
+    def make_blocks(self, media: Media) -> list[Block]:
         """Return the blocks of an attachment, or of a sentence that says why it is left out."""
         if media.data is None:
             return [{"text": f"[Image {media.name} at {media.url}]"}]  # Converse fetches nothing from the web

@@ -95,7 +95,7 @@ class ConverseMessages:
         blocks: list[Block] = []
         for piece in message.pieces:
             if not isinstance(piece, str):
-                blocks += self._media.blocks(piece)
+                blocks += self._media.make_blocks(piece)
             elif piece.strip():
                 blocks.append({"text": piece})
         return self._extend("user", blocks)

@@ -94,7 +94,7 @@ def make_converse_request(
     }
     body = {name: value for name, value in body.items() if value}
     names = _list_feature_names(draft, inference, tool_config, has_points=prompts.has_cache_points)
-    sent = replace(question.features(*names), body=body)
+    sent = replace(question.make_features(*names), body=body)
     return ConverseRequest(body, sent, tuple(sorted(draft.dropped)), streams)
 
 

@@ -46,9 +46,9 @@ def adapt_form(
         return None
     was_guess, form = form.before_guess is not None, form.before_guess or form
     refusal, whole = (RefusalText.of(failure, words) for words in (RequestWords.of(sent.body), RequestWords()))
-    changed = _change(form, refusal, sent, settings)
+    changed = _find_change(form, refusal, sent, settings)
     if changed is None and refusal != whole:
-        changed = _limit_to_request(form, _change(form, whole, sent, settings))
+        changed = _limit_to_request(form, _find_change(form, whole, sent, settings))
     if changed is not None or isinstance(failure.error, ModelMisconfigured) or not failure.is_refusal:
         return changed
     # The refusal names nothing. The endpoint may lack a field that it has sent in its answers. Unknown models mostly
@@ -63,7 +63,7 @@ def adapt_form(
     return _without_media(form, sent.media_kinds, is_temporary=is_file_at_fault) if sent.has_media else None
 
 
-def _change(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+def _find_change(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     steps: Sequence[_Step] = (_adapt_api, _adapt_parts, _adapt_field, _apply_rule, _drop_media)
     marked = [name for name in sent.fields if refusal.marks(name)]
     if marked:  # a field that ``param`` names is at fault, whatever else the text is about
@@ -158,7 +158,7 @@ def _adapt_field(form: RequestForm, refusal: RefusalText, sent: SentFeatures, se
     profile, words = form.profile, refusal.words
     limits = [name for name in _LIMITS if name in sent.fields and name not in profile.dropped]
     if limits and rules.LIMIT_TOO_LARGE.search(words):
-        return _refuse(form, refusal, limits, settings)
+        return _leave_out(form, refusal, limits, settings)
     if "max_completion_tokens" in words and profile.limit_field in limits:
         other = next(name for name in _LIMITS if name != profile.limit_field)
         is_named = profile.limit_field == "max_tokens" or refusal.names("max_completion_tokens")
@@ -175,11 +175,13 @@ def _adapt_field(form: RequestForm, refusal: RefusalText, sent: SentFeatures, se
     if names:
         # The first name is that of the refused field. Later names may be a cause or a remedy. If several names begin at
         # the same position, the longest is meant.
-        return _refuse(form, refusal, [min(names, key=lambda name: (refusal.position_of(name), -len(name)))], settings)
+        return _leave_out(
+            form, refusal, [min(names, key=lambda name: (refusal.find_position(name), -len(name)))], settings
+        )
     return None
 
 
-def _refuse(form: RequestForm, refusal: RefusalText, names: Sequence[str], settings: ModelSettings | None) -> Change:
+def _leave_out(form: RequestForm, refusal: RefusalText, names: Sequence[str], settings: ModelSettings | None) -> Change:
     """Return the form without the named fields. If the endpoint accepts other values, only the present values are."""
     is_value = rules.VALUE_CODES.search(refusal.code) or rules.VALUES.search(refusal.text)
     chosen = {name: getattr(settings, name, None) for name in (_SETTINGS.get(name, name) for name in names)}

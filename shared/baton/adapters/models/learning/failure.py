@@ -145,8 +145,8 @@ class ProviderFailure(Exception):
         if "tool_use_failed" in words:  # the server could not read a call that the model wrote; a retry may succeed
             return errors.ModelUnavailable()
         if self.status is not None:
-            return _from_status(self.status, words)
-        return _from_words(f"{self.name} {self.code} {self.type}".lower())
+            return _make_error_of_status(self.status, words)
+        return _make_error_of_words(f"{self.name} {self.code} {self.type}".lower())
 
     def log_fields(self, secret: str) -> dict[str, object]:
         """Return the log fields, without ``secret``."""
@@ -166,7 +166,7 @@ class Backoff:
 
     seconds: float
 
-    def before_retry(self, failure: ProviderFailure, attempt: int) -> float | None:
+    def choose_delay(self, failure: ProviderFailure, attempt: int) -> float | None:
         """Return the seconds to wait after a failed attempt, from 0; None if a retry is useless."""
         if failure.kind is FailureKind.TIMEOUT or failure.is_final:
             return None
@@ -174,15 +174,15 @@ class Backoff:
             return None
         if failure.retry_after is not None:
             return failure.retry_after if failure.retry_after <= MAX_RETRY_AFTER_SECONDS else None
-        return self.delay(attempt)
+        return self.compute_delay(attempt)
 
-    def delay(self, attempt: int) -> float:
+    def compute_delay(self, attempt: int) -> float:
         """Return the seconds to wait after a failed attempt, from 0, with jitter."""
         backoff = min(self.seconds * 2.0**attempt, MAX_BACKOFF_SECONDS)
         return backoff * (1 - 0.25 * random.random())  # noqa: S311 - jitter
 
 
-def _from_status(status: int, words: str) -> errors.ModelError:
+def _make_error_of_status(status: int, words: str) -> errors.ModelError:
     if 300 <= status < 400:
         return errors.ModelMisconfigured()
     if status == 429:
@@ -200,7 +200,7 @@ def _from_status(status: int, words: str) -> errors.ModelError:
     return errors.ModelRefused() if status >= 400 else errors.ModelUnavailable()
 
 
-def _from_words(words: str) -> errors.ModelError:
+def _make_error_of_words(words: str) -> errors.ModelError:
     if wordings.RATE_LIMITED.search(words):
         return errors.ModelRateLimited()
     if wordings.TIMED_OUT.search(words):

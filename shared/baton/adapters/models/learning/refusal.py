@@ -60,7 +60,7 @@ class RequestWords:
         """Return the texts of a request's body that are not words of its API."""
         return cls(frozenset(_list_texts(body)))
 
-    def cut_out_of(self, text: str) -> str:
+    def remove_quotations(self, text: str) -> str:
         """Return ``text``, which is in lower case, without its quotations from the request."""
         for quoted in sorted(
             (words for words in self.texts if len(words) > 1 and words in text), key=len, reverse=True
@@ -71,10 +71,10 @@ class RequestWords:
                 text = re.sub(rf"{before}{written}(?!\w)|(?<!\w){written}(?= ?{_EDGE})", " ", text)
             else:
                 text = re.sub(rf"(?<!\w){written}(?!\w)", " ", text)
-        text = _QUOTED.sub(lambda match: " " if self._contain(match[2]) else match[0], text)
+        text = _QUOTED.sub(lambda match: " " if self._contains(match[2]) else match[0], text)
         return self._without_runs(text)
 
-    def _contain(self, quoted: str) -> bool:
+    def _contains(self, quoted: str) -> bool:
         """Return whether a quotation of several words is a part of one of the texts."""
         return len(_WORD.findall(quoted)) > 1 and any(quoted in text for text in self.texts)
 
@@ -132,7 +132,7 @@ class RefusalText:
     def of(cls, failure: ProviderFailure, words: RequestWords) -> RefusalText:
         """Return the refusal of a failure, without the ``words`` of its request."""
         code = f"{failure.code} {failure.type}".lower()
-        return cls(failure.status, code, failure.param.lower(), words.cut_out_of(failure.text.lower()))
+        return cls(failure.status, code, failure.param.lower(), words.remove_quotations(failure.text.lower()))
 
     @property
     def words(self) -> str:
@@ -171,7 +171,7 @@ class RefusalText:
         """Return whether the refusal names a field of the messages."""
         return self.mentions(name) or re.search(rf"(^|\W){_make_field_pattern(name)}($|\W)", self.param) is not None
 
-    def position_of(self, name: str) -> int:
+    def find_position(self, name: str) -> int:
         """Return the position at which the text names a field; -1 if ``param`` does, the end if neither does."""
         if re.search(rf"(^|\.){_make_field_pattern(name)}($|[.\[])", self.param):
             return -1

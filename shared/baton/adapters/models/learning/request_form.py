@@ -36,7 +36,7 @@ class RequestForm:
         changed = with_facts(self.profile, facts)
         return replace(self, profile=changed) if changed != self.profile else None
 
-    def lasting_profile(self, since: ModelProfile) -> ModelProfile:
+    def make_lasting_profile(self, since: ModelProfile) -> ModelProfile:
         """Return the profile for later requests. Temporary facts are as in ``since``, the profile before this one."""
         return replace(self.profile, **{name: getattr(since, name) for name in self.temporary_facts})
 

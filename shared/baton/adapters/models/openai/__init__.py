@@ -5,7 +5,7 @@ import sys
 from baton.adapters.models.openai import on_demand
 
 # The library imports the types of all its APIs, some 600 models. Their names stay available.
-on_demand.defer(
+on_demand.defer_imports(
     "openai.types", "openai.types.chat", "openai.types.responses", "openai.types.shared", "openai.types.graders"
 )
 # The library would load aiohttp, which Baton has for its search and uses for no model, and works without it.

@@ -239,7 +239,7 @@ class _Lines:
             self._is_after_return = False
             if not is_rest:
                 self._line += piece[start : end.start()]
-                yield self._cut()
+                yield self._take_line()
             start = end.end()
             self._is_after_return = end[0] == b"\r"
         if start < len(piece):
@@ -249,9 +249,9 @@ class _Lines:
     def end(self) -> Iterator[bytes]:
         """Yield the last line, if no line end follows it."""
         if self._line:
-            yield self._cut()
+            yield self._take_line()
 
-    def _cut(self) -> bytes:
+    def _take_line(self) -> bytes:
         line = bytes(self._line)
         self._line.clear()
         if self._is_first:

@@ -12,7 +12,7 @@ from baton.adapters.models.answers.parts import get_text
 from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.openai.answer_body import AnswerBody, AnswerValue
-from baton.adapters.models.openai.errors import IN_STREAM, with_status
+from baton.adapters.models.openai.errors import IN_STREAM, add_status
 from baton.adapters.models.openai.replayed_fields import THINKING_FIELDS, ReplayedFields
 from baton.adapters.models.openai.tool_calls import ToolCallFragments
 from baton.adapters.models.question import PreparedQuestion
@@ -124,7 +124,7 @@ class ChatAnswer(AnswerSoFar):
         if text is not None:
             return self._as_chunks(self._tags.take(self._cut_to_room(text)))
         if is_error(fields):
-            raise with_status(ProviderFailure.of(fields, IN_STREAM))
+            raise add_status(ProviderFailure.of(fields, IN_STREAM))
         self._take_usage(fields.get("usage"))
         choice = select_first_choice(fields.get("choices"))
         if choice is None:

@@ -42,13 +42,13 @@ class ChatCompletions:
         calls_as_text = question.hides_tools or (profile.tools_with_history and not declared)
         prepared = await prepare_question(question, form, origin, declared, calls_as_text=calls_as_text)
         fields = self._make_optional_fields(prepared)
-        takes_marks = self._endpoint.hints_for(profile) is CacheHints.BREAKPOINTS
+        takes_marks = self._endpoint.choose_hints(profile) is CacheHints.BREAKPOINTS
         marks = choose_prefix_ends(prepared.messages, profile.max_cache_marks) if takes_marks else ()
         messages = mark_messages(make_chat_messages(prepared.messages, prepared.tools, profile), marks)
         extra = {name: value for name, value in settings.extra.items() if name not in profile.dropped}
         body = {"model": settings.model, "messages": messages, "stream": True, **fields, **extra}
         sent = replace(
-            prepared.features(*fields, *settings.extra, *(["cache_control"] if marks else ())),
+            prepared.make_features(*fields, *settings.extra, *(["cache_control"] if marks else ())),
             withheld=_find_withheld(question.prompts, origin, messages),
             body=body,
         )
@@ -61,7 +61,7 @@ class ChatCompletions:
         settings, profile, tools = question.settings, question.profile, question.tools
         # Some models take tools with one effort only.
         effort_with_tools = profile.further.get(TOOLS_EFFORT) if tools.tools else None
-        return self._endpoint.optional_fields(
+        return self._endpoint.make_optional_fields(
             question,
             **{profile.limit_field: choose_output_limit(settings, profile)},
             stream_options={"include_usage": True},

@@ -47,7 +47,7 @@ class AwsSigning:
         """The address of the region's endpoint that serves most models."""
         return f"https://bedrock-runtime.{self.region}.amazonaws.com/openai/v1"
 
-    def provider(self, base_url: str) -> Any:
+    def make_provider(self, base_url: str) -> Any:
         """Return the SDK's provider for this address, which signs the requests."""
         from openai.providers.bedrock import bedrock  # which loads botocore
 
@@ -121,7 +121,7 @@ class OpenAIClients:
     def _make_access(self) -> dict[str, Any]:
         """Return the client's arguments for the endpoint's address and the access to it."""
         if self._signing is not None:
-            return {"provider": self._signing.provider(self._base_url or self._signing.address)}
+            return {"provider": self._signing.make_provider(self._base_url or self._signing.address)}
         return {"api_key": self._get_key, "base_url": self._base_url}
 
     async def _get_key(self) -> str:

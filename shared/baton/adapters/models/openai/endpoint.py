@@ -30,18 +30,18 @@ class Endpoint:
     cache_hints: CacheHints | None = None
     """The operator's choice; None for the choice of the model's profile."""
 
-    def hints_for(self, profile: ModelProfile) -> CacheHints:
+    def choose_hints(self, profile: ModelProfile) -> CacheHints:
         """Return the hints for the prompt cache that the model takes."""
         hints = profile.cache if self.cache_hints is None else self.cache_hints
         return CacheHints.NONE if "cache_control" in profile.dropped else hints
 
-    def optional_fields(self, question: PreparedQuestion, **own: Any) -> dict[str, Any]:
+    def make_optional_fields(self, question: PreparedQuestion, **own: Any) -> dict[str, Any]:
         """Return the optional fields of a request: the API's ``own``, and the fields that both APIs have.
 
         Fields without a value, and fields that the model does not take, are left out.
         """
         settings, profile = question.settings, question.profile
-        takes_key = self.hints_for(profile) is CacheHints.KEY
+        takes_key = self.choose_hints(profile) is CacheHints.KEY
         fields: dict[str, Any] = {
             **own,
             "temperature": settings.temperature,

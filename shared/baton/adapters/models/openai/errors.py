@@ -45,7 +45,7 @@ def make_provider_failure(error: Failure) -> ProviderFailure:
         failure.retry_after = retry_after if retry_after is not None else failure.retry_after
         failure.is_final = error.response.headers.get("x-should-retry") == "false"
         if error.response.has_redirect_location:
-            failure.text = explain_redirect(error.response.headers["location"])
+            failure.text = describe_redirect(error.response.headers["location"])
     return failure
 
 
@@ -57,7 +57,7 @@ def _with_address(error: TimeoutError | APIConnectionError) -> str:
     return f"{error} ({url.copy_with(userinfo=b'', path='/', query=None)})"
 
 
-def explain_redirect(location: str) -> str:
+def describe_redirect(location: str) -> str:
     """Return what operators can do about an endpoint that redirects, without secrets from the address."""
     scheme, _, rest = location[:MAX_TEXT].partition("//")
     address = f"{scheme}//{re.split('[?#]', rest.rpartition('@')[2])[0]}" if rest else re.split("[?#]", location)[0]
@@ -67,10 +67,10 @@ def explain_redirect(location: str) -> str:
 def read_streamed_failure(error_body: Mapping[str, Any]) -> ProviderFailure:
     """Return the failure of an error event, or of a response's ``error``."""
     body = {name: value for name, value in error_body.items() if (name, value) != ("type", "error")}
-    return with_status(ProviderFailure.of(body, IN_STREAM))
+    return add_status(ProviderFailure.of(body, IN_STREAM))
 
 
-def with_status(failure: ProviderFailure) -> ProviderFailure:
+def add_status(failure: ProviderFailure) -> ProviderFailure:
     """Set the status of an error in a stream by its code, if it has none. Return the failure."""
     if failure.kind is FailureKind.ANSWER and failure.status is None:
         code = failure.code.lower()

@@ -32,7 +32,7 @@ async def make_wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> l
     ``files`` except ``NotFound``.
     """
     profile, attachments = ModelProfile(), Attachments(files, None)
-    pieces = await attachments.pieces_of_all([prompt.content for prompt in prompts], profile)
+    pieces = await attachments.make_all_pieces([prompt.content for prompt in prompts], profile)
     return make_chat_messages(lay_out(prompts, pieces, PromptLayout(profile, "")), ModelTools(), profile)
 
 

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 
-def defer(*packages: str) -> None:
+def defer_imports(*packages: str) -> None:
     """Defer the imports in the ``__init__`` of these packages: each name is imported when it is first used.
 
     List parents before their children. A package is left unchanged if it is already loaded, if it is not installed, or

@@ -75,7 +75,7 @@ class OutputItems:
         if kind is None:
             return None
         item = self._by_id.get(get_text(get_mapping(event.get("item")).get("id"))) or self._add(kind, event)
-        return self._identify(item, event)
+        return self._take_identity(item, event)
 
     def of(self, event: Mapping[str, Any], kind: ItemKind) -> OutputItem:
         """Return the item of ``kind`` that an event is about, a new one if none fits. Raises ``TooManyParts``."""
@@ -92,7 +92,7 @@ class OutputItems:
         if kind is None:
             return None
         identity = get_text(whole.get("id")) or get_text(whole.get("call_id"))
-        item = self._identify(self._find(event, kind, identity) or self._add(kind, event), event)
+        item = self._take_identity(self._find(event, kind, identity) or self._add(kind, event), event)
         item.is_done = True
         return item
 
@@ -111,7 +111,7 @@ class OutputItems:
         item.pieces = []
         self.add_arguments(item, arguments)
 
-    def tool_calls(self, *, cut: bool) -> list[tuple[OutputItem, ToolCall]]:
+    def make_tool_calls(self, *, cut: bool) -> list[tuple[OutputItem, ToolCall]]:
         """Return the calls with their items; if the answer was ``cut``, without those with incomplete arguments.
 
         Raises ``ModelUnavailable`` if a call has no name.
@@ -130,7 +130,7 @@ class OutputItems:
             self._by_index[index] = item
         return item
 
-    def _identify(self, item: OutputItem, event: Mapping[str, Any]) -> OutputItem:
+    def _take_identity(self, item: OutputItem, event: Mapping[str, Any]) -> OutputItem:
         """Take the ids, name and phase of an event's item."""
         whole = get_mapping(event.get("item"))
         item.id = item.id or get_text(whole.get("id"))

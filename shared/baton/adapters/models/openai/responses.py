@@ -46,14 +46,16 @@ class Responses:
         origin = f"responses:{self._endpoint.host}/{settings.model}"
         prepared = await prepare_question(question, form, origin, choose_tools(question, profile))
         fields = self._make_optional_fields(prepared)
-        body = _join(fields, {name: value for name, value in settings.extra.items() if name not in profile.dropped})
+        body = _join_fields(
+            fields, {name: value for name, value in settings.extra.items() if name not in profile.dropped}
+        )
         body |= {
             "model": settings.model,
             "input": make_input_items(prepared.messages, prepared.tools),
             "store": False,
             "stream": True,
         }
-        sent = replace(prepared.features(*_list_field_names(fields), *settings.extra), body=body)
+        sent = replace(prepared.make_features(*_list_field_names(fields), *settings.extra), body=body)
         with note_refusal(sent):
             stream = await self._endpoint.post("/responses", body)
         return ResponsesAnswer(AnswerBody(stream.response, RESPONSES_LIMITS), prepared, sent)
@@ -65,7 +67,7 @@ class Responses:
         takes_effort = profile.effort is not EffortForm.NONE and "reasoning_effort" not in profile.dropped
         shows_summary = settings.shows_reasoning and "reasoning_summary" not in profile.dropped
         is_padding_optional = profile.further.get(OBFUSCATION) == "optional"
-        return self._endpoint.optional_fields(
+        return self._endpoint.make_optional_fields(
             question,
             include=["reasoning.encrypted_content"],
             max_output_tokens=max(limit, MIN_OUTPUT_TOKENS) if limit is not None else None,
@@ -90,7 +92,7 @@ def _list_field_names(fields: Mapping[str, Any]) -> list[str]:
     return names + (["strict"] if any(tool["strict"] for tool in fields.get("tools", ())) else [])
 
 
-def _join(fields: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+def _join_fields(fields: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields with further ones. Objects that both have, such as ``reasoning``, are joined."""
     joined = dict(fields)
     for name, value in extra.items():
@@ -134,7 +136,10 @@ def make_response_tools(tools: ModelTools, *, takes_strict: bool = True) -> list
 def _make_items(message: LaidMessage, tools: ModelTools) -> list[Wire]:
     if message.role is Role.ASSISTANT:
         texts = [_make_message("assistant", message.text)] if message.text else []
-        return _replay(message, tools) or [*texts, *(_make_call_item(call, tools) for call in message.calls)]
+        return _make_replayed_items(message, tools) or [
+            *texts,
+            *(_make_call_item(call, tools) for call in message.calls),
+        ]
     if message.role is Role.TOOL:
         return [{"type": "function_call_output", "call_id": message.call_id, "output": message.text}]
     if message.role is Role.SYSTEM or not message.media:
@@ -142,13 +147,13 @@ def _make_items(message: LaidMessage, tools: ModelTools) -> list[Wire]:
     return [_make_message("user", [_make_part(piece) for piece in message.pieces])]
 
 
-def _replay(message: LaidMessage, tools: ModelTools) -> list[Wire]:
+def _make_replayed_items(message: LaidMessage, tools: ModelTools) -> list[Wire]:
     """Return the items of an answer in the model's order, with reasoning; none if its parts do not fit the message.
 
     Ids are sent back only with reasoning: OpenAI refuses an item with an id if the item's reasoning is missing.
     """
     parts = message.parts.parts if message.parts is not None else ()
-    if not _fits(parts, message):
+    if not _cover_message(parts, message):
         return []
     has_reasoning = any("item" in part for part in parts)
     items: list[Wire] = []
@@ -166,7 +171,7 @@ def _replay(message: LaidMessage, tools: ModelTools) -> list[Wire]:
     return items
 
 
-def _fits(parts: Sequence[Mapping[str, Any]], message: LaidMessage) -> bool:
+def _cover_message(parts: Sequence[Mapping[str, Any]], message: LaidMessage) -> bool:
     """Return whether the parts cover the whole message, which may have been shortened since."""
     length = sum(part["text"] for part in parts if "text" in part)
     calls = [part["call"] for part in parts if "call" in part]

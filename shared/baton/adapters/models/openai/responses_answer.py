@@ -12,7 +12,7 @@ from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.openai.answer_body import AnswerBody, AnswerValue
 from baton.adapters.models.openai.chat_answer import OVERFLOW_CHARACTERS, is_error
-from baton.adapters.models.openai.errors import IN_STREAM, read_streamed_failure, with_status
+from baton.adapters.models.openai.errors import IN_STREAM, add_status, read_streamed_failure
 from baton.adapters.models.openai.response_items import ItemKind, OutputItem, OutputItems
 from baton.adapters.models.question import PreparedQuestion
 from baton.domain.errors import ContentFiltered, ContextTooLong
@@ -58,7 +58,7 @@ class ResponsesAnswer(AnswerSoFar):
         if self.reason is FinishReason.STOP and not self._items.all and self._asked_characters > OVERFLOW_CHARACTERS:
             raise ContextTooLong.of_empty_answer()
         reason = self._require_reason()
-        item_calls = self._items.tool_calls(cut=reason is FinishReason.LENGTH)
+        item_calls = self._items.make_tool_calls(cut=reason is FinishReason.LENGTH)
         calls = [(item, replace(call, name=self._tools.name_inside(call.name))) for item, call in item_calls]
         if self._settings.tool_choice == "none":
             calls, written = [], []
@@ -72,7 +72,7 @@ class ResponsesAnswer(AnswerSoFar):
     def _take(self, answer_value: AnswerValue) -> Sequence[ModelChunk]:
         event = answer_value.value
         if not isinstance(event, dict):
-            raise with_status(ProviderFailure.of(event, IN_STREAM))
+            raise add_status(ProviderFailure.of(event, IN_STREAM))
         kind = str(event.get("type") or answer_value.name)
         match kind:
             case "response.output_text.delta":

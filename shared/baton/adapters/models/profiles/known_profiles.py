@@ -40,7 +40,7 @@ def find_host(base_url: str | None) -> str:
     return (urlsplit(base_url).netloc.rpartition("@")[2] if base_url else "api.openai.com").lower()
 
 
-def normalise(model: str) -> str:
+def normalise_name(model: str) -> str:
     """Return the name that patterns match: without ARN, region prefix, version, and the maker's name before a slash."""
     return _VERSION.sub("", without_place(model))
 
@@ -73,13 +73,13 @@ class Profiles:
 
     def of(self, model: str, caller: ModelCaller | None = None) -> ModelProfile:
         """Return the profile of a model, with the facts that were learned for a caller."""
-        profile = self.declared(model)
+        profile = self.find_declared(model)
         for holder in _list_holders(caller):
             facts = self._learned.get((model, holder))
             profile = with_facts(profile, facts) if facts else profile
         return profile
 
-    def declared(self, model: str) -> ModelProfile:
+    def find_declared(self, model: str) -> ModelProfile:
         """Return the profile of a model without learned facts."""
         profile = self._declared.get(model)
         if profile is None:
@@ -105,16 +105,16 @@ class Profiles:
             return
         holders = _list_holders(caller) if is_for_user else _list_holders(caller)[:2]
         holder = holders[-1]  # the narrowest of them
-        self._keep(model, holder, facts)
+        self._keep_facts(model, holder, facts)
         if caller is None or is_for_user:
             return
         for name, value in facts.items():
             for value_part in value if name in ADDED else (value,):
                 first = self._witnesses.setdefault((model, name, str(value_part)), caller.tenant_id)
                 if first != caller.tenant_id and name not in NEVER_SHARED:
-                    self._keep(model, "", {name: frozenset({value_part}) if name in ADDED else value_part})
+                    self._keep_facts(model, "", {name: frozenset({value_part}) if name in ADDED else value_part})
 
-    def _keep(self, model: str, holder: str, facts: Facts) -> None:
+    def _keep_facts(self, model: str, holder: str, facts: Facts) -> None:
         facts_before = self._learned.get((model, holder), {})
         added = {name: facts_before[name] | facts[name] for name in ADDED if name in facts and name in facts_before}
         new = {**facts_before, **facts, **added}
@@ -157,7 +157,7 @@ def find_declared_profile(
     from baton.adapters.models.profiles.profile_table import TABLE
 
     own = _find_overrides(model, overrides or {})
-    normal_name = normalise(find_family(model, overrides or {}) or model)
+    normal_name = normalise_name(find_family(model, overrides or {}) or model)
     profile = ModelProfile()
     for rule in TABLE:
         if fnmatchcase(host, rule.host) and fnmatchcase(normal_name, rule.model):
@@ -175,7 +175,7 @@ def find_family(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> str |
 
 def _find_overrides(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the overrides of a model, in the order in which they apply."""
-    names = (normalise(model), model.lower())
+    names = (normalise_name(model), model.lower())
     return [facts for pattern, facts in overrides.items() if any(fnmatchcase(name, pattern.lower()) for name in names)]
 
 

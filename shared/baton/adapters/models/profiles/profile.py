@@ -223,13 +223,13 @@ def _read_facts(pattern: str, written: Any, names: Mapping[str, str], types: Map
         if field in facts:
             raise ValueError(f"{setting}: is given twice")
         try:
-            facts[field] = _check(field, value, types[field])
+            facts[field] = _check_value(field, value, types[field])
         except ValueError as error:
             raise ValueError(f"{setting}: {error}") from None
     return facts
 
 
-def _check(field: str, value: Any, kind: Any) -> Any:
+def _check_value(field: str, value: Any, kind: Any) -> Any:
     try:
         checked = TypeAdapter(kind).validate_json(json.dumps(value), strict=True)
     except ValidationError as error:

@@ -2,7 +2,7 @@
 
 Rules apply in order, each on top of those before it: endpoints first, then families, then families at one endpoint.
 A host is a pattern of the endpoint's host and port, ``bedrock`` for Bedrock's Converse; a model is a pattern of its
-normalised name (``known_profiles.normalise``). The facts are fields of ``ModelProfile``; ``dropped`` and
+normalised name (``known_profiles.normalise_name``). The facts are fields of ``ModelProfile``; ``dropped`` and
 ``dropped_keywords`` add to what earlier rules drop.
 
 Sources: type documentation of openai 3.57, pydantic-ai-slim 2.68 (profiles that were tried against the endpoints),
