@@ -28,7 +28,7 @@ class SpecialistProblem(Enum):
     """The reason why the active specialist cannot continue."""
 
     LOST = auto()
-    """The specialist's workflow has ended or continues in another thread. The user is not notified."""
+    """The specialist's workflow has ended or continues in another thread. The user is notified only of the latter."""
     FORBIDDEN = auto()
     """The user may no longer talk to the specialist."""
     UNAVAILABLE = auto()
