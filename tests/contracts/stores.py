@@ -10,7 +10,8 @@ from typing import Any
 from baton.composition.ports import Ports
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import Content, Role, StoredMessage
+from baton.domain.threads.content import Content
+from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import LeaseMark

@@ -11,7 +11,7 @@ from baton.domain.errors import ModelError
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.message import Content
+from baton.domain.threads.content import Content
 from baton.ports.agents.chat_model import (
     Finished,
     FinishReason,

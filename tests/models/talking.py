@@ -8,7 +8,8 @@ from typing import Any
 
 from baton.domain.errors import ModelError
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.message import Content, Role
+from baton.domain.threads.content import Content
+from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import (
     ChatModel,
     Finished,

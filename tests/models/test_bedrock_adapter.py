@@ -18,7 +18,8 @@ from baton.adapters.models.bedrock.embedder import BedrockEmbedder
 from baton.adapters.models.bedrock.request import BedrockGuardrail
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelRateLimited, ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.message import Content, Role
+from baton.domain.threads.content import Content
+from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import (
     Finished,
     FinishReason,

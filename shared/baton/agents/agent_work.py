@@ -21,8 +21,9 @@ from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import derive_record_id
+from baton.domain.threads.content import with_text
 from baton.domain.threads.events import make_message_steered
-from baton.domain.threads.message import StoredMessage, with_text
+from baton.domain.threads.message import StoredMessage
 from baton.memory.prompt.message_prompts import count_message_tokens
 from baton.ports.tenants.audit import Once
 from baton.ports.threads.messages import EntryPoint

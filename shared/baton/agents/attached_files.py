@@ -15,8 +15,7 @@ from baton.agents.attempt_context import Attempt
 from baton.domain.documents.numbered_passages import FILE_SOURCE
 from baton.domain.errors import BatonError, LeaseLost, NotFound, StoreUnavailable
 from baton.domain.metrics import Metric, count
-from baton.domain.threads.content import find_part_name
-from baton.domain.threads.message import Content
+from baton.domain.threads.content import Content, find_part_name
 from baton.ports.agents.agent_client import Attachment
 from baton.ports.agents.tools import MAX_ATTACHED_BYTES, NewFile, ToolFailed
 

@@ -28,8 +28,9 @@ from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.spending import SpendingWarning
+from baton.domain.threads.content import with_text
 from baton.domain.threads.events import make_spending_warning
-from baton.domain.threads.message import Role, StoredMessage, with_text
+from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import Run
 from baton.domain.threads.turn_requests import MessageRequest

@@ -13,7 +13,8 @@ from baton.domain.documents.numbered_passages import name_cited, split_consulted
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import DESK_NOTE, CallEnd, ToolCall
 from baton.domain.tenants.identity import derive_message_id
-from baton.domain.threads.message import Content, MessageStatus, Role, StoredMessage
+from baton.domain.threads.content import Content
+from baton.domain.threads.message import MessageStatus, Role, StoredMessage
 from baton.domain.threads.thread import Run
 from baton.memory.prompt.message_prompts import CUT_NOTE, STOPPED_NOTE, count_answer_tokens, count_message_tokens
 from baton.ports.agents.chat_model import TokenCounter

@@ -13,8 +13,8 @@ from baton.domain.agents.agent_settings import AfterClosing
 from baton.domain.errors import ToolNameTaken, UnknownAgent
 from baton.domain.schedules.run_source import CauseKind
 from baton.domain.tenants.identity import Scope
+from baton.domain.threads.content import text_of
 from baton.domain.threads.desk_requests import find_desk_refusal, find_transfer_refusal
-from baton.domain.threads.message import text_of
 from baton.domain.threads.thread import Thread, ThreadStatus
 from baton.domain.threads.turn_requests import (
     OF_PEOPLE,

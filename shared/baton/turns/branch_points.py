@@ -10,8 +10,9 @@ from baton.domain.errors import BranchCrossesHandoff, BranchUnavailable, NotRege
 from baton.domain.handoffs.handoff import ContextMode, HandoffOutcome
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.branches import ROOT, BranchRequest, BranchStart, check_room
+from baton.domain.threads.content import Content
 from baton.domain.threads.history_window import select_on_path
-from baton.domain.threads.message import Content, StoredMessage
+from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import ConversationState, Thread

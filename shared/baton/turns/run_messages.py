@@ -9,7 +9,8 @@ from baton.agents.incoming import Admit
 from baton.agents.run_facts import RunFacts
 from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.errors import RateLimited
-from baton.domain.threads.message import Role, StoredMessage, with_text
+from baton.domain.threads.content import with_text
+from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.queued import WaitingMessage
 from baton.memory.prompt.message_prompts import count_message_tokens
 from baton.ports.threads.leases import Lease

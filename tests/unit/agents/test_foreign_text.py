@@ -14,7 +14,8 @@ from baton.adapters.models.prompt_layout import PromptLayout, lay_out
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStep
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.message import Role, text_of
+from baton.domain.threads.content import text_of
+from baton.domain.threads.message import Role
 from baton.domain.threads.queued import QueuedSummary, QueuedTitle, RecordDelivery
 from baton.domain.threads.thread_title import TitleSource
 from baton.domain.threads.turn_requests import ClientOffer, ContextItem, IncomingHandoff

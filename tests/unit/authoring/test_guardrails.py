@@ -15,8 +15,9 @@ from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
 from baton.domain.memory.capture import CaptureRef
 from baton.domain.runs.provider_parts import ProviderParts, Replay
+from baton.domain.threads.content import text_of
 from baton.domain.threads.events import MAX_DELTA_CHARS
-from baton.domain.threads.message import Role, text_of
+from baton.domain.threads.message import Role
 from baton.domain.threads.thread_title import TitleSource
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, ReasoningDelta

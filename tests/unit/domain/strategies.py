@@ -6,8 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from baton.domain.threads.content import parse_content
-from baton.domain.threads.message import Content
+from baton.domain.threads.content import Content, parse_content
 
 tenants = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,62}", fullmatch=True)
 printable = st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" "), min_size=1)

@@ -13,7 +13,8 @@ from baton.adapters.models.profiles.profile import ModelProfile, SystemPlace
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.text import replace_surrogates
-from baton.domain.threads.message import Role, text_of
+from baton.domain.threads.content import text_of
+from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt
 
 NOTE = "<system-note>\n{text}\n</system-note>"

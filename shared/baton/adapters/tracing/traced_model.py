@@ -14,7 +14,8 @@ from pydantic import JsonValue
 from baton.domain.documents.search import Vector
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import ModelUsage, Prices
-from baton.domain.threads.message import Content, Role
+from baton.domain.threads.content import Content
+from baton.domain.threads.message import Role
 from baton.domain.tracing import (
     Attribute,
     Operation,

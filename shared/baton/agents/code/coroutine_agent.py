@@ -23,7 +23,7 @@ from baton.domain.errors import TurnTimeout
 from baton.domain.runs.conversation_data import ConversationData
 from baton.domain.runs.run_step import RunStep, StepKind
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.message import Content, text_of
+from baton.domain.threads.content import Content, text_of
 
 logger = Logger(child=True)
 

@@ -35,7 +35,8 @@ from baton.domain.runs.task import DATA, RemoteTask, Task, TaskMessage, TaskStat
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.text import cut_to_bytes
-from baton.domain.threads.message import Content, Role
+from baton.domain.threads.content import Content
+from baton.domain.threads.message import Role
 from baton.domain.threads.run_events import make_subagent_error, make_subagent_finished, make_subagent_started
 from baton.failures.reports import in_background
 from baton.memory.prompt.context import AssembledContext, Notes

@@ -25,8 +25,8 @@ from baton.domain.agents.agent_code import HookPoint
 from baton.domain.agents.guardrail import Origin
 from baton.domain.errors import NotFound
 from baton.domain.text import split_slices
-from baton.domain.threads.content import find_part_name
-from baton.domain.threads.message import Content, Role, text_of, with_text
+from baton.domain.threads.content import Content, find_part_name, text_of, with_text
+from baton.domain.threads.message import Role
 from baton.domain.threads.turn_requests import ClientOffer
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.recalled import RecalledBlock

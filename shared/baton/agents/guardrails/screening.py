@@ -19,8 +19,9 @@ from baton.domain.agents.agent_code import HookPoint
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.schedules.run_source import RunSource
 from baton.domain.text import split_slices
+from baton.domain.threads.content import Content, text_of, with_text
 from baton.domain.threads.events import MAX_DELTA_CHARS
-from baton.domain.threads.message import Content, Role, text_of, with_text
+from baton.domain.threads.message import Role
 from baton.domain.tracing import content_withheld
 from baton.memory.prompt.message_prompts import quote_cause
 from baton.ports.agents.chat_model import Finished, ModelChunk, Prompt, ReasoningDelta, TextDelta, TextTakenBack

@@ -12,7 +12,7 @@ from baton.api.http.problems import responses
 from baton.api.http.schemas import describe
 from baton.api.threads.access import readable_thread
 from baton.domain.tenants.identity import resolve_thread_ref
-from baton.domain.threads.message import Content
+from baton.domain.threads.content import Content
 from baton.domain.threads.queued import WaitingMessage
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 from baton.threads.requests.thread_access import get_own_thread, refusals_audited

@@ -1,4 +1,4 @@
-"""The content of a user's message: text, images and files. It is validated when it arrives."""
+"""The content of messages: text, images and files. What a user sends is validated when it arrives."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, PlainSerializer, TypeAdapter, ValidationError
 
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
-from baton.domain.threads.message import Content, Part, part_as_json, text_of
 from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
 from baton_documents.media_types import MediaType, is_media_type
 
@@ -34,6 +33,29 @@ _PARTS: dict[str, TypeAdapter[Any]] = {
     "image": TypeAdapter(ImagePart),
     "document": TypeAdapter(DocumentPart),
 }
+
+
+def part_as_json(part: TextPart | ImagePart | DocumentPart) -> dict[str, Any]:
+    """Return the wire form of a part, which is also the stored one."""
+    return part.model_dump(by_alias=True, mode="json")
+
+
+Part = Annotated[TextPart | ImagePart | DocumentPart, Field(discriminator="type"), PlainSerializer(part_as_json)]
+Content = str | tuple[Part, ...]
+
+
+def text_of(content: Content) -> str:
+    """Return the texts of a content, joined by line feeds, without parts of other kinds; empty without texts."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if isinstance(part, TextPart))
+
+
+def with_text(content: Content, text: str) -> Content:
+    """Return the content with ``text``, as its first part, in place of all its texts. Parts of other kinds stay."""
+    if isinstance(content, str):
+        return text
+    return (TextPart(text=text), *(part for part in content if not isinstance(part, TextPart)))
 
 
 def parse_content(raw: object, field: str = "content") -> Content:

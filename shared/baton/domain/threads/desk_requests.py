@@ -9,7 +9,8 @@ from baton.domain.desks.desk_session import DeskSession, DeskStatus, Person, Ret
 from baton.domain.errors import BatonError, DeskClosed, DeskNotTaken, DeskTaken, NotAtDesk
 from baton.domain.locale_formats import find_format
 from baton.domain.tenants.identity import ThreadRef, derive_record_id, derive_run_id
-from baton.domain.threads.message import Content, MessageAuthor
+from baton.domain.threads.content import Content
+from baton.domain.threads.message import MessageAuthor
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import ActionRequest, ConversationAction
 from baton.domain.times import convert_to_zone, to_millis

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import ag_ui.core as ag_ui
-from pydantic import Field, PlainSerializer
+from pydantic import Field
 
 from baton.domain.desks.desk_session import Person
 from baton.domain.documents.numbered_passages import name_cited, strip_citations
@@ -19,28 +19,10 @@ from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.schedules.run_source import RunSource
 from baton.domain.threads.branches import BranchStart
+from baton.domain.threads.content import Content, part_as_json, text_of
 from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.times import to_iso
 from baton.domain.wire_model import RUN_ID, TIMESTAMP, Timestamp, WireModel
-
-
-def part_as_json(part: ag_ui.TextPart | ag_ui.ImagePart | ag_ui.DocumentPart) -> dict[str, Any]:
-    """Return the wire form of a part, which is also the stored one."""
-    return part.model_dump(by_alias=True, mode="json")
-
-
-Part = Annotated[
-    ag_ui.TextPart | ag_ui.ImagePart | ag_ui.DocumentPart, Field(discriminator="type"), PlainSerializer(part_as_json)
-]
-Content = str | tuple[Part, ...]
-
-
-def text_of(content: Content) -> str:
-    """Return the texts of a content, joined by line feeds, without parts of other kinds; empty without texts."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(part.text for part in content if isinstance(part, ag_ui.TextPart))
-
 
 LENGTH = "length"
 """The ``finishReason`` of a cut answer, as in OpenAI's Chat Completions."""
@@ -53,13 +35,6 @@ IMPORTED = "import"
 """The ``source`` of a message that came from another system."""
 DESK = "desk"
 """The ``source`` of a sentence about a desk, which no model has said."""
-
-
-def with_text(content: Content, text: str) -> Content:
-    """Return the content with ``text``, as its first part, in place of all its texts. Parts of other kinds stay."""
-    if isinstance(content, str):
-        return text
-    return (ag_ui.TextPart(text=text), *(part for part in content if not isinstance(part, ag_ui.TextPart)))
 
 
 class Role(StrEnum):

@@ -16,8 +16,8 @@ from baton.domain.runs.interrupt import InterruptDecision, derive_decision_messa
 from baton.domain.schedules.run_source import RunSource
 from baton.domain.tenants.identity import ThreadRef, derive_run_id
 from baton.domain.threads.branches import BranchRequest
-from baton.domain.threads.content import derive_content_digest
-from baton.domain.threads.message import Content, StoredMessage
+from baton.domain.threads.content import Content, derive_content_digest
+from baton.domain.threads.message import StoredMessage
 
 
 @dataclass(frozen=True, slots=True)

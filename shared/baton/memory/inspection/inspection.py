@@ -13,7 +13,8 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.memory.found_item import ContextItem
 from baton.domain.runs.conversation_data import ConversationData
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.message import Content, Role, StoredMessage, part_as_json
+from baton.domain.threads.content import Content, part_as_json
+from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import to_iso
 from baton.memory.episodes.episode_index import SUMMARY
 from baton.memory.prompt.context import SUMMARISED, AssembledContext

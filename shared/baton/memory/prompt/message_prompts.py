@@ -12,7 +12,8 @@ from baton.domain.desks.desk_session import Person
 from baton.domain.runs.provider_parts import Replay
 from baton.domain.runs.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.schedules.run_source import CauseKind, RunSource
-from baton.domain.threads.message import EVENT, IMPORTED, Content, MessageStatus, Role, StoredMessage
+from baton.domain.threads.content import Content
+from baton.domain.threads.message import EVENT, IMPORTED, MessageStatus, Role, StoredMessage
 from baton.memory.prompt.quoting import as_source, quote
 from baton.ports.agents.chat_model import Prompt, TokenCounter
 

@@ -15,7 +15,8 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.spending import SpendingWarning
-from baton.domain.threads.message import Content, Role
+from baton.domain.threads.content import Content
+from baton.domain.threads.message import Role
 from baton.ports.documents.files import ThreadFiles
 
 MAX_ANSWER_BYTES = 1024 * 1024

@@ -16,9 +16,9 @@ from baton.domain.errors import NotAFork, NothingToMerge, ThreadLed, UnknownAgen
 from baton.domain.handoffs.handoff import HandoffRequest
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.content import derive_content_digest
+from baton.domain.threads.content import Content, Part, derive_content_digest
 from baton.domain.threads.history_window import HistoryWindow
-from baton.domain.threads.message import Content, Part, Role, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import Run, SessionVersions, Thread
 from baton.memory.prompt.history_reading import ReadHistory, read_history, read_messages_between, select_spoken

@@ -20,7 +20,7 @@ from baton.domain.errors import (
 )
 from baton.domain.handoffs.triggers import find_exit_locale, find_first_match
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import text_of
+from baton.domain.threads.content import text_of
 from baton.domain.threads.queued import QueuedMessage, WaitingMessage
 from baton.domain.threads.thread import Run, Thread
 from baton.domain.threads.turn_requests import MessageRequest

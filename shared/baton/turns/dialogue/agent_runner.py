@@ -27,7 +27,8 @@ from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.tool_call import RETURN, ToolCall
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.message import Role, StoredMessage, join_answer_texts, text_of
+from baton.domain.threads.content import text_of
+from baton.domain.threads.message import Role, StoredMessage, join_answer_texts
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Notes
 from baton.memory.prompt.history_reading import make_handoff_notes, select_spoken
 from baton.memory.prompt.message_prompts import quote_cause

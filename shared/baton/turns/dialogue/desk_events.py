@@ -17,9 +17,9 @@ from baton.domain.locale_formats import find_format
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import derive_record_id
 from baton.domain.text import split_slices
-from baton.domain.threads.content import make_preview
+from baton.domain.threads.content import make_preview, text_of
 from baton.domain.threads.events import MAX_DELTA_CHARS, make_text_content, make_text_end, make_text_start
-from baton.domain.threads.message import DESK, text_of
+from baton.domain.threads.message import DESK
 from baton.domain.threads.running_conversation import SpecialistProblem
 from baton.domain.threads.turn_requests import ActionRequest, ConversationAction
 from baton.domain.times import convert_to_zone

@@ -25,8 +25,9 @@ from baton.domain.handoffs.handoff import HandoffRequest
 from baton.domain.runs.task import RemoteTask
 from baton.domain.runs.tool_call import RETURN, ToolCall
 from baton.domain.runs.usage import Usage
+from baton.domain.threads.content import Content
 from baton.domain.threads.events import make_text_content, make_text_end, make_text_start
-from baton.domain.threads.message import Content, StoredMessage
+from baton.domain.threads.message import StoredMessage
 from baton.ports.agents import agent_client
 from baton.ports.agents.agent_client import AgentChunk
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta, TextTakenBack

@@ -18,8 +18,7 @@ from baton.adapters.models.attachments.file_types import MAX_CHARACTERS
 from baton.adapters.models.attachments.laid_out_attachments import MAX_HELD_BYTES, MAX_READING_SECONDS, Attachments
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.domain.errors import DocumentUnreadable, StoreUnavailable
-from baton.domain.threads.content import parse_content
-from baton.domain.threads.message import Content, Part
+from baton.domain.threads.content import Content, Part, parse_content
 from baton_documents.formats import DocumentFormat
 from baton_documents.results import DocumentText
 from tests import documents

@@ -17,7 +17,8 @@ from baton.adapters.models.bedrock.messages import is_allowed_after
 from baton.adapters.models.bedrock.request import BedrockGuardrail
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.message import Content, Role
+from baton.domain.threads.content import Content
+from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import Prompt, ToolSpec
 from tests.unit.adapters.models.scripted_bedrock import ADD, CLAUDE, HELLO, ScriptedBedrock, ask, finished, model_over
 

@@ -13,7 +13,8 @@ from baton.adapters.models.attachments.file_types import MAX_CHARACTERS
 from baton.adapters.models.openai.messages import make_wire_messages
 from baton.domain.errors import StoreUnavailable
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.message import Part, Role
+from baton.domain.threads.content import Part
+from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import Prompt
 from tests.fakes.thread_files import MemoryThreadFiles
 

@@ -15,7 +15,8 @@ from baton.adapters.models.openai import OpenAIChatModel
 from baton.adapters.models.profiles.known_profiles import Profiles, list_learned_facts, with_facts
 from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile, read_profile_overrides
 from baton.domain.errors import ModelMisconfigured, ModelRefused
-from baton.domain.threads.message import Content, Role
+from baton.domain.threads.content import Content
+from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import Finished, LearningModel, ModelSettings, Prompt
 from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model import chunk, usage_chunk

@@ -16,7 +16,8 @@ from baton.adapters.models.profiles.profile import ModelProfile, SystemPlace
 from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN, PromptLayout, lay_out
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.message import Role, text_of
+from baton.domain.threads.content import text_of
+from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import Prompt
 
 HERE, ELSEWHERE = "chat:here/m", "chat:elsewhere/m"

@@ -11,8 +11,8 @@ import pytest
 
 from baton.adapters.documents.document_reader import ChildProcessReader
 from baton.adapters.models.openai import OpenAIChatModel
-from baton.domain.threads.content import parse_content
-from baton.domain.threads.message import Content, Role
+from baton.domain.threads.content import Content, parse_content
+from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelSettings, Prompt, TextDelta
 from tests import documents
 from tests.fakes.thread_files import MemoryThreadFiles

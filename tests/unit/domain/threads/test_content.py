@@ -17,13 +17,14 @@ from baton.domain.threads.content import (
     MAX_CONTENT_BYTES,
     MAX_DEPTH,
     MAX_PARTS,
+    Content,
     content_as_json,
     derive_content_digest,
     parse_content,
     write_canonical_json,
 )
 from baton.domain.threads.events import Event, make_messages_snapshot, to_body
-from baton.domain.threads.message import Content, Role, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
 from baton_testing.fakes.clock import NOON
 from tests.unit.domain.strategies import contents, json_values, raw_contents
 

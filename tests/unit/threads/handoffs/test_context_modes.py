@@ -10,7 +10,7 @@ import pytest
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.message import Content
+from baton.domain.threads.content import Content
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HELPER, HandoffHarness, calling, transfer
 from tests.harness.harness import TODAY

@@ -16,8 +16,7 @@ from baton.adapters.models.attachments.file_types import FileKind, FileType, det
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.errors import DocumentUnreadable, NotFound
-from baton.domain.threads.content import find_part_name
-from baton.domain.threads.message import Content
+from baton.domain.threads.content import Content, find_part_name
 from baton.ports.documents.documents import DocumentReader
 from baton.ports.documents.files import ThreadFiles
 from baton_documents.encodings.text_encoding import GUESSING
