@@ -65,11 +65,10 @@ def check_state(account: Account, stack: str) -> Iterator[Check]:
 
 def _check_left_over(account: Account, stack: str) -> Iterator[Check]:
     """Yield existing resources with fixed names, which a new stack could not create."""
-    logs = account.client("logs")
+    log_groups = account.client("logs").get_paginator("describe_log_groups")
     for prefix in (f"/aws/lambda/{stack}/", f"/aws/vendedlogs/states/{stack}/", f"/aws/apigateway/{stack}/"):
-        groups = [
-            log_group["logGroupName"] for log_group in logs.describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]
-        ]
+        pages = log_groups.paginate(logGroupNamePrefix=prefix)
+        groups = [log_group["logGroupName"] for page in pages for log_group in page["logGroups"]]
         if groups:
             commands = "\n".join(
                 f"aws logs delete-log-group --log-group-name {group} --region {account.region}" for group in groups

@@ -215,11 +215,14 @@ def test_what_an_earlier_stack_has_left_under_fixed_names_is_found(
 ) -> None:
     account = Account(REGION)
     secrets("left-over/push-key", "text")
-    account.client("logs").create_log_group(logGroupName="/aws/lambda/left-over/turns")
+    groups = [f"/aws/lambda/left-over/function{number:02}" for number in range(55)]
+    for group in groups:  # more than a page
+        account.client("logs").create_log_group(logGroupName=group)
     fine, *left = check_state(account, "left-over")
     assert fine.outcome is Outcome.FINE
     assert [check.outcome for check in left] == [Outcome.FAILS, Outcome.FAILS]
-    assert "aws logs delete-log-group --log-group-name /aws/lambda/left-over/turns" in left[0].advice
+    commands = left[0].advice.splitlines()
+    assert commands == [f"aws logs delete-log-group --log-group-name {group} --region {REGION}" for group in groups]
     assert (
         "This deletes it for good:\naws secretsmanager delete-secret --secret-id left-over/push-key" in left[1].advice
     )
