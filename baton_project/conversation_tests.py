@@ -133,10 +133,10 @@ def _run_batch(batch: Batch, options: Options) -> int:
     results: list[ConversationResult] = []
     is_interrupted = False
     try:
-        for result in batch.results(options.processes):
+        for result in batch.hold_all(options.processes):
             results.append(result)
             if not options.as_json:
-                terminal.result(result)
+                terminal.print_result(result)
     except KeyboardInterrupt:
         is_interrupted = True
     report = Report(results, len(batch.chosen) - len(results), seconds_since_start())
@@ -145,7 +145,7 @@ def _run_batch(batch: Batch, options: Options) -> int:
     if options.as_json:
         typer.echo(json.dumps(report.as_json()))
     else:
-        terminal.summary(report)
+        terminal.print_summary(report)
     if options.record:
         for path in record(results):
             typer.echo(f"recorded: {path}", err=True)
@@ -181,7 +181,7 @@ def _write_test(agent_place: AgentPlace, thread_id: str, options: Options) -> in
         options.paths[0] if options.paths else as_given(agent_place.folder / "tests" / f"{_file_name(thread_id)}.yaml")
     )
     written = write_test(asyncio.run(load_stored()), agent_place, chosen)
-    Terminal().result(written.result)
+    Terminal().print_result(written.result)
     typer.echo(f"written: {written.test}, {written.cassette}", err=True)
     for part in written.left_out:
         typer.echo(f"left out: {part}", err=True)

@@ -223,7 +223,7 @@ def _evaluate_other(plan: Plan, project: Project, options: Options) -> Evaluatio
     from dataclasses import replace
 
     from baton_project.project import Project
-    from baton_testing.evals.targets.against import checked_out, evaluate_apart, find_other
+    from baton_testing.evals.targets.against import check_out, evaluate_apart, find_other
 
     if options.against is None:
         return None
@@ -234,7 +234,7 @@ def _evaluate_other(plan: Plan, project: Project, options: Options) -> Evaluatio
     with ExitStack() as stack:
         folder = other.folder
         if folder is None:
-            folder = stack.enter_context(checked_out(str(other.revision), project.folder))
+            folder = stack.enter_context(check_out(str(other.revision), project.folder))
         environment = dict(plan.place.environment)
         apart = _make_plan_fields(Project.find(folder), environment)
         return evaluate_apart(replace(plan, label=other.label, **apart))
@@ -244,16 +244,16 @@ def _evaluate_server(options: Options) -> EvaluationRecord:
     """Evaluate a server's agents, or a version of a tenant's agent. Raises ``ProjectProblem`` and ``CannotRun``."""
     from baton_testing.evals.reading import read_datasets
     from baton_testing.evals.results import count
-    from baton_testing.evals.targets.replay_target import replay_problems, select_of_agent
+    from baton_testing.evals.targets.replay_target import find_replay_problems, select_of_agent
     from baton_testing.evals.targets.server_run import ServerPlan, evaluate_server
-    from baton_testing.evals.targets.server_target import server_problems
+    from baton_testing.evals.targets.server_target import find_server_problems
 
     if (options.agent is None) is not (options.version is None):
         raise ProjectProblem("--agent and --version belong together.")
     agent_id = options.agent
     if options.against is not None or options.model is not None or options.reach:
         raise ProjectProblem("--against, --model and --reach are about a project: a server has its agents and models.")
-    check = replay_problems if agent_id is not None else server_problems
+    check = find_replay_problems if agent_id is not None else find_server_problems
     cases = read_datasets(options.paths or [Path("evals")], tags=options.tags, check=check)
     if agent_id is not None:
         of_agent = select_of_agent(cases, agent_id)
@@ -283,10 +283,10 @@ def _publish(url: str, record: EvaluationRecord, summary: Summary) -> None:
     from baton_client.command.exits import advice
     from baton_client.errors import BatonError
     from baton_testing.evals.reports.publishing import make_request
-    from baton_testing.evals.targets.server_run import signed_in
+    from baton_testing.evals.targets.server_run import open_client
 
     async def publish() -> str:
-        async with signed_in(url) as client:
+        async with open_client(url) as client:
             return (await client.evaluations.publish(make_request(record, summary))).id
 
     try:
@@ -303,14 +303,14 @@ def _collect(url: str | None, criteria: Wanted, out: Path) -> int:
     from baton_client.errors import BatonError
     from baton_testing.evals.collecting import collect, write_cases
     from baton_testing.evals.results import count
-    from baton_testing.evals.targets.server_run import signed_in
+    from baton_testing.evals.targets.server_run import open_client
 
     if out.exists():
         raise ProjectProblem(f"{out} is there already. Name another file: --out")
     unfinished = out.with_name(f".{out.name}.unfinished")
 
     async def write(file: TextIO) -> int:
-        async with signed_in(url) as client:
+        async with open_client(url) as client:
             return await write_cases(collect(client, criteria), file)
 
     try:
@@ -333,7 +333,7 @@ def _collect(url: str | None, criteria: Wanted, out: Path) -> int:
 
 def _make_plan(project: Project, options: Options) -> Plan:
     """Return the evaluation of a project's agents. Raises ``CannotRun`` for data sets that cannot be used."""
-    from baton_testing.evals.reading import read_datasets, unknown_names
+    from baton_testing.evals.reading import find_unknown_names, read_datasets
     from baton_testing.evals.scorers import Scorers
     from baton_testing.evals.targets.project_run import Plan
     from baton_testing.known_names import KnownNames
@@ -344,8 +344,8 @@ def _make_plan(project: Project, options: Options) -> Plan:
 
     def check(cases: Sequence[ReadCase]) -> Iterator[Problem]:
         with agent_place.enter():
-            yield from Scorers().problems(cases)
-            yield from unknown_names(cases, KnownNames.of(agent_place.load()))
+            yield from Scorers().find_problems(cases)
+            yield from find_unknown_names(cases, KnownNames.of(agent_place.load()))
 
     return Plan(
         **placed,

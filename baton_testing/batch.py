@@ -49,7 +49,7 @@ class Batch:
             raise CannotRun(f"No conversation has {name!r} in its name. Available: {names}")
         return cls(agent_place, answering, chosen)
 
-    def results(self, processes: int | None = None) -> Iterator[ConversationResult]:
+    def hold_all(self, processes: int | None = None) -> Iterator[ConversationResult]:
         """Hold the conversations, and yield their results in their order. Raises ``CannotRun``.
 
         If ``processes`` is None, there is one for each core if there are many conversations, otherwise one.
@@ -81,7 +81,7 @@ def record(results: Sequence[ConversationResult]) -> list[Path]:
         run = result.runs[-1]
         if any(recording.answer.error is not None for recording in run.recordings) and not run.passed:
             continue
-        path = Cassette.path_for(result.file)
+        path = Cassette.derive_path(result.file)
         if path not in written:
             written[path] = _read_cassette(path, result)
         written[path] = written[path].with_conversation(result.name, run.recordings)
@@ -109,7 +109,7 @@ def _begin(agent_place: AgentPlace) -> None:
 
 
 @cache
-def _runner(agent_place: AgentPlace, answering: Answering) -> Runner:
+def _get_runner(agent_place: AgentPlace, answering: Answering) -> Runner:
     return _make_runner(agent_place, answering)
 
 
@@ -120,9 +120,9 @@ def _make_runner(agent_place: AgentPlace, answering: Answering) -> Runner:
 
 
 @cache
-def _file(path: Path) -> ReadFile:
+def _get_file(path: Path) -> ReadFile:
     return read_file(path)
 
 
 def _hold(agent_place: AgentPlace, answering: Answering, path: Path, number: int) -> ConversationResult:
-    return _runner(agent_place, answering).run(_file(path), number)
+    return _get_runner(agent_place, answering).run(_get_file(path), number)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton_testing.conversation_test import Expectation
-from baton_testing.matching import holds
+from baton_testing.matching import matches_partly
 from baton_testing.observation import Called, Observation
 
 
@@ -23,11 +23,11 @@ class Unmet:
 
 def find_unmet(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
     """Yield the parts of an expectation that do not hold."""
-    yield from _calls(expectation, seen)
-    yield from _agents(expectation, seen)
-    yield from _words(expectation, seen)
+    yield from _check_calls(expectation, seen)
+    yield from _check_agents(expectation, seen)
+    yield from _check_words(expectation, seen)
     if expectation.workflow is not None and expectation.workflow not in (*seen.workflow_states, seen.workflow):
-        yield Unmet(f"the workflow is in {expectation.workflow}", _workflow(seen))
+        yield Unmet(f"the workflow is in {expectation.workflow}", _describe_workflow(seen))
     if expectation.approval is not None and expectation.approval not in seen.approvals:
         yield Unmet(f"a person is asked about {expectation.approval}", f"asked about {_list(seen.approvals)}")
     for words in expectation.asks:
@@ -39,7 +39,7 @@ def find_unmet(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
         outcomes = ("it is not closed", "the conversation is closed")
         yield Unmet(outcomes[expectation.closed], outcomes[not expectation.closed])
     if "desk" in expectation.model_fields_set and expectation.desk != seen.desk:
-        yield Unmet(f"the conversation is {_at_desk(expectation.desk)}", f"it is {_at_desk(seen.desk)}")
+        yield Unmet(f"the conversation is {_describe_desk(expectation.desk)}", f"it is {_describe_desk(seen.desk)}")
     if expectation.delivered is not None and expectation.delivered is not seen.delivered:
         outcomes = ("no message goes to a desk", "a message goes to a desk")
         yield Unmet(outcomes[expectation.delivered], outcomes[not expectation.delivered])
@@ -66,16 +66,16 @@ _OUTCOMES = {
 }
 
 
-def _at_desk(status: str | None) -> str:
+def _describe_desk(status: str | None) -> str:
     return f"{status} at a desk" if status is not None else "at no desk"
 
 
-def _calls(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
+def _check_calls(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
     if expectation.tool is not None:
         fitting = [call for call in seen.calls if _fits(call, expectation)]
         expected = f"{expectation.tool} is called" + (f" by {expectation.by}" if expectation.by else "")
         if expectation.arguments is not None:
-            expected += f" with {_json(expectation.arguments)}"
+            expected += f" with {_write_json(expectation.arguments)}"
         if expectation.times is not None and len(fitting) != expectation.times:
             yield Unmet(f"{expected}, {expectation.times} times", f"{len(fitting)} times: {_list_calls(seen.calls)}")
         elif expectation.times is None and not fitting:
@@ -88,10 +88,10 @@ def _calls(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
 def _fits(call: Called, expectation: Expectation) -> bool:
     if call.tool != expectation.tool or (expectation.by is not None and call.agent_id != expectation.by):
         return False
-    return expectation.arguments is None or holds(call.arguments, expectation.arguments)
+    return expectation.arguments is None or matches_partly(call.arguments, expectation.arguments)
 
 
-def _agents(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
+def _check_agents(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
     for agent in expectation.consulted:
         if agent not in seen.consulted:
             yield Unmet(f"{agent} is consulted", f"consulted: {_list(seen.consulted)}")
@@ -109,7 +109,7 @@ def _agents(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
         yield Unmet(f"{expectation.answered_by} answers", f"{seen.answered_by or nobody} did")
 
 
-def _words(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
+def _check_words(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
     text = _normalize(seen.text)
     for words in expectation.says:
         if _normalize(words) not in text:
@@ -119,20 +119,20 @@ def _words(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
             yield Unmet(f"agents do not say {words!r}", f"they said {seen.text!r}")
     if expectation.matches is not None and not re.search(expectation.matches, seen.text):
         yield Unmet(f"what agents say matches {expectation.matches!r}", f"they said {seen.text!r}")
-    if expectation.result is not None and not holds(seen.result, expectation.result):
+    if expectation.result is not None and not matches_partly(seen.result, expectation.result):
         happened = (
-            "no structured answer was given to the user" if seen.result is None else f"it is {_json(seen.result)}"
+            "no structured answer was given to the user" if seen.result is None else f"it is {_write_json(seen.result)}"
         )
-        yield Unmet(f"the result holds {_json(expectation.result)}", happened)
+        yield Unmet(f"the result holds {_write_json(expectation.result)}", happened)
 
 
-def _workflow(seen: Observation) -> str:
+def _describe_workflow(seen: Observation) -> str:
     if seen.workflow is None:
         return "no workflow has begun"
     return f"it was in {_list(seen.workflow_states)}" if seen.workflow_states else f"it stayed in {seen.workflow}"
 
 
-def _json(value: Any) -> str:
+def _write_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -127,7 +127,7 @@ class DrivenConversation:
         """Leave the specialist."""
 
         async def leave(emit: Callable[[Event], None]) -> None:
-            request = await self._app.controls.request_exit(self.scope, self.thread_id, request_id=self._next_id())
+            request = await self._app.controls.request_exit(self.scope, self.thread_id, request_id=self._make_id())
             await self._app.turns.run(self.scope, request, emit, seconds=TURN_SECONDS)
 
         return await self._observe("exit", leave)
@@ -138,7 +138,7 @@ class DrivenConversation:
         async def resume(emit: Callable[[Event], None]) -> None:
             unfinished = await self._ports.workflows.list_unfinished(self.scope)
             if not unfinished:
-                self._watch.problem("There is no unfinished workflow that could be continued.")
+                self._watch.add_problem("There is no unfinished workflow that could be continued.")
                 return
             thread = ThreadRef(self.thread_id, may_create=True)
             request = await self._app.controls.request_continue(self.scope, thread, unfinished[0].workflow.id)
@@ -188,9 +188,9 @@ class DrivenConversation:
             if step.takes:
                 await carry_out(lambda thread, session: make_take_request(thread, session, person))
             if (says := step.says) is not None:
-                await carry_out(lambda thread, _: make_reply_request(thread, person, self._next_id(), says))
+                await carry_out(lambda thread, _: make_reply_request(thread, person, self._make_id(), says))
             if (notes := step.notes) is not None:
-                await carry_out(lambda thread, _: make_note_request(thread, person, self._next_id(), notes))
+                await carry_out(lambda thread, _: make_note_request(thread, person, self._make_id(), notes))
             if (target := step.transfers) is not None:
                 await carry_out(lambda thread, session: make_transfer_request(thread, session, person, target, ""))
             if step.returns:
@@ -204,7 +204,7 @@ class DrivenConversation:
         sender, owner = Scope(self.scope.tenant_id, SENDER), Scope(self.scope.tenant_id, self.scope.user_id)
 
         async def send(emit: Callable[[Event], None]) -> None:
-            incoming = IncomingEvent.parse(event.id or self._next_id(), event.type, event.data)
+            incoming = IncomingEvent.parse(event.id or self._make_id(), event.type, event.data)
             await self._app.self_started.event_starts.begin(sender, owner, self._name, incoming, agent_id=self._agent)
 
         return await self._observe(f"event: {event.type}", send)
@@ -215,7 +215,7 @@ class DrivenConversation:
         async def pass_by(emit: Callable[[Event], None]) -> None:
             end = self._ports.clock.now() + duration
             while (now := self._ports.clock.now()) < end:
-                due = min((moment for moment in await self._due(end) if moment > now), default=end)
+                due = min((moment for moment in await self._list_due_times(end) if moment > now), default=end)
                 pause = min(max(due - now, SHORTEST_PAUSE), end - now)
                 await asyncio.sleep(pause.total_seconds())
                 await self._app.self_started.due_starts.sweep(seconds=TURN_SECONDS)
@@ -224,7 +224,7 @@ class DrivenConversation:
 
         return await self._observe(f"wait: {duration}", pass_by)
 
-    async def _due(self, end: datetime) -> list[datetime]:
+    async def _list_due_times(self, end: datetime) -> list[datetime]:
         checks = [row.check_at for row in self._ports.store.rows.values() if row.check_at is not None]
         return checks + [entry.at async for page in self._ports.due_items.before(end) for entry in page]
 
@@ -235,7 +235,7 @@ class DrivenConversation:
         request = parse_message_request(
             self.scope,
             thread_id=self._name,
-            message_id=self._next_id(),
+            message_id=self._make_id(),
             content=content,
             agent_id=self._agent,
             time_zone=self._time_zone,
@@ -259,7 +259,7 @@ class DrivenConversation:
         ]
         if not chosen:
             about = decision.tool or "anything"
-            self._watch.problem(f"No call waits for a decision about {about}.")
+            self._watch.add_problem(f"No call waits for a decision about {about}.")
             return
         payload: dict[str, Any] = {"approved": decision.agrees}
         if decision.comment is not None:
@@ -277,12 +277,14 @@ class DrivenConversation:
         error: str | None = None
         events: list[Event] = []
         try:
-            with self._page.writing(meanwhile, self._next_id):
+            with self._page.writing(meanwhile, self._make_id):
                 await act(events.append)
         except BatonError as refusal:
             error = refusal.code
         for message in self._page.unsent:
-            self._watch.problem(f"{message.during or 'A model'} was not called, so this was not sent: {message.say}")
+            self._watch.add_problem(
+                f"{message.during or 'A model'} was not called, so this was not sent: {message.say}"
+            )
         error = error or self._page.refusal
         await self._settle()
         events, self._arrived = [*events, *self._arrived], []
@@ -294,7 +296,7 @@ class DrivenConversation:
 
     async def _settle(self) -> None:
         """Carry out the work of workers and pipelines after a turn."""
-        self._arrived += await self._page.carry_out()
+        self._arrived += await self._page.run_queued_turns()
         for (episode_id, attempt), ref in list(self._ports.closings.started.items()):
             if (episode_id, attempt) not in self._settled:
                 self._settled.add((episode_id, attempt))
@@ -308,6 +310,6 @@ class DrivenConversation:
                 if step in (ClosingStep.STORE, ClosingStep.COMPLETE):
                     raise
 
-    def _next_id(self) -> str:
+    def _make_id(self) -> str:
         self._messages += 1
         return f"m{self._messages}"

@@ -31,15 +31,15 @@ class ReadFile:
         """Return tests without a file, as if they were in the file ``path``."""
         return cls(path, content, YamlDocument(path, {}, None))
 
-    def where(self, location: Place) -> str:
+    def locate(self, location: Place) -> str:
         """Return ``file:line`` of a part."""
-        return f"{self.path}:{self.line(location)}"
+        return f"{self.path}:{self.find_line(location)}"
 
-    def line(self, location: Place) -> int:
+    def find_line(self, location: Place) -> int:
         """Return the line of a part, from 1."""
         return self._document.line(location)
 
-    def problems(self, known_names: KnownNames) -> Iterator[str]:
+    def list_problems(self, known_names: KnownNames) -> Iterator[str]:
         """Yield a line for each name that does not exist, with its position."""
         content = self.content
         for name, stub in content.tools.items():
@@ -172,7 +172,7 @@ def read_files(paths: Sequence[Path], known_names: KnownNames) -> list[ReadFile]
         except CannotRun as problem:
             problems.append(str(problem))
         else:
-            problems += files[-1].problems(known_names)
+            problems += files[-1].list_problems(known_names)
     if problems:
         raise CannotRun("\n".join(problems))
     return files

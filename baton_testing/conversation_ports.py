@@ -22,7 +22,7 @@ from baton_testing.fakes.ports import MemoryPorts
 from baton_testing.fakes.threads.run_records import FakeRunRecords
 from baton_testing.fakes.threads.workflows import FakeWorkflows
 from baton_testing.models.metered import MeteredModel
-from baton_testing.project_agents import RealTimeFunctions, real_tools
+from baton_testing.project_agents import RealTimeFunctions, make_real_tools
 from baton_testing.stubbed_tools import StubbedTools
 from baton_testing.virtual_time import LoopClock
 
@@ -63,7 +63,7 @@ class SeenRecords(FakeRunRecords):
         await super().put_task(lease, task)
         self.places.setdefault(task.id, len(self.places))
 
-    def place(self, call: ToolCallRecord) -> tuple[datetime, int]:
+    def make_sort_key(self, call: ToolCallRecord) -> tuple[datetime, int]:
         """Return a sort key of a call. A consultation is before the calls of its agent."""
         task_id = call.task_id if call.tool_name.startswith(ASK) else None
         return call.called_at, self.places.get(task_id or call.id, self.places[call.id])
@@ -93,7 +93,7 @@ class ConversationPorts(MemoryPorts):
         self.functions: RealTimeFunctions = RealTimeFunctions(
             make_functions().packages, logs_messages=lambda: logs_messages
         )
-        self.tools: StubbedTools = StubbedTools(real_tools(agents, self.functions), stubs, reach)
+        self.tools: StubbedTools = StubbedTools(make_real_tools(agents, self.functions), stubs, reach)
         self.counter = counter
         self.model: MeteredModel = MeteredModel(model)
         self.default_model, self.light_model = names.default, names.light

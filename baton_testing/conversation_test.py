@@ -204,9 +204,9 @@ class ToolStub(Outcome):
 
     def answer_to(self, arguments: dict[str, Any]) -> Case | None:
         """Return the case that fits a call, or the stub's own outcome; None if there is neither."""
-        from baton_testing.matching import holds
+        from baton_testing.matching import matches_partly
 
-        if (fitting := next((case for case in self.cases if holds(arguments, case.when)), None)) is not None:
+        if (fitting := next((case for case in self.cases if matches_partly(arguments, case.when)), None)) is not None:
             return fitting
         otherwise = self.model_dump(include=set(Outcome.model_fields), exclude_unset=True)
         return Case.model_validate(otherwise) if otherwise or not self.cases else None

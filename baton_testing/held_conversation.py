@@ -66,7 +66,7 @@ class HeldConversation:
         """Add a note that may explain a failure."""
         self._notes.append(text)
 
-    def result(
+    def make_result(
         self,
         *,
         notes: Sequence[str],
@@ -92,4 +92,4 @@ class HeldConversation:
             self._fail(location, step, unmet.expected, unmet.happened)
 
     def _fail(self, location: Place, step: str, expected: str, happened: str) -> None:
-        self.failures.append(Failure(self._file.where(location), step, expected, happened))
+        self.failures.append(Failure(self._file.locate(location), step, expected, happened))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 
-def holds(actual: Any, expected: Any) -> bool:
+def matches_partly(actual: Any, expected: Any) -> bool:
     """Return whether ``actual`` has all members of ``expected``. Objects may have others too, but not lists."""
     if isinstance(expected, dict):
         return isinstance(actual, dict) and all(
-            name in actual and holds(actual[name], expected[name]) for name in expected
+            name in actual and matches_partly(actual[name], expected[name]) for name in expected
         )
     if isinstance(expected, list):
         if not isinstance(actual, list) or len(actual) != len(expected):
             return False
-        return all(holds(item, expected_item) for item, expected_item in zip(actual, expected, strict=True))
+        return all(matches_partly(item, expected_item) for item, expected_item in zip(actual, expected, strict=True))
     if isinstance(actual, bool) is not isinstance(expected, bool):
         return False
     return bool(actual == expected)

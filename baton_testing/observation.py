@@ -112,7 +112,7 @@ class Observation:
             outcome = (
                 call.output or "" if call.succeeded else f"failed: {call.error or call.output or 'without a reason'}"
             )
-            yield f"  [{_short(str(call))} -> {_short(outcome)}]"
+            yield f"  [{_shorten(str(call))} -> {_shorten(outcome)}]"
         yield from (f"  [handed over to {agent}]" for agent in self.handoffs)
         yield from (f"  [workflow: {state}]" for state in self.workflow_states)
         for utterance in self.said:
@@ -124,7 +124,7 @@ class Observation:
             yield f"  [asks: {first}]"
             yield from (f"    {line}" for line in others)
         yield from (f"  [begun by itself: {cause}]" for cause in self.begun_by)
-        yield from (f"  [entered the run: {_short(text)}]" for text in self.steered)
+        yield from (f"  [entered the run: {_shorten(text)}]" for text in self.steered)
         if self.interrupted:
             yield "  [the run was stopped]"
         if self.delivered:
@@ -171,6 +171,6 @@ def combine(parts: list[Observation]) -> Observation:
     )
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."

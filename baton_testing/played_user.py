@@ -16,7 +16,7 @@ from baton_testing.observation import Observation
 
 DONE = "###DONE###"
 """The persona's message when it has nothing left to say."""
-MAX_WORDS = 300
+MAX_TOKENS = 300
 """The most tokens of one message of the persona, or of a verdict."""
 
 _PERSONA = """\
@@ -59,7 +59,7 @@ class PlayedUser:
     files: ThreadFiles
     test: ConversationTest
 
-    async def next_message(self, seen: Sequence[Observation]) -> str | None:
+    async def write_message(self, seen: Sequence[Observation]) -> str | None:
         """Return the user's next message; None when the user is done. Raises ``ModelError``."""
         instructions = _PERSONA.format(done=DONE, persona=self.test.persona, goal=self.test.goal)
         prompts = [Prompt(Role.SYSTEM, instructions), Prompt(Role.USER, "(The conversation begins. Say something.)")]
@@ -70,7 +70,7 @@ class PlayedUser:
         text = (await self._ask("persona", prompts, None)).strip()
         return None if not text or DONE in text else text
 
-    async def verdict(self, seen: Sequence[Observation]) -> Verdict:
+    async def judge(self, seen: Sequence[Observation]) -> Verdict:
         """Return the judge's verdict. Raises ``ModelError``."""
         transcript = "\n".join(line for observation in seen for line in observation.transcript())
         prompts = [Prompt(Role.SYSTEM, _JUDGE.format(judge=self.test.judge)), Prompt(Role.USER, transcript)]
@@ -83,7 +83,7 @@ class PlayedUser:
 
     async def _ask(self, task: str, prompts: Sequence[Prompt], schema: Mapping[str, Any] | None) -> str:
         settings = ModelSettings(
-            model=self.name, max_output_tokens=MAX_WORDS, metadata={"task": task}, answer_schema=schema
+            model=self.name, max_output_tokens=MAX_TOKENS, metadata={"task": task}, answer_schema=schema
         )
         async with aclosing(self.model.stream(settings, prompts, thread_files=self.files)) as chunks:
             return "".join([chunk.text async for chunk in chunks if isinstance(chunk, TextDelta)])

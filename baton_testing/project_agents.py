@@ -76,7 +76,7 @@ def check_functions(files: AgentFiles) -> None:
         raise CannotRun("\n".join(dict.fromkeys(problems)))
 
 
-def real_tools(files: AgentFiles, functions: Functions) -> Tools:
+def make_real_tools(files: AgentFiles, functions: Functions) -> Tools:
     """Return the agents' tools, called as in a deployment but without its secrets."""
     from baton.composition.current_settings import environment_settings
     from baton.composition.outside_clients import Outside

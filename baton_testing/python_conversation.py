@@ -243,10 +243,10 @@ class Conversation:
     def transcript(self) -> str:
         """Return the steps as text, also those of others that began here, with notes that may explain a failure."""
         notes = [f"note: {note}" for note in (*self._ports.notes, *self._model.notes)]
-        return "\n".join([*self._transcript(), *notes])
+        return "\n".join([*self._list_lines(), *notes])
 
-    def _transcript(self) -> list[str]:
-        others = [line for other in self._others for line in ("another conversation:", *other._transcript())]
+    def _list_lines(self) -> list[str]:
+        others = [line for other in self._others for line in ("another conversation:", *other._list_lines())]
         return [*(line for step in self._steps for line in step.transcript()), *others]
 
     def end(self) -> None:
@@ -271,7 +271,7 @@ class Conversation:
             raise
         seen = self._run(step)
         self._steps.append(seen)
-        problems = [*seen.problems, *self._model.problems()]
+        problems = [*seen.problems, *self._model.take_problems()]
         if problems:
             raise ConversationFailed("\n".join([f"{seen.title}: {problem}" for problem in problems]))
         if seen.error != error:

@@ -36,7 +36,7 @@ class Runner:
         """Run the conversation ``number`` of a file, as often as its test says. Raises ``CannotRun``."""
         test = file.content.conversations[number]
         answering = answering or self.answering
-        count = answering.runs(test)
+        count = answering.count_runs(test)
         runs = []
         for _ in range(count):
             model = answering.choose_model(file, number, self.counter, own_time := OwnTime())
@@ -46,9 +46,9 @@ class Runner:
             except CannotRun:
                 raise
             except Exception as problem:  # noqa: BLE001 - an unexpected error must not lose the results of other tests
-                runs.append(_fail(file, number, problem))
+                runs.append(_make_failed_run(file, number, problem))
         needed = count if test.passes is None else min(test.passes, count)
-        line = file.line(("conversations", number))
+        line = file.find_line(("conversations", number))
         return ConversationResult(file.path, line, test.name, tuple(runs), needed, model.names)
 
     def warm_up(self) -> None:
@@ -81,7 +81,7 @@ class Runner:
             await _follow(conversation, test, model, held)
         await model.aclose()
         await ports.functions.aclose()
-        return held.result(
+        return held.make_result(
             notes=(*ports.notes, *model.notes),
             warnings=tuple(ports.tools.unanswered),
             tokens=ports.model.tokens,
@@ -90,9 +90,9 @@ class Runner:
         )
 
 
-def _fail(file: ReadFile, number: int, problem: Exception) -> RunResult:
+def _make_failed_run(file: ReadFile, number: int, problem: Exception) -> RunResult:
     trace = "".join(traceback.format_exception(problem)).rstrip()
-    location = file.where(("conversations", number))
+    location = file.locate(("conversations", number))
     return RunResult((Failure(location, WHOLE, "the conversation can be held", f"{problem!r}\n{trace}"),))
 
 
@@ -103,7 +103,7 @@ async def _follow(
     for index, step in enumerate(test.steps):
         model.give(step.answers)
         seen = await conversation.take(step)
-        held.take_step(step, index, seen, model.problems())
+        held.take_step(step, index, seen, model.take_problems())
         if held.failures:
             return
     held.check_whole()
@@ -120,15 +120,15 @@ async def _play(
     model.give(test.answers)
     try:
         for _ in range(test.max_turns):
-            message = await user.next_message(held.seen)
+            message = await user.write_message(held.seen)
             if message is None:
                 break
             held.take(await conversation.say(message))
         else:
             held.note(f"The persona was not done after {test.max_turns} messages.")
-        held.judge(await user.verdict(held.seen))
+        held.judge(await user.judge(held.seen))
     except ModelError as failure:
         held.fail_as_whole("a model that plays the user and judges", f"the error {failure.code}")
-    for problem in model.problems():
+    for problem in model.take_problems():
         held.fail_as_whole("the conversation can be held", problem)
     held.check_whole()

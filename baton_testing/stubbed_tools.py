@@ -108,7 +108,7 @@ class StubbedTools:
         if isinstance(definition, McpServer):
             return [
                 replace(
-                    _tool(name, stub, stub.description, "mcp:" + definition.name, definition.needs_approval(name)),
+                    _make_tool(name, stub, stub.description, "mcp:" + definition.name, definition.needs_approval(name)),
                     label=definition.label.get(name),
                     asks=definition.asks.get(name),
                 )
@@ -121,7 +121,7 @@ class StubbedTools:
         declared = definition.parameters if isinstance(definition, HttpTool | PythonTool) else None
         description = getattr(definition, "description", None) or stub.description
         needs = bool(getattr(definition, "requires_approval", False))
-        tool = _tool(definition.name, stub, description, definition.type, needs, declared)
+        tool = _make_tool(definition.name, stub, description, definition.type, needs, declared)
         return [replace(tool, label=definition.label, asks=definition.asks)]
 
     def _apply_stub(self, tool: Tool) -> Tool:
@@ -135,7 +135,7 @@ class StubbedTools:
             self.notes.append(text)
 
 
-def _tool(
+def _make_tool(
     name: str,
     stub: ToolStub,
     description: str,

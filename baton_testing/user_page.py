@@ -90,7 +90,7 @@ class UserPage:
                 self.refusal = self.refusal or refusal.code
         await asyncio.sleep(_NOTICED_SECONDS)
 
-    async def carry_out(self) -> list[Event]:
+    async def run_queued_turns(self) -> list[Event]:
         """Run the turns in the queue, and return their events."""
         queue, live, connections = self._ports.queue, self._ports.live, self._ports.connections
         connections.frames.clear()

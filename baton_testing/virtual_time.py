@@ -38,15 +38,15 @@ class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
         self._over = threading.Event()
         self._standing_by: asyncio.Future[bool] | None = None
 
-    async def outside_begins(self) -> None:
-        """Let real time pass until ``outside_ends``, for a call of an external service."""
+    async def begin_outside_call(self) -> None:
+        """Let real time pass until ``end_outside_call``, for a call of an external service."""
         self._outside += 1
         if self._outside == 1:
             # While a thread works, the loop does not jump to a time limit of the call.
             self._over = threading.Event()
             self._standing_by = self.run_in_executor(None, self._over.wait)
 
-    async def outside_ends(self) -> None:
+    async def end_outside_call(self) -> None:
         """Stop real time again after the external call."""
         self._outside -= 1
         if not self._outside and self._standing_by is not None:
@@ -65,11 +65,11 @@ async def real_time() -> AsyncIterator[None]:
     if not isinstance(loop, VirtualTimeLoop):
         yield
         return
-    await loop.outside_begins()
+    await loop.begin_outside_call()
     try:
         yield
     finally:
-        await loop.outside_ends()
+        await loop.end_outside_call()
 
 
 class LoopClock:

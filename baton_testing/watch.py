@@ -37,7 +37,7 @@ class Watch:
         self._problems: list[str] = []
         self._own_time = own_time
 
-    def problem(self, reason: str) -> None:
+    def add_problem(self, reason: str) -> None:
         """Add a reason why the step cannot be done."""
         self._problems.append(reason)
 
@@ -48,11 +48,11 @@ class Watch:
     async def end(self, title: str, thread_id: str, events: Sequence[Event], error: str | None) -> Observation:
         """Return the observation of a conversation since the last step. ``error`` is the code of a refused request."""
         milliseconds = self._own_time.milliseconds
-        calls = [call for call in await self._all_calls(thread_id) if call.id not in self._calls]
+        calls = [call for call in await self._read_calls(thread_id) if call.id not in self._calls]
         self._calls.update(call.id for call in calls)
-        tasks = [task for task in await self._all_tasks(thread_id) if task.id not in self._tasks]
+        tasks = [task for task in await self._read_tasks(thread_id) if task.id not in self._tasks]
         self._tasks.update(task.id for task in tasks)
-        targets, returned = self._new_handoffs(await self._all_handoffs(thread_id))
+        targets, returned = self._find_new_handoffs(await self._read_handoffs(thread_id))
         tokens, self._tokens = self._ports.model.tokens - self._tokens, self._ports.model.tokens
         states, self._states = self._ports.workflows.states[self._states :], len(self._ports.workflows.states)
         problems, self._problems = self._problems, []
@@ -70,8 +70,8 @@ class Watch:
             workflow=next(iter(self._ports.workflows.states[-1:]), None),
             approvals=tuple(str((interrupt.get("metadata") or {}).get("toolName")) for interrupt in interrupts),
             questions=tuple(write_text(interrupt) for interrupt in interrupts),
-            closings=self._new_closings(thread_id),
-            desk=await self._desk_status(thread_id),
+            closings=self._list_new_closings(thread_id),
+            desk=await self._read_desk_status(thread_id),
             delivered=any(outcome.get("type") == "delivered" for outcome in _list_outcomes(events)),
             people=_list_people(events),
             begun_by=_list_causes(events),
@@ -87,7 +87,7 @@ class Watch:
             runs=tuple(str(event.body.get("runId")) for event in events if event.type == "RUN_FINISHED"),
         )
 
-    def _new_handoffs(self, requests: Sequence[HandoffRequest]) -> tuple[list[str], int]:
+    def _find_new_handoffs(self, requests: Sequence[HandoffRequest]) -> tuple[list[str], int]:
         targets, returned = [], 0
         for request in reversed(requests):
             if request.outcome is HandoffOutcome.REFUSED:
@@ -99,7 +99,7 @@ class Watch:
             self._handoffs[request.id] = request.outcome
         return targets, returned
 
-    async def _desk_status(self, thread_id: str) -> str | None:
+    async def _read_desk_status(self, thread_id: str) -> str | None:
         try:
             thread = await self._ports.store.get_thread(self._scope, thread_id)
         except ThreadUnavailable:
@@ -107,20 +107,20 @@ class Watch:
         session = thread.conversation.desk
         return session.status.value if session is not None else None
 
-    def _new_closings(self, thread_id: str) -> tuple[str, ...]:
+    def _list_new_closings(self, thread_id: str) -> tuple[str, ...]:
         episode_refs = [ref for ref in self._ports.closings.started.values() if ref.thread_id == thread_id]
         new, self._closed[thread_id] = episode_refs[self._closed[thread_id] :], len(episode_refs)
         return tuple(ref.reason.value for ref in new)
 
-    async def _all_calls(self, thread_id: str) -> Sequence[ToolCallRecord]:
+    async def _read_calls(self, thread_id: str) -> Sequence[ToolCallRecord]:
         calls, _ = await self._ports.records.calls(self._scope, thread_id, limit=MANY, cursor=None)
-        return sorted(calls, key=self._ports.records.place)
+        return sorted(calls, key=self._ports.records.make_sort_key)
 
-    async def _all_tasks(self, thread_id: str) -> Sequence[Task]:
+    async def _read_tasks(self, thread_id: str) -> Sequence[Task]:
         tasks, _ = await self._ports.records.tasks(self._scope, thread_id, limit=MANY, cursor=None)
         return sorted(tasks, key=lambda task: self._ports.records.places[task.id])
 
-    async def _all_handoffs(self, thread_id: str) -> Sequence[HandoffRequest]:
+    async def _read_handoffs(self, thread_id: str) -> Sequence[HandoffRequest]:
         requests, _ = await self._ports.handoffs.of_thread(self._scope, thread_id, limit=MANY, cursor=None)
         return requests
 

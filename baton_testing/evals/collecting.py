@@ -60,7 +60,7 @@ async def collect(client: AsyncBaton, criteria: Wanted) -> AsyncIterator[dict[st
     """
     count = 0
     looked_at = 0
-    async for thread in _threads(client, criteria):
+    async for thread in _list_threads(client, criteria):
         looked_at += 1
         if looked_at > MAX_THREADS:
             return
@@ -69,9 +69,9 @@ async def collect(client: AsyncBaton, criteria: Wanted) -> AsyncIterator[dict[st
         if not turns:
             continue
         delivered = {turn.run_id for turn in all_turns if turn.status == DELIVERED}
-        messages = await _messages(client, thread.id)
+        messages = await _read_messages(client, thread.id)
         for turn in turns:
-            case = _case(thread, turn, messages, delivered)
+            case = _make_case(thread, turn, messages, delivered)
             if case is None:
                 continue
             yield await _redact(case)
@@ -80,7 +80,7 @@ async def collect(client: AsyncBaton, criteria: Wanted) -> AsyncIterator[dict[st
                 return
 
 
-async def _threads(client: AsyncBaton, criteria: Wanted) -> AsyncIterator[Thread]:
+async def _list_threads(client: AsyncBaton, criteria: Wanted) -> AsyncIterator[Thread]:
     has_error = True if criteria.errors and criteria.rating is None else None
     has_feedback = True if criteria.rating is not None and not criteria.errors else None
     listed = client.threads.list(
@@ -95,7 +95,7 @@ async def _threads(client: AsyncBaton, criteria: Wanted) -> AsyncIterator[Thread
         yield thread
 
 
-async def _messages(client: AsyncBaton, thread_id: str) -> list[Message]:
+async def _read_messages(client: AsyncBaton, thread_id: str) -> list[Message]:
     messages: list[Message] = []
     async for page in client.threads.messages(thread_id, roles=["user", "assistant"], limit=100).pages():
         messages = [*page.items, *messages]  # pages go back in time
@@ -104,7 +104,9 @@ async def _messages(client: AsyncBaton, thread_id: str) -> list[Message]:
     return messages
 
 
-def _case(thread: Thread, turn: Turn, messages: Sequence[Message], delivered: Collection[str]) -> dict[str, Any] | None:
+def _make_case(
+    thread: Thread, turn: Turn, messages: Sequence[Message], delivered: Collection[str]
+) -> dict[str, Any] | None:
     """Return the case of a turn; None if its messages were not read, or no user's message began it.
 
     ``delivered`` are the runs whose messages people answered. They are left out, because agents never got them.
@@ -127,7 +129,7 @@ def _case(thread: Thread, turn: Turn, messages: Sequence[Message], delivered: Co
         metadata["rating"] = feedback[-1].rating
         if feedback[-1].comment:
             metadata["comment"] = feedback[-1].comment[:MAX_COMMENT]
-    left_out = [name for message in (*before, run[0]) for name in _files(message)]
+    left_out = [name for message in (*before, run[0]) for name in _list_file_types(message)]
     if left_out:
         metadata["filesLeftOut"] = len(left_out)
     if len(before) < len(earlier):
@@ -158,12 +160,12 @@ async def write_cases(cases: AsyncIterator[dict[str, Any]], file: TextIO) -> int
     """Write cases, one a line, and return their number. Conversations that are too long for a line are cut."""
     count = 0
     async for case in cases:
-        file.write(_line(case) + "\n")
+        file.write(_write_line(case) + "\n")
         count += 1
     return count
 
 
-def _line(case: dict[str, Any]) -> str:
+def _write_line(case: dict[str, Any]) -> str:
     """Return the case as a line short enough to be read. The oldest turns are left out first, then texts are cut."""
     left_out = 0
     while len(line := json.dumps(case, ensure_ascii=True)) >= MAX_LINE:
@@ -184,6 +186,6 @@ def _text(message: Message) -> str:
     return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
 
 
-def _files(message: Message) -> list[str]:
+def _list_file_types(message: Message) -> list[str]:
     content = message.content if isinstance(message.content, list) else []
     return [str(part.get("type")) for part in content if part.get("type") != "text"]

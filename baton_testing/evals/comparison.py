@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from statistics import fmean
 
-from baton_testing.evals.intervals import estimate_mean, mcnemar
+from baton_testing.evals.intervals import compute_mcnemar_p, estimate_mean
 from baton_testing.evals.results import CaseRecord, EvaluationRecord, Result
 from baton_testing.evals.summary import PASSED
 
@@ -71,8 +71,8 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
     shares = [(a.name, a.share, b.share) for a, b in pairs]
     judged = [(name, x, y) for name, x, y in shares if x is not None and y is not None]
     names = list(dict.fromkeys(score.metric for _, case in pairs for run in case.runs for score in run.scores))
-    differences = [_difference(PASSED, [(x, y) for _, x, y in judged])]
-    differences += [_difference(name, _values(pairs, name)) for name in names]
+    differences = [_compare_metric(PASSED, [(x, y) for _, x, y in judged])]
+    differences += [_compare_metric(name, _pair_means(pairs, name)) for name in names]
     return Comparison(
         before=before.label,
         after=after.label,
@@ -83,30 +83,30 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
     )
 
 
-def _values(pairs: Sequence[tuple[CaseRecord, CaseRecord]], name: str) -> list[tuple[float, float]]:
+def _pair_means(pairs: Sequence[tuple[CaseRecord, CaseRecord]], name: str) -> list[tuple[float, float]]:
     pairs_of_scores = []
     for a, b in pairs:
-        x, y = _mean(a, name), _mean(b, name)
+        x, y = _compute_mean(a, name), _compute_mean(b, name)
         if x is not None and y is not None:
             pairs_of_scores.append((x, y))
     return pairs_of_scores
 
 
-def _mean(case: CaseRecord, name: str) -> float | None:
+def _compute_mean(case: CaseRecord, name: str) -> float | None:
     values = [
         score.value for run in case.runs for score in run.scores if score.metric == name and score.value is not None
     ]
     return fmean(values) if values else None
 
 
-def _difference(name: str, values: Sequence[tuple[float, float]]) -> Difference | None:
+def _compare_metric(name: str, values: Sequence[tuple[float, float]]) -> Difference | None:
     if not values:
         return None
     changes = [y - x for x, y in values]
     estimate = estimate_mean(changes)
     assert estimate is not None  # noqa: S101 - there are values
     better, worse = sum(change > 0 for change in changes), sum(change < 0 for change in changes)
-    p_value = mcnemar(better, worse)
+    p_value = compute_mcnemar_p(better, worse)
     verdict = Verdict.NO_DIFFERENCE
     # Both must agree: the bootstrap of a few equal changes has an interval without width, and McNemar's test ignores
     # the sizes of changes.

@@ -13,7 +13,7 @@ from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import AnyCheck, Judge, PythonScorer
 from baton_testing.evals.judging import JudgeModel
 from baton_testing.evals.reading import ReadCase
-from baton_testing.evals.results import MAX_ANSWER, CaseRecord, RunRecord, Score, cut, passed_as_a_whole
+from baton_testing.evals.results import MAX_ANSWER, CaseRecord, RunRecord, Score, cut, has_passed
 from baton_testing.evals.scorers import Scorers
 from baton_testing.evals.scoring import score
 from baton_testing.evals.spending import Budget
@@ -78,7 +78,7 @@ class Evaluation:
                 raise
             raise exception from None
 
-    def records(self) -> tuple[CaseRecord, ...]:
+    def make_records(self) -> tuple[CaseRecord, ...]:
         """Return the cases with their completed runs."""
         return tuple(
             CaseRecord(
@@ -114,7 +114,7 @@ class Evaluation:
         scores: list[Score] = []
         for check in case.case.checks if answer.error is None else ():
             scores += await self._score(check, case, answer)
-        passed = passed_as_a_whole(answer.error, tuple(scores))
+        passed = has_passed(answer.error, tuple(scores))
         # One transcript is enough for a case that passes repeatedly.
         transcript = answer.transcript[-MAX_LINES:] if attempt == 0 or not passed else ()
         answer_text = replace_surrogates(answer.text[:MAX_ANSWER])

@@ -28,7 +28,7 @@ class Estimate:
     high: float | None
 
 
-def wilson(passes: float, runs: float) -> tuple[float, float]:
+def compute_wilson_interval(passes: float, runs: float) -> tuple[float, float]:
     """Return Wilson's score interval of a proportion (Wilson 1927; without continuity correction).
 
     Raises ``ValueError`` without runs.
@@ -54,11 +54,11 @@ def estimate_rate(groups: Sequence[Sequence[bool]]) -> Estimate | None:
         return None
     passes = sum(sum(group) for group in filled)
     share = passes / runs
-    low, high = wilson(share * (effective := _effective_runs(filled, runs, share)), effective)
+    low, high = compute_wilson_interval(share * (effective := _count_effective_runs(filled, runs, share)), effective)
     return Estimate(share, min(low, share), max(high, share))
 
 
-def _effective_runs(groups: Sequence[Sequence[bool]], runs: int, share: float) -> float:
+def _count_effective_runs(groups: Sequence[Sequence[bool]], runs: int, share: float) -> float:
     cases = len(groups)
     if cases == runs:
         return float(runs)
@@ -82,11 +82,11 @@ def estimate_mean(values: Sequence[float]) -> Estimate | None:
     mean = fmean(values)
     if len(values) == 1:
         return Estimate(mean, None, None)
-    low, high = _interval(values, mean)
+    low, high = _compute_interval(values, mean)
     return Estimate(mean, min(low, mean), max(high, mean))
 
 
-def _interval(values: Sequence[float], mean: float) -> tuple[float, float]:
+def _compute_interval(values: Sequence[float], mean: float) -> tuple[float, float]:
     if len(values) >= MANY:
         half = _Z * stdev(values) / sqrt(len(values))
         return mean - half, mean + half
@@ -96,7 +96,7 @@ def _interval(values: Sequence[float], mean: float) -> tuple[float, float]:
     return means[tail], means[-1 - tail]
 
 
-def mcnemar(better: int, worse: int) -> float:
+def compute_mcnemar_p(better: int, worse: int) -> float:
     """Return the two-sided p-value of McNemar's exact test, whose hypothesis is equal numbers in both directions."""
     changed = better + worse
     if not changed:

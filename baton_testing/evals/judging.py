@@ -74,7 +74,7 @@ class JudgeModel:
     @property
     def usd(self) -> float | None:
         """The cost of the judge so far, in USD; None if it is unknown."""
-        return self.model.cost(self.prices)
+        return self.model.compute_cost(self.prices)
 
     async def score(self, check: Judge, case: EvalCase, answer: Answer) -> Score:
         """Return the median grade of the votes; a score without a value unless more than half have a grade."""

@@ -80,7 +80,7 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
     problems: list[Problem] = []
     wanted_tags = set(tags)
     count_chosen = 0
-    files = _files(paths)
+    files = _find_files(paths)
     for path in files:
         for part in _read(path):
             if isinstance(part, Problem):
@@ -94,10 +94,10 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
                 )
             if len(problems) >= MAX_PROBLEMS:
                 raise CannotRun("\n".join([*map(str, problems), "There may be more problems."]))
-    problems += _repeated_names(cases)
+    problems += _find_repeated_names(cases)
     if problems:
         read = [*cases, *{problem.rest.place: problem.rest for problem in problems if problem.rest}.values()]
-        raise CannotRun("\n".join(_all_problems(files, problems, read, check)))
+        raise CannotRun("\n".join(_list_all_problems(files, problems, read, check)))
     chosen = [case for case in cases if not wanted_tags or not wanted_tags.isdisjoint(case.case.tags)]
     if not chosen:
         names = ", ".join(map(str, paths))
@@ -108,7 +108,7 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
     return chosen
 
 
-def _all_problems(
+def _list_all_problems(
     files: Sequence[Path], problems: Sequence[Problem], cases: Sequence[ReadCase], check: Check | None
 ) -> list[str]:
     """Return the problems and those that ``check`` finds, in the order of files and lines."""
@@ -120,20 +120,20 @@ def _all_problems(
     return [*map(str, ordered[:MAX_PROBLEMS]), *more.splitlines()]
 
 
-def unknown_names(cases: Sequence[ReadCase], known: KnownNames) -> Iterator[Problem]:
+def find_unknown_names(cases: Sequence[ReadCase], known: KnownNames) -> Iterator[Problem]:
     """Yield a problem for each agent and tool that a case names but that does not exist."""
     for case in cases:
-        yield from (Problem(case.path, case.line, text) for text in _unknown_names(case, known))
+        yield from (Problem(case.path, case.line, text) for text in _list_unknown_names(case, known))
 
 
 def check_names(cases: Sequence[ReadCase], known: KnownNames) -> None:
     """Raise ``CannotRun`` with the agents and tools that cases name but that do not exist."""
-    problems = list(map(str, unknown_names(cases, known)))
+    problems = list(map(str, find_unknown_names(cases, known)))
     if problems:
         raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
 
 
-def _files(paths: Sequence[Path]) -> list[Path]:
+def _find_files(paths: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -162,31 +162,31 @@ def _read(path: Path) -> Iterator[ReadCase | Problem]:
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 if line.strip():
-                    yield from _case(path, number, line)
+                    yield from _parse_case(path, number, line)
     except OSError as problem:
         yield Problem(path, 0, f"it cannot be read: {problem.strerror}")
 
 
-def _case(path: Path, number: int, line: bytes) -> Iterator[ReadCase | Problem]:
+def _parse_case(path: Path, number: int, line: bytes) -> Iterator[ReadCase | Problem]:
     try:
-        values = _values(line)
+        values = _parse_values(line)
     except ValueError as problem:
         yield Problem(path, number, str(problem.args[0]), column=problem.args[1] if len(problem.args) > 1 else 0)
         return
     try:
         case = EvalCase.model_validate(values)
     except ValidationError as problem:
-        rest = ReadCase(path, number, _sound_parts(values))
-        yield from (Problem(path, number, text, rest) for text in dict.fromkeys(_problems(problem)))
+        rest = ReadCase(path, number, _keep_sound_parts(values))
+        yield from (Problem(path, number, text, rest) for text in dict.fromkeys(_list_problems(problem)))
     else:
-        yield from (Problem(path, number, text) for text in _file_problems(path.parent, case))
+        yield from (Problem(path, number, text) for text in _find_file_problems(path.parent, case))
         yield ReadCase(path, number, case)
 
 
-def _values(line: bytes) -> dict[str, Any]:
+def _parse_values(line: bytes) -> dict[str, Any]:
     """Return the object in a line. Raises ``ValueError`` with the problem and, if known, the column."""
     try:
-        values = json.loads(line.decode(), object_pairs_hook=_without_repetitions, parse_constant=_refuse_constant)
+        values = json.loads(line.decode(), object_pairs_hook=_refuse_repetitions, parse_constant=_refuse_constant)
         _check_writable(values)
     except UnicodeDecodeError as problem:
         raise ValueError(f"it is not UTF-8 (byte {problem.start + 1})") from None
@@ -199,7 +199,7 @@ def _values(line: bytes) -> dict[str, Any]:
     return values
 
 
-def _sound_parts(values: Mapping[str, Any]) -> EvalCase:
+def _keep_sound_parts(values: Mapping[str, Any]) -> EvalCase:
     """Return the parts of an invalid case whose names can still be checked."""
     agent, checks = values.get("agent"), values.get("checks")
     found: list[Any] = []
@@ -214,7 +214,7 @@ def _sound_parts(values: Mapping[str, Any]) -> EvalCase:
     )
 
 
-def _without_repetitions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repetitions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
         names = [name for name, _ in pairs]
@@ -239,7 +239,7 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-def _problems(problem: ValidationError) -> Iterator[str]:
+def _list_problems(problem: ValidationError) -> Iterator[str]:
     for error in problem.errors(include_url=False):
         place = [part for part in error["loc"] if part not in TYPES]
         what = in_plain_words(error)
@@ -247,7 +247,7 @@ def _problems(problem: ValidationError) -> Iterator[str]:
             case "extra_forbidden":
                 what = describe_unknown_field(place[-1], list_field_names(EvalCase))
             case "union_tag_invalid":
-                place, what = [*place, "type"], _unknown_type(str(error["ctx"]["tag"]))
+                place, what = [*place, "type"], _describe_unknown_type(str(error["ctx"]["tag"]))
             case "union_tag_not_found":
                 place, what = [*place, "type"], f"is missing. Available: {', '.join(TYPES)}"
         field = ".".join(map(str, place))
@@ -255,11 +255,11 @@ def _problems(problem: ValidationError) -> Iterator[str]:
         yield f"{field}: {what}" if field else what
 
 
-def _unknown_type(name: str) -> str:
+def _describe_unknown_type(name: str) -> str:
     return f"there is no check {name!r} ({suggest_name(name, TYPES)})"
 
 
-def _file_problems(folder: Path, case: EvalCase) -> Iterator[str]:
+def _find_file_problems(folder: Path, case: EvalCase) -> Iterator[str]:
     for number, turn in enumerate(case.input):
         for name in turn.files:
             place = f"input.{number}.files"
@@ -277,7 +277,7 @@ def _is_inside(folder: Path, name: str) -> bool:
         return False
 
 
-def _repeated_names(cases: Sequence[ReadCase]) -> Iterator[Problem]:
+def _find_repeated_names(cases: Sequence[ReadCase]) -> Iterator[Problem]:
     first: dict[str, ReadCase] = {}
     for case in cases:
         before = first.setdefault(case.case.name, case)
@@ -286,7 +286,7 @@ def _repeated_names(cases: Sequence[ReadCase]) -> Iterator[Problem]:
             yield Problem(case.path, case.line, text)
 
 
-def _unknown_names(read_case: ReadCase, known: KnownNames) -> Iterator[str]:
+def _list_unknown_names(read_case: ReadCase, known: KnownNames) -> Iterator[str]:
     case = read_case.case
     found: list[tuple[str, str | None]] = []
     if case.agent is not None:
@@ -296,7 +296,7 @@ def _unknown_names(read_case: ReadCase, known: KnownNames) -> Iterator[str]:
         found += [(f"input.{number}.{field}", problem) for field, problem in known.find_desk_problems(action)]
     found += [("reach", known.find_source_problem(name)) for name in case.reach]
     for number, check in enumerate(case.checks):
-        for field, name in _names_in(check):
+        for field, name in _list_names(check):
             is_agent = field in {"agent", "by"}
             if is_agent or name not in case.tools:
                 problem = known.find_agent_problem(name) if is_agent else known.find_tool_problem(name)
@@ -304,7 +304,7 @@ def _unknown_names(read_case: ReadCase, known: KnownNames) -> Iterator[str]:
     yield from (f"{field}: {problem}" for field, problem in found if problem is not None)
 
 
-def _names_in(check: Any) -> Iterator[tuple[str, str]]:
+def _list_names(check: Any) -> Iterator[tuple[str, str]]:
     for field in ("agent", "by", "tool", "tools"):
         value = getattr(check, field, None)
         for name in (value,) if isinstance(value, str) else value or ():

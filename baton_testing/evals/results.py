@@ -133,7 +133,7 @@ class EvaluationRecord(Result):
     agent_version: int | None = None
 
 
-def passed_as_a_whole(error: str | None, scores: tuple[Score, ...]) -> bool | None:
+def has_passed(error: str | None, scores: tuple[Score, ...]) -> bool | None:
     """Return whether a run passed; None if a check was not judged and none failed."""
     if error is not None or any(score.passed is False for score in scores):
         return False

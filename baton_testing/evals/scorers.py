@@ -45,19 +45,19 @@ class Scorers:
     _modules: dict[Path, ModuleType | str] = field(default_factory=dict)
     """Modules, or the reasons why they cannot be imported, by their files."""
 
-    def problems(self, cases: Sequence[ReadCase]) -> Iterator[Problem]:
+    def find_problems(self, cases: Sequence[ReadCase]) -> Iterator[Problem]:
         """Yield the problems of the functions that cases name."""
         for case in cases:
             for number, check in enumerate(case.case.checks):
                 if isinstance(check, PythonScorer):
                     found = self._find(case.path.parent, check)
-                    problem = found if isinstance(found, str) else _argument_problem(found, check)
+                    problem = found if isinstance(found, str) else _find_argument_problem(found, check)
                     if problem is not None:
                         yield Problem(case.path, case.line, f"checks.{number}.{problem}")
 
     def check(self, cases: Sequence[ReadCase]) -> None:
         """Raise ``CannotRun`` if functions that cases name cannot be called."""
-        problems = [str(problem) for problem in self.problems(cases)]
+        problems = [str(problem) for problem in self.find_problems(cases)]
         if problems:
             raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
 
@@ -111,7 +111,7 @@ def _import(file: Path) -> ModuleType | str:
     return module
 
 
-def _argument_problem(function: Callable[..., Any], check: PythonScorer) -> str | None:
+def _find_argument_problem(function: Callable[..., Any], check: PythonScorer) -> str | None:
     parameters = inspect.signature(function).parameters.values()
     if any(parameter.kind is parameter.POSITIONAL_ONLY for parameter in parameters):
         return f"function: {check.function} has parameters that cannot be given by name"

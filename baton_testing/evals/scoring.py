@@ -38,7 +38,7 @@ from baton_testing.evals.checks import (
 from baton_testing.evals.dataset import EvalCase
 from baton_testing.evals.results import Score, cut
 from baton_testing.evals.similarity import rouge_l, token_f1
-from baton_testing.matching import holds
+from baton_testing.matching import matches_partly
 
 MAX_MATCHED = 1_000_000
 """The most characters of an answer in which a pattern is searched."""
@@ -53,7 +53,7 @@ def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
         return [Score.not_judged(name, "people answer: the last message was delivered to a desk, and no agent spoke")]
     match check:
         case Retrieves():
-            return _retrieval(check, answer, name)
+            return _score_retrieval(check, answer, name)
         case Similarity():
             measure = token_f1 if check.measure == "token_f1" else rouge_l
             value = measure(answer.text, check.to if check.to is not None else str(case.expected))
@@ -72,11 +72,11 @@ def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
         case Judge() | PythonScorer():
             raise TypeError(f"a check of the type {check.type} is carried out elsewhere")
         case _:
-            problem = _problem(check, case, answer)
+            problem = _find_problem(check, case, answer)
             return [Score.of(name, problem is None, problem or "")]
 
 
-def _problem(check: AnyCheck, case: EvalCase, answer: Answer) -> str | None:
+def _find_problem(check: AnyCheck, case: EvalCase, answer: Answer) -> str | None:
     """Return the reason why a check does not hold; None if it holds."""
     match check:
         case Contains() | NotContains():
@@ -97,43 +97,55 @@ def _problem(check: AnyCheck, case: EvalCase, answer: Answer) -> str | None:
             )
             return None if is_same else f"it is not {_quote(expected)}"
         case JsonEquals() | JsonSchema():
-            return _json_problem(check, case, answer)
+            return _find_json_problem(check, case, answer)
         case ToolCalled() | ToolNotCalled() | ToolOrder():
-            return _call_problem(check, answer)
+            return _find_call_problem(check, answer)
         case Consulted():
             unasked = [agent for agent in check.agent if agent not in answer.consulted]
             return f"{unasked[0]} was not consulted" if unasked else None
         case HandedOffTo():
             return None if check.agent in answer.handoffs else f"handed over to {_list(answer.handoffs)}"
         case AnsweredBy():
-            return None if check.agent == answer.answered_by else f"{answer.answered_by or _nobody(answer)} answered"
+            return (
+                None
+                if check.agent == answer.answered_by
+                else f"{answer.answered_by or _describe_nobody(answer)} answered"
+            )
         case MaxTokens():
             return None if answer.tokens <= check.tokens else f"it used {answer.tokens} tokens"
         case _:
             raise TypeError(check.type)
 
 
-def _nobody(answer: Answer) -> str:
+def _describe_nobody(answer: Answer) -> str:
     return "people" if answer.delivered else "nobody"
 
 
-def _json_problem(check: JsonEquals | JsonSchema, case: EvalCase, answer: Answer) -> str | None:
+def _find_json_problem(check: JsonEquals | JsonSchema, case: EvalCase, answer: Answer) -> str | None:
     try:
         found = answer.result if answer.result is not None else read_json(answer.text)
-        return _schema_problem(check, found) if isinstance(check, JsonSchema) else _difference(check, case, found)
+        return (
+            _find_schema_problem(check, found)
+            if isinstance(check, JsonSchema)
+            else _find_difference(check, case, found)
+        )
     except ValueError:
         return "the answer holds no JSON"
     except RecursionError:
         return "the answer's JSON is nested too deeply"
 
 
-def _difference(check: JsonEquals, case: EvalCase, found: Any) -> str | None:
+def _find_difference(check: JsonEquals, case: EvalCase, found: Any) -> str | None:
     expected = check.value if "value" in check.model_fields_set else case.expected
-    is_same = holds(found, expected) if check.partial else write_canonical_text(found) == write_canonical_text(expected)
+    is_same = (
+        matches_partly(found, expected)
+        if check.partial
+        else write_canonical_text(found) == write_canonical_text(expected)
+    )
     return None if is_same else f"it is {cut(json.dumps(found, ensure_ascii=False))}"
 
 
-def _schema_problem(check: JsonSchema, found: Any) -> str | None:
+def _find_schema_problem(check: JsonSchema, found: Any) -> str | None:
     try:
         error = best_match(iter(find_validation_errors(check.schema_, found)))
     except UncheckableValue:
@@ -144,15 +156,15 @@ def _schema_problem(check: JsonSchema, found: Any) -> str | None:
 def read_json(text: str) -> Any:
     """Return the JSON value that a text, or its first fenced block, consists of. Raises ``ValueError``."""
     try:
-        return _loads(text)
+        return _parse_json(text)
     except ValueError:
         _, fence, rest = text.partition("```")
         if not fence:
             raise
-        return _loads(rest.partition("\n")[2].partition("```")[0])
+        return _parse_json(rest.partition("\n")[2].partition("```")[0])
 
 
-def _loads(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
@@ -163,7 +175,7 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-def _call_problem(check: ToolCalled | ToolNotCalled | ToolOrder, answer: Answer) -> str | None:
+def _find_call_problem(check: ToolCalled | ToolNotCalled | ToolOrder, answer: Answer) -> str | None:
     called = cut("; ".join(map(str, answer.calls))) or "no tool was called"
     match check:
         case ToolNotCalled():
@@ -177,17 +189,17 @@ def _call_problem(check: ToolCalled | ToolNotCalled | ToolOrder, answer: Answer)
                 for call in answer.calls
                 if call.tool == check.tool
                 and check.by in (None, call.agent_id)
-                and (check.arguments is None or holds(call.arguments, check.arguments))
+                and (check.arguments is None or matches_partly(call.arguments, check.arguments))
             ]
             holds_count = bool(fitting) if check.times is None else len(fitting) == check.times
             return None if holds_count else f"{len(fitting)} such calls: {called}"
 
 
-def _retrieval(check: Retrieves, answer: Answer, name: str) -> list[Score]:
+def _score_retrieval(check: Retrieves, answer: Answer, name: str) -> list[Score]:
     names = f"{name}.recall@{check.k}", f"{name}.precision@{check.k}"
     if answer.retrieved is None:
         return [Score.not_judged(name, "the retrieved passages are not on record") for name in names]
-    recall, precision = recall_and_precision(answer.retrieved, check.documents, check.k)
+    recall, precision = compute_recall_and_precision(answer.retrieved, check.documents, check.k)
     reason = f"retrieved: {_list(answer.retrieved[: check.k])}"
     return [
         Score.graded(names[0], recall, check.min_recall, reason),
@@ -195,7 +207,7 @@ def _retrieval(check: Retrieves, answer: Answer, name: str) -> list[Score]:
     ]
 
 
-def recall_and_precision(retrieved: Sequence[Source], relevant: Sequence[str], k: int) -> tuple[float, float]:
+def compute_recall_and_precision(retrieved: Sequence[Source], relevant: Sequence[str], k: int) -> tuple[float, float]:
     """Return recall@k by documents, and precision@k by passages, both from 0 to 1.
 
     Recall is the share of the relevant documents that have a passage among the first ``k``. Precision is the share of

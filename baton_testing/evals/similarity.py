@@ -23,22 +23,22 @@ def token_f1(found: str, expected: str) -> float:
     It is the F1 of SQuAD (Rajpurkar et al. 2016, arXiv:1606.05250, section 6.1), without its rules for English.
     """
     left, right = split_words(found), split_words(expected)
-    return _f1((Counter(left) & Counter(right)).total(), len(left), len(right))
+    return _compute_f1((Counter(left) & Counter(right)).total(), len(left), len(right))
 
 
 def rouge_l(found: str, expected: str) -> float:
     """Return the F1 of the longest common subsequence of words, from 0 to 1 (Lin 2004, ROUGE-L)."""
     left, right = split_words(found), split_words(expected)
-    return _f1(_common_length(left, right), len(left), len(right))
+    return _compute_f1(_measure_common(left, right), len(left), len(right))
 
 
-def _f1(common: int, found: int, expected: int) -> float:
+def _compute_f1(common: int, found: int, expected: int) -> float:
     if not found and not expected:
         return 1.0
     return 2 * common / (found + expected)
 
 
-def _common_length(left: Sequence[str], right: Sequence[str]) -> int:
+def _measure_common(left: Sequence[str], right: Sequence[str]) -> int:
     """Return the length of the longest common subsequence.
 
     A row of the table is an integer with a bit for each column (Hyyrö 2004), so that 2,000 words take a millisecond.

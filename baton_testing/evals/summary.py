@@ -58,7 +58,10 @@ def summarise(record: EvaluationRecord) -> Summary:
     seconds = [run.seconds for run in runs]
     costs = [run.usd for run in runs]
     return Summary(
-        metrics=(_passed(record.cases), *(_metric(record.cases, name) for name in _names(record.cases))),
+        metrics=(
+            _summarise_passes(record.cases),
+            *(_summarise_metric(record.cases, name) for name in _list_metrics(record.cases)),
+        ),
         cases=len(record.cases),
         runs=len(runs),
         not_run=record.not_run,
@@ -70,28 +73,28 @@ def summarise(record: EvaluationRecord) -> Summary:
     )
 
 
-def _names(cases: Sequence[CaseRecord]) -> list[str]:
+def _list_metrics(cases: Sequence[CaseRecord]) -> list[str]:
     return list(dict.fromkeys(score.metric for case in cases for run in case.runs for score in run.scores))
 
 
-def _passed(cases: Sequence[CaseRecord]) -> Metric:
+def _summarise_passes(cases: Sequence[CaseRecord]) -> Metric:
     groups = [case.judged for case in cases]
     runs, judged = sum(len(case.runs) for case in cases), sum(map(len, groups))
-    return _of(PASSED, estimate_rate(groups), judged, runs - judged, is_rate=True)
+    return _make_metric(PASSED, estimate_rate(groups), judged, runs - judged, is_rate=True)
 
 
-def _metric(cases: Sequence[CaseRecord], name: str) -> Metric:
+def _summarise_metric(cases: Sequence[CaseRecord], name: str) -> Metric:
     found = [[score for run in case.runs for score in run.scores if score.metric == name] for case in cases]
     values = [[score.value for score in group if score.value is not None] for group in found]
     judged = sum(map(len, values))
     left_out = sum(map(len, found)) - judged
     if all(value in (0.0, 1.0) for group in values for value in group):
         estimate = estimate_rate([[value == 1.0 for value in group] for group in values])
-        return _of(name, estimate, judged, left_out, is_rate=not name.startswith(MEASURES))
+        return _make_metric(name, estimate, judged, left_out, is_rate=not name.startswith(MEASURES))
     estimate = estimate_mean([fmean(group) for group in values if group])
-    return _of(name, estimate, judged, left_out, is_rate=False)
+    return _make_metric(name, estimate, judged, left_out, is_rate=False)
 
 
-def _of(name: str, estimate: Estimate | None, runs: int, not_judged: int, *, is_rate: bool) -> Metric:
+def _make_metric(name: str, estimate: Estimate | None, runs: int, not_judged: int, *, is_rate: bool) -> Metric:
     mean, low, high = (estimate.mean, estimate.low, estimate.high) if estimate is not None else (None, None, None)
     return Metric(name=name, mean=mean, low=low, high=high, runs=runs, not_judged=not_judged, is_rate=is_rate)

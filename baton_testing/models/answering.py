@@ -61,12 +61,12 @@ class ModelAnswer:
         if self.text:
             yield TextDelta(self.text)
         if self.error is not None:
-            raise model_error(self.error)
+            raise make_model_error(self.error)
         for number, (name, arguments) in enumerate(self.calls, start=1):
             yield ToolCall(f"c{number}", name, arguments)
         yield Finished(self.reason, model, self.usage)
 
 
-def model_error(code: str) -> ModelError:
+def make_model_error(code: str) -> ModelError:
     """Return an error with this code; a ``ModelRefused`` if no model's error has the code."""
     return MODEL_ERRORS.get(code, ModelRefused)()

@@ -38,7 +38,7 @@ class Cassette:
     conversations: Mapping[str, Sequence[Recording]] = field(default_factory=dict)
 
     @classmethod
-    def path_for(cls, test: Path) -> Path:
+    def derive_path(cls, test: Path) -> Path:
         """Return the path of the cassette of a file of tests."""
         return test.with_suffix(".cassette.json")
 

@@ -65,11 +65,11 @@ class AnsweringModel:
         if isinstance(self._model, ScriptedModel):
             self._model.give(answers)
 
-    def problems(self) -> list[str]:
+    def take_problems(self) -> list[str]:
         """Return the reasons why the test cannot continue, and clear them."""
         problems, self._model.problems = self._model.problems, []
         if isinstance(self._model, ScriptedModel):
-            answers = self._model.left()
+            answers = self._model.take_unused()
             return problems or [f"Nobody asked for the answer {_shorten(answer)}." for answer in answers]
         return problems
 
@@ -93,7 +93,7 @@ class Answering:
     may_keep_some: bool = False
     """Whether unused scripted answers are no problem."""
 
-    def runs(self, test: ConversationTest) -> int:
+    def count_runs(self, test: ConversationTest) -> int:
         """Return how often a conversation is run."""
         return 1 if self.records else self.wanted_runs or test.runs
 
@@ -107,14 +107,14 @@ class Answering:
             return file.content.model
         if _has_answers(test) or file.content.script is not None:
             return ModelKind.SCRIPTED
-        return ModelKind.RECORDED if Cassette.path_for(file.path).is_file() else ModelKind.SCRIPTED
+        return ModelKind.RECORDED if Cassette.derive_path(file.path).is_file() else ModelKind.SCRIPTED
 
     def choose_model(self, file: ReadFile, number: int, counter: TokenCounter, own_time: OwnTime) -> AnsweringModel:
         """Return the model for a conversation. Raises ``CannotRun``."""
         test = file.content.conversations[number]
         match self.choose_kind(file, test):
             case ModelKind.RECORDED:
-                cassette = _cassette(Cassette.path_for(file.path))
+                cassette = _read_cassette(Cassette.derive_path(file.path))
                 recordings = cassette.conversations.get(test.name, ())
                 chosen = AnsweringModel(RecordedModel(recordings, own_time), cassette.names)
             case ModelKind.REAL:
@@ -127,7 +127,7 @@ class Answering:
             case ModelKind.SCRIPTED:
                 script = file.path.parent / file.content.script if file.content.script is not None else self.script
                 if script is None:
-                    place = file.where(("conversations", number))
+                    place = file.locate(("conversations", number))
                     raise CannotRun(
                         f"{place}: its steps have no answers and the file names no `script`: add one of them."
                     )
@@ -147,12 +147,12 @@ def _shorten(answer: ScriptedAnswer) -> str:
     return repr(text if len(text) <= 80 else f"{text[:77]}...")
 
 
-def _cassette(path: Path) -> Cassette:
+def _read_cassette(path: Path) -> Cassette:
     changed = path.stat().st_mtime_ns if path.is_file() else 0
-    return _read(path, changed)
+    return _read_version(path, changed)
 
 
 @lru_cache(16)
-def _read(path: Path, changed: int) -> Cassette:
+def _read_version(path: Path, changed: int) -> Cassette:
     """Return the cassette at ``path``. ``changed`` is in the cache's key, so that a changed file is read again."""
     return Cassette.read(path)

@@ -19,7 +19,7 @@ from baton_local.demo_model.script import Script, ScriptError
 from baton_local.demo_model.situation import Situation
 from baton_local.demo_model.wire import ChatRequest
 from baton_testing.errors import CannotRun
-from baton_testing.models.answering import ModelAnswer, model_error
+from baton_testing.models.answering import ModelAnswer, make_model_error
 from baton_testing.models.own_time import OwnTime
 
 
@@ -58,7 +58,7 @@ class DemoScriptModel:
                 "metadata": make_wire_metadata(settings.metadata) or None,
                 "max_tokens": settings.max_output_tokens,
                 "tool_choice": settings.tool_choice,
-                "response_format": _response_format(settings.answer_schema),
+                "response_format": _make_response_format(settings.answer_schema),
             }
         )
         with self._own_time.not_counted():
@@ -71,11 +71,11 @@ class DemoScriptModel:
         try:
             reply = fit_to_format(self._engine.reply(situation), request)
         except ScriptError as problem:
-            raise self._unavailable(f"The script failed: {problem}") from None
+            raise self._fail(f"The script failed: {problem}") from None
         completion = Completion.of(request, reply, self._counter)
         if not completion.text and not completion.calls:
             task = situation.variables["task"]
-            raise self._unavailable(
+            raise self._fail(
                 f"No rule of the script with `task: {task}` fits."
                 if task
                 else f"No rule of the script fits: {situation.message!r}."
@@ -87,12 +87,12 @@ class DemoScriptModel:
             Usage(completion.prompt_tokens, completion.completion_tokens),
         )
 
-    def _unavailable(self, reason: str) -> ModelError:
+    def _fail(self, reason: str) -> ModelError:
         self.problems.append(reason)
-        error = model_error("model_unavailable")
+        error = make_model_error("model_unavailable")
         error.reason = reason
         return error
 
 
-def _response_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _make_response_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}} if schema is not None else None

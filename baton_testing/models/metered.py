@@ -45,7 +45,7 @@ class MeteredModel:
         """The tokens of all calls so far."""
         return sum(usage.usage.total_tokens for usage in self.spent)
 
-    def cost(self, prices: Prices) -> float | None:
+    def compute_cost(self, prices: Prices) -> float | None:
         """Return the cost so far, in USD; None if a price or a usage is unknown."""
         if not self.is_complete:
             return None

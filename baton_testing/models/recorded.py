@@ -21,7 +21,7 @@ from baton.ports.agents.chat_model import (
     ToolSpec,
 )
 from baton.ports.documents.files import ThreadFiles
-from baton_testing.models.answering import ModelAnswer, model_error
+from baton_testing.models.answering import ModelAnswer, make_model_error
 from baton_testing.models.cassette import Recording
 from baton_testing.models.own_time import OwnTime
 from baton_testing.models.request import RenderedRequest
@@ -59,7 +59,7 @@ class RecordedModel:
         answers = self._by_key.get(request.key)
         if answers is None:
             self.problems.append(self._describe_difference(request))
-            raise model_error("model_refused")
+            raise make_model_error("model_refused")
         played = self._played[request.key]
         self._played[request.key] += 1
         return answers[min(played, len(answers) - 1)]

@@ -27,7 +27,7 @@ class RenderedRequest:
         def number_of(call_id: str) -> str:
             return numbers.setdefault(call_id, f"call {len(numbers) + 1}")
 
-        messages = [_message(prompt, number_of) for prompt in prompts]
+        messages = [_render_message(prompt, number_of) for prompt in prompts]
         chosen = {
             "model": settings.model,
             "temperature": settings.temperature,
@@ -49,10 +49,10 @@ class RenderedRequest:
     @cached_property
     def lines(self) -> tuple[str, ...]:
         """The request as lines of text, for people who compare two requests."""
-        return tuple(_lines(self.values))
+        return tuple(_list_lines(self.values))
 
 
-def _message(prompt: Prompt, number_of: Any) -> dict[str, Any]:
+def _render_message(prompt: Prompt, number_of: Any) -> dict[str, Any]:
     message: dict[str, Any] = {"role": prompt.role.value, "content": content_as_json(prompt.content)}
     if prompt.tool_calls:
         message["tool_calls"] = [
@@ -63,7 +63,7 @@ def _message(prompt: Prompt, number_of: Any) -> dict[str, Any]:
     return message
 
 
-def _lines(values: Mapping[str, Any]) -> Iterator[str]:
+def _list_lines(values: Mapping[str, Any]) -> Iterator[str]:
     for name, value in values["settings"].items():
         if value is not None:
             yield f"{name}: {_to_text(value)}"

@@ -11,12 +11,12 @@ from baton.ports.agents.chat_model import FinishReason, ModelChunk, ModelSetting
 from baton.ports.documents.files import ThreadFiles
 from baton_testing.conversation_test import ScriptedAnswer
 from baton_testing.errors import CannotRun
-from baton_testing.models.answering import ModelAnswer, model_error
+from baton_testing.models.answering import ModelAnswer, make_model_error
 
 if TYPE_CHECKING:
     from baton_testing.models.demo_script import DemoScriptModel
 
-OF_THEIR_OWN = {
+DEFAULT_ANSWERS = {
     "handoff_summary": "The user needs the specialist.",
     "history_summary": "The user and the assistant have talked.",
     "episode_summary": "The user and the assistant have talked.",
@@ -52,7 +52,7 @@ class ScriptedModel:
         if answers:
             self._read_script = self._script = None
 
-    def left(self) -> list[ScriptedAnswer]:
+    def take_unused(self) -> list[ScriptedAnswer]:
         """Drop the unused answers, and return them unless they are no problem."""
         answers, self._waiting = self._waiting, []
         return [] if self._may_keep_some else answers
@@ -71,7 +71,7 @@ class ScriptedModel:
                 self._script = self._read_script()
             except CannotRun as problem:
                 self.problems.append(str(problem))
-                raise model_error("model_unavailable") from None
+                raise make_model_error("model_unavailable") from None
         if self._script is not None:
             script = self._script
             try:
@@ -85,10 +85,10 @@ class ScriptedModel:
         chosen = next((answer for answer in self._waiting if _is_for(answer, agent, task)), None)
         if chosen is not None:
             self._waiting.remove(chosen)
-            answer = _answer(chosen)
+            answer = _make_answer(chosen)
             self._not_offered.update(dict.fromkeys(set(chosen.call) - {tool.name for tool in tools}))
-        elif task in OF_THEIR_OWN:
-            answer = ModelAnswer(OF_THEIR_OWN[task], usage=Usage())
+        elif task in DEFAULT_ANSWERS:
+            answer = ModelAnswer(DEFAULT_ANSWERS[task], usage=Usage())
         else:
             offered = ", ".join(tool.name for tool in tools) or "none"
             if self._not_offered:
@@ -99,9 +99,9 @@ class ScriptedModel:
             self.problems.append(
                 f"The test has no answer for {agent or task or 'the model'}. Add a text or a call of a tool to the "
                 "`answers` of this step. The demo model's script answers only conversations without `answers`. "
-                f"Last message: {_last(prompts)!r}; tools: {offered}."
+                f"Last message: {_shorten_last(prompts)!r}; tools: {offered}."
             )
-            raise model_error("model_refused")
+            raise make_model_error("model_refused")
         async for chunk in answer.stream(settings.model):
             yield chunk
 
@@ -112,7 +112,7 @@ def _is_for(answer: ScriptedAnswer, agent: object, task: object) -> bool:
     return answer.agent is None or answer.agent == agent
 
 
-def _answer(scripted: ScriptedAnswer) -> ModelAnswer:
+def _make_answer(scripted: ScriptedAnswer) -> ModelAnswer:
     calls = tuple((name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in scripted.call.items())
     return ModelAnswer(
         scripted.say,
@@ -123,7 +123,7 @@ def _answer(scripted: ScriptedAnswer) -> ModelAnswer:
     )
 
 
-def _last(prompts: Sequence[Prompt]) -> str:
+def _shorten_last(prompts: Sequence[Prompt]) -> str:
     content = prompts[-1].content if prompts else ""
     text = content if isinstance(content, str) else "(parts)"
     return text if len(text) <= 120 else f"{text[:117]}..."

@@ -16,7 +16,7 @@ def find_cause(messages: Sequence[Json]) -> Json | None:
     return first["metadata"]["source"] if first["role"] == EVENT else None
 
 
-def event_step(message: Json, cause: Json) -> Json:
+def make_event_step(message: Json, cause: Json) -> Json:
     """Return the event that began a run as a step of a test."""
     text = str(message.get("content") or "null")
     try:

@@ -21,13 +21,13 @@ class StoredDecision:
     is_late: bool = False
     """Whether the call expired without a decision."""
 
-    def step(self, about: bool | str) -> Json:
+    def make_step(self, about: bool | str) -> Json:
         """Return the decision as a step of a test, about the named tool, or with True about all waiting calls."""
         step: Json = {"approve" if self.agrees else "decline": about}
         return step | ({"comment": self.comment} if self.comment else {})
 
 
-def decisions(messages: Sequence[Json]) -> list[StoredDecision]:
+def find_decisions(messages: Sequence[Json]) -> list[StoredDecision]:
     """Return the decisions with which a run began, found by its results of calls of an earlier run.
 
     Whether an approved call succeeded does not matter.
@@ -41,10 +41,10 @@ def decisions(messages: Sequence[Json]) -> list[StoredDecision]:
     results = [
         message for message in messages if message["role"] == "tool" and str(message.get("toolCallId")) not in own
     ]
-    return [_decision(result) for result in results]
+    return [_read_decision(result) for result in results]
 
 
-def waiting_message(messages: Sequence[Json]) -> Json | None:
+def find_waiting_message(messages: Sequence[Json]) -> Json | None:
     """Return the last message of an agent in a run if none of its calls has a result there, otherwise None.
 
     After such a message the run waited for a person.
@@ -57,7 +57,7 @@ def waiting_message(messages: Sequence[Json]) -> Json | None:
     return None
 
 
-def _decision(result: Json) -> StoredDecision:
+def _read_decision(result: Json) -> StoredDecision:
     call_id, tool = str(result.get("toolCallId")), str(result["metadata"].get("toolName"))
     text = str(result.get("error") or result.get("content") or "").removeprefix("Error: ")
     is_refused = result["metadata"].get("outcome") == CallEnd.REFUSED

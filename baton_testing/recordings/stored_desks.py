@@ -24,7 +24,7 @@ class StoredDesks:
     """The name of the person who has taken the conversation, or None."""
     is_at_desk: bool = False
 
-    def step(self, messages: Sequence[Json]) -> Json | None:
+    def find_action(self, messages: Sequence[Json]) -> Json | None:
         """Return the action with which a run without a message of the user began.
 
         None if it was a decision about calls. A return because of time is an empty step, since the wait before it
@@ -33,18 +33,18 @@ class StoredDesks:
         author = next((message["metadata"]["author"] for message in messages if is_by_person(message)), None)
         if author is not None:
             says = "\n".join(_text(message) for message in messages if is_by_person(message))
-            return _person(str(author["name"]), says=says)
+            return _make_person_step(str(author["name"]), says=says)
         sentences = self._list_sentences(messages)
         if not sentences or any(message["role"] == "tool" for message in messages):
             return None
         step: Json = {"exit": True}
         for name, values, agent_id in sentences:
             if name in ARRIVALS:
-                step = _person(self.person, transfers=agent_id) if self.person else {"desk": agent_id}
+                step = _make_person_step(self.person, transfers=agent_id) if self.person else {"desk": agent_id}
             elif name == "desk_taken":
-                step = _person(values["person"], takes=True)
+                step = _make_person_step(values["person"], takes=True)
             elif name == "desk_returned":
-                step = _person(values["person"], returns=True)
+                step = _make_person_step(values["person"], returns=True)
             elif name in LATE_RETURNS:
                 step = {}
         return step
@@ -58,14 +58,14 @@ class StoredDesks:
                 self.person, self.is_at_desk = None, name in ARRIVALS
 
     def _list_sentences(self, messages: Sequence[Json]) -> list[tuple[str, dict[str, str], str]]:
-        """Return the fixed sentences among messages, in the form of ``_sentence``."""
-        return [sentence for message in messages if (sentence := self._sentence(message)) is not None]
+        """Return the fixed sentences among messages, in the form of ``_find_sentence``."""
+        return [sentence for message in messages if (sentence := self._find_sentence(message)) is not None]
 
-    def _sentence(self, message: Json) -> tuple[str, dict[str, str], str] | None:
+    def _find_sentence(self, message: Json) -> tuple[str, dict[str, str], str] | None:
         """Return the name of a fixed sentence, its values, and the agent that says it; None for another message."""
         if message["role"] != "assistant" or is_by_person(message):
             return None
-        for name, sentence in fixed_sentences(self.agents):
+        for name, sentence in list_fixed_sentences(self.agents):
             parts = re.split(r"\{(\w+)\}", sentence)
             pattern = "".join(f"(?P<{part}>.+)" if index % 2 else re.escape(part) for index, part in enumerate(parts))
             if match := re.fullmatch(pattern, _text(message).strip(), re.DOTALL):
@@ -73,7 +73,7 @@ class StoredDesks:
         return None
 
 
-def fixed_sentences(agents: AgentFiles) -> Iterator[tuple[str, str]]:
+def list_fixed_sentences(agents: AgentFiles) -> Iterator[tuple[str, str]]:
     """Yield the names and texts of the sentences that Baton says for agents: the agents' own, then the defaults."""
     for agent in agents.all():
         for of_locale in agent.sentences.values():
@@ -86,7 +86,7 @@ def is_by_person(message: Json) -> bool:
     return (message["metadata"].get("author") or {}).get("kind") == "person"
 
 
-def _person(name: str, **actions: object) -> Json:
+def _make_person_step(name: str, **actions: object) -> Json:
     return {"person": {"id": name, "name": name, **actions}}
 
 

@@ -49,28 +49,29 @@ async def read_thread(client: httpx.AsyncClient, thread_id: str) -> StoredThread
     """Read a conversation. Raises ``CannotRun``."""
     base = f"/v1/threads/{quote(thread_id, safe='')}"
     thread = await _get(client, base)
-    messages = await _all(client, f"{base}/messages", roles="user,assistant,tool")
+    messages = await _read_all(client, f"{base}/messages", roles="user,assistant,tool")
     messages.sort(key=lambda message: message["metadata"]["ordinal"])
     tasks = [
-        await _get(client, f"{base}/tasks/{quote(record['taskId'])}") for record in await _all(client, f"{base}/tasks")
+        await _get(client, f"{base}/tasks/{quote(record['taskId'])}")
+        for record in await _read_all(client, f"{base}/tasks")
     ]
     contexts: dict[str, Json] = {}
     for run_id in dict.fromkeys(str(message["metadata"]["runId"]) for message in messages):
-        context = await _context(client, f"{base}/turns/{quote(run_id)}/context")
+        context = await _read_context(client, f"{base}/turns/{quote(run_id)}/context")
         if context is not None:
             contexts[run_id] = context
     return StoredThread(
         thread,
         messages,
-        sorted(await _all(client, f"{base}/tool-calls"), key=lambda record: str(record["calledAt"])),
+        sorted(await _read_all(client, f"{base}/tool-calls"), key=lambda record: str(record["calledAt"])),
         sorted(tasks, key=lambda task: str(task["startedAt"])),
-        sorted(await _all(client, f"{base}/handoffs"), key=lambda record: str(record["startedAt"])),
+        sorted(await _read_all(client, f"{base}/handoffs"), key=lambda record: str(record["startedAt"])),
         contexts,
         (await _get(client, "/v1/users/me"))["tenantId"],
     )
 
 
-async def _all(client: httpx.AsyncClient, path: str, **params: Any) -> list[Json]:
+async def _read_all(client: httpx.AsyncClient, path: str, **params: Any) -> list[Json]:
     """Return the items of all pages."""
     records: list[Json] = []
     cursor: str | None = None
@@ -82,15 +83,15 @@ async def _all(client: httpx.AsyncClient, path: str, **params: Any) -> list[Json
             return records
 
 
-async def _context(client: httpx.AsyncClient, path: str) -> Json | None:
+async def _read_context(client: httpx.AsyncClient, path: str) -> Json | None:
     """Return an inspector's record; None if it is missing, incomplete, or the token may not read it."""
-    answer = await _answer(client, path)
+    answer = await _request(client, path)
     context = answer.json() if answer.is_success else None
     return context if isinstance(context, dict) and context.get("calls") and not context.get("cut") else None
 
 
 async def _get(client: httpx.AsyncClient, path: str, **params: Any) -> Json:
-    answer = await _answer(client, path, **params)
+    answer = await _request(client, path, **params)
     if not answer.is_success:
         try:
             detail = answer.json().get("detail", "")
@@ -108,7 +109,7 @@ async def _get(client: httpx.AsyncClient, path: str, **params: Any) -> Json:
     return body
 
 
-async def _answer(client: httpx.AsyncClient, path: str, **params: Any) -> httpx.Response:
+async def _request(client: httpx.AsyncClient, path: str, **params: Any) -> httpx.Response:
     try:
         return await client.get(path, params=params)
     except httpx.HTTPError as problem:

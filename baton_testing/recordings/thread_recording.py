@@ -51,21 +51,21 @@ def write_test(stored: StoredThread, agent_place: AgentPlace, path: Path) -> Wri
     agents = agent_place.load()
     test = ThreadTest(stored, agents)
     replayed = ReadFile(
-        path, ConversationFile.model_validate(test.content(with_answers=True)), YamlDocument(path, {}, None)
+        path, ConversationFile.model_validate(test.make_content(with_answers=True)), YamlDocument(path, {}, None)
     )
     answering = Answering(ModelKind.SCRIPTED, records=True, may_keep_some=True)
     result = Runner(agents, make_token_counter(), answering).run(replayed, 0)
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = test.content(with_answers=False)
+    content = test.make_content(with_answers=False)
     text = yaml.dump(content, Dumper=_WithoutAliases, sort_keys=False, allow_unicode=True, width=110)
-    left_out = test.left_out()
-    lacks = "".join(f"# Left out: {part}\n" for part in map(_on_one_line, left_out))
+    left_out = test.list_left_out()
+    lacks = "".join(f"# Left out: {part}\n" for part in map(_make_printable_line, left_out))
     path.write_text(HEAD.format(path=path) + lacks + text, encoding="utf-8")
     record([result])
-    return Written(path, Cassette.path_for(path), result, tuple(left_out))
+    return Written(path, Cassette.derive_path(path), result, tuple(left_out))
 
 
-def _on_one_line(text: str) -> str:
+def _make_printable_line(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 

@@ -28,8 +28,8 @@ from baton.domain.runs.tool_call import (
 )
 from baton.domain.schedules.run_source import CauseKind
 from baton.domain.times import is_time_zone
-from baton_testing.recordings.stored_causes import event_step, find_cause, list_unmade
-from baton_testing.recordings.stored_decisions import decisions, waiting_message
+from baton_testing.recordings.stored_causes import find_cause, list_unmade, make_event_step
+from baton_testing.recordings.stored_decisions import find_decisions, find_waiting_message
 from baton_testing.recordings.stored_desks import StoredDesks, is_by_person
 from baton_testing.recordings.stored_thread import Json, StoredThread
 
@@ -46,37 +46,37 @@ class ThreadTest:
     stored: StoredThread
     agents: AgentFiles
 
-    def content(self, *, with_answers: bool) -> Json:
+    def make_content(self, *, with_answers: bool) -> Json:
         """Return the file's content, with the models' answers in its steps or without."""
         permissions = sorted({name for agent in self.agents.all() for name in agent.required_permissions})
-        test: Json = {"name": f"Thread {self.stored.id}", "agent": self._main()}
-        test["steps"] = list(self._steps(with_answers=with_answers))
+        test: Json = {"name": f"Thread {self.stored.id}", "agent": self._find_main()}
+        test["steps"] = list(self._make_steps(with_answers=with_answers))
         content: Json = {} if with_answers else {"model": "recorded"}
-        begins_at = _moment(self.stored.messages[0]) if self.stored.messages else None
+        begins_at = _read_time(self.stored.messages[0]) if self.stored.messages else None
         content |= {"begins_at": begins_at.isoformat()} if begins_at is not None else {}
         zone = next(filter(None, (message["metadata"].get("timeZone") for message in self.stored.messages)), None)
         is_named = zone is not None and is_time_zone(zone)
         where = {"time_zone": zone} if is_named else {}
         content |= {"user": {"id": "ada", "tenant": self.stored.tenant_id, "permissions": permissions, **where}}
-        stubs = self._stubs()
+        stubs = self._make_stubs()
         return content | ({"tools": stubs} if stubs else {}) | {"conversations": [test]}
 
-    def _main(self) -> str:
+    def _find_main(self) -> str:
         agent_id = self.stored.thread.get("agentId")
         definition = self.agents.get(str(agent_id))
         return definition.id if definition is not None and definition.main else self.agents.get_default_main().id
 
-    def _steps(self, *, with_answers: bool) -> Iterator[Json]:
+    def _make_steps(self, *, with_answers: bool) -> Iterator[Json]:
         before: datetime | None = None
-        begins_at, waited = _moment(self.stored.messages[0]) if self.stored.messages else None, timedelta()
+        begins_at, waited = _read_time(self.stored.messages[0]) if self.stored.messages else None, timedelta()
         desks = StoredDesks(self.agents)
-        for run_id, messages in self._runs().items():
+        for run_id, messages in self._group_runs().items():
             first = messages[0]
-            at = _moment(first)
+            at = _read_time(first)
             cause = find_cause(messages)
             if cause is not None and cause["kind"] == CauseKind.TASK:
                 continue
-            acted = desks.step(messages) if first["role"] != "user" else None
+            acted = desks.find_action(messages) if first["role"] != "user" else None
             is_reminder = cause is not None and cause["kind"] == CauseKind.SCHEDULE
             is_due = is_reminder or acted == {}  # a reminder, or a return from a desk because of time
             pause = at - before if before is not None and at is not None else timedelta()
@@ -89,7 +89,7 @@ class ThreadTest:
                 minutes = int(pause.total_seconds() // 60) + is_due
                 waited += timedelta(minutes=minutes)
                 wait = {"wait": f"{minutes} minutes"}
-            before = _moment(messages[-1]) or before
+            before = _read_time(messages[-1]) or before
             was_at_desk = desks.is_at_desk
             desks.follow(messages)
             if wait and not is_reminder:
@@ -98,47 +98,47 @@ class ThreadTest:
                 continue
             action = {"say": _text(first)} if first["role"] == "user" else acted
             if cause is not None:
-                action = wait if is_reminder else event_step(first, cause)
-            steps = [action] if action else self._decisions(messages)
+                action = wait if is_reminder else make_event_step(first, cause)
+            steps = [action] if action else self._make_decisions(messages)
             yield from steps[:-1]
             step: Json = steps[-1]
             if with_answers:
-                step["answers"] = list(self._answers(run_id, messages))
+                step["answers"] = list(self._list_answers(run_id, messages))
             expected = list(self._list_expectations(run_id, messages))
             if was_at_desk and first["role"] == "user" and len(messages) == 1:
                 expected.append({"delivered": True})
             yield step | ({"expect": expected} if expected else {})
 
-    def _runs(self) -> dict[str, list[Json]]:
+    def _group_runs(self) -> dict[str, list[Json]]:
         runs: defaultdict[str, list[Json]] = defaultdict(list)
         for message in self.stored.messages:
             runs[str(message["metadata"]["runId"])].append(message)
         return dict(runs)
 
-    def _decisions(self, messages: Sequence[Json]) -> list[Json]:
+    def _make_decisions(self, messages: Sequence[Json]) -> list[Json]:
         """Return the decisions after which a run without a user's message continues, one for each tool."""
-        decided = decisions(messages)
+        decided = find_decisions(messages)
         if len({(decision.agrees, decision.comment) for decision in decided}) == 1:
-            return [decided[0].step(about=True)]
+            return [decided[0].make_step(about=True)]
         return [
-            decision.step(about=decision.tool)
+            decision.make_step(about=decision.tool)
             for decision in {decision.tool: decision for decision in decided}.values()
         ] or [{"approve": True}]
 
-    def left_out(self) -> list[str]:
+    def list_left_out(self) -> list[str]:
         """Return a sentence for each part of the conversation that the test lacks."""
         parts = [
             f"The file {name} of {_text(message)[:60]!r} may hold personal data: name another one in its `files`."
             for message in self.stored.messages
-            for name in _files(message)
+            for name in _list_files(message)
         ]
-        runs = list(self._runs().values())
+        runs = list(self._group_runs().values())
         causes = [cause for messages in runs if (cause := find_cause(messages)) is not None]
         parts += list_unmade(causes, [call["toolName"] for call in self.stored.tool_calls])
         for messages in runs:
             if messages[0]["role"] != "tool":
                 continue
-            decided = decisions(messages)
+            decided = find_decisions(messages)
             if any(is_client_call(decision.call_id) for decision in decided):
                 parts.append("Results of the application's own tools cannot be given by a test.")
             if any(decision.is_late for decision in decided):
@@ -148,7 +148,7 @@ class ThreadTest:
                 parts.append("Calls of one tool were decided differently; the test decides all of them like the last.")
         return list(dict.fromkeys(parts))
 
-    def _answers(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
+    def _list_answers(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
         """Yield the answers of all models of a run. Those of each agent are in their order."""
         recorded = self.stored.contexts.get(run_id)
         yield from (
@@ -174,42 +174,43 @@ class ThreadTest:
                 None,
             )
             if following is not None:
-                yield _answer(call["agentId"], _text(following), following.get("toolCalls") or ())
+                yield _make_answer(call["agentId"], _text(following), following.get("toolCalls") or ())
             else:
-                yield self._last_answer(call, run_id, messages)
+                yield self._find_last_answer(call, run_id, messages)
 
-    def _last_answer(self, call: Json, run_id: str, messages: Sequence[Json]) -> Json:
+    def _find_last_answer(self, call: Json, run_id: str, messages: Sequence[Json]) -> Json:
         """Return the last answer of an agent's model in a run. ``call`` is the agent's last call in the record."""
         if call["taskId"] is not None:
             task = next((task for task in self.stored.tasks if task["taskId"] == call["taskId"]), None)
-            return _answer(call["agentId"], str((task or {}).get("result") or "-"), ())
-        waiting = waiting_message(messages)
+            return _make_answer(call["agentId"], str((task or {}).get("result") or "-"), ())
+        waiting = find_waiting_message(messages)
         if waiting is not None and waiting["metadata"]["agentId"] == call["agentId"]:
-            return _answer(call["agentId"], _text(waiting), waiting["toolCalls"])
+            return _make_answer(call["agentId"], _text(waiting), waiting["toolCalls"])
         answers = [
             message for message in self._find_spoken(messages) if message["metadata"]["agentId"] == call["agentId"]
         ]
         text = _text(answers[-1]) if answers else ""
-        calls = [_transfer_call(handoff) for handoff in self._find_transfers(messages, call["agentId"])[:1]]
+        calls = [_make_transfer_call(handoff) for handoff in self._find_transfers(messages, call["agentId"])[:1]]
         calls += [
-            _recorded(own)
-            for own in self._own_calls(run_id)
+            _to_call(own)
+            for own in self._find_own_calls(run_id)
             if (own["toolName"], own["agentId"]) == (RETURN, call["agentId"]) and own["succeeded"]
         ]
-        return _answer(call["agentId"], text or ("" if calls else "-"), calls)
+        return _make_answer(call["agentId"], text or ("" if calls else "-"), calls)
 
     def _from_messages(self, messages: Sequence[Json]) -> Iterator[Json]:
         """Yield the answers that are known without the inspector's record."""
         run_id = messages[0]["metadata"]["runId"]
         for handoff in self._find_transfers(messages):
-            yield _answer(handoff["sourceAgentId"], "", [_transfer_call(handoff)])
+            yield _make_answer(handoff["sourceAgentId"], "", [_make_transfer_call(handoff)])
         own = [
-            (str(call["calledAt"]), _answer(call["agentId"], "", [_recorded(call)])) for call in self._own_calls(run_id)
+            (str(call["calledAt"]), _make_answer(call["agentId"], "", [_to_call(call)]))
+            for call in self._find_own_calls(run_id)
         ]
         answers: list[tuple[str, Json]] = []
         for message in messages:
             if message["role"] == "assistant" and (message.get("toolCalls") or message in self._find_spoken(messages)):
-                answer = _answer(message["metadata"]["agentId"], _text(message), message.get("toolCalls") or ())
+                answer = _make_answer(message["metadata"]["agentId"], _text(message), message.get("toolCalls") or ())
                 answers.append((self._find_time(message), answer))
         for begins_at, answer in own:
             # An answer without calls is an agent's last one, so the text before a call belongs to the call.
@@ -224,8 +225,8 @@ class ThreadTest:
             if task["runId"] == run_id:
                 for call in self.stored.tool_calls:
                     if call["taskId"] == task["taskId"] and call["agentId"] == task["agentId"]:
-                        yield {"agent": task["agentId"], "call": {call["toolName"]: _arguments(call["input"])}}
-                yield _answer(task["agentId"], str(task.get("result") or "-"), ())
+                        yield {"agent": task["agentId"], "call": {call["toolName"]: _read_arguments(call["input"])}}
+                yield _make_answer(task["agentId"], str(task.get("result") or "-"), ())
 
     def _find_time(self, message: Json) -> str:
         """Return the time of an answer: that of its first call, or of the message if it has no calls."""
@@ -249,13 +250,17 @@ class ThreadTest:
         sentences = (
             text for agent in self.agents.all() for of_locale in agent.sentences.values() for text in of_locale.values()
         )
-        return agent is not None and any(_fits(sentence, _text(message)) for sentence in sentences)
+        return agent is not None and any(_is_sentence(sentence, _text(message)) for sentence in sentences)
 
     def _list_expectations(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
         for call in self.stored.tool_calls:
-            if call["runId"] == run_id and self._is_outside(call["toolName"]) and call["id"] not in self._refused():
-                yield {"tool": call["toolName"], "arguments": _arguments(call["input"])}
-        waiting = waiting_message(messages)
+            if (
+                call["runId"] == run_id
+                and self._is_outside(call["toolName"])
+                and call["id"] not in self._find_refused()
+            ):
+                yield {"tool": call["toolName"], "arguments": _read_arguments(call["input"])}
+        waiting = find_waiting_message(messages)
         for name in dict.fromkeys(
             tool_call["function"]["name"] for tool_call in (waiting or {}).get("toolCalls") or ()
         ):
@@ -274,17 +279,17 @@ class ThreadTest:
         for call in self.stored.tool_calls:
             if call["runId"] == run_id:
                 if call["toolName"] == ADVANCE and call["succeeded"]:
-                    state = str(_arguments(call["input"]).get("state"))
+                    state = str(_read_arguments(call["input"]).get("state"))
                 state = call.get("refusedTo") or state
         return state.upper() if state is not None else None
 
-    def _own_calls(self, run_id: str) -> list[Json]:
+    def _find_own_calls(self, run_id: str) -> list[Json]:
         """Return a run's calls of Baton's own tools that messages do not have."""
         return [call for call in self.stored.tool_calls if call["runId"] == run_id and call["toolName"] in MODELS_TOOLS]
 
     def _find_handoffs(self, messages: Sequence[Json]) -> list[Json]:
         """Return the handoffs that began between a run's first and last messages."""
-        begin, end = _moment(messages[0]), _moment(messages[-1])
+        begin, end = _read_time(messages[0]), _read_time(messages[-1])
         if begin is None or end is None:
             return []
         return [
@@ -304,14 +309,14 @@ class ThreadTest:
     def _is_outside(self, name: str) -> bool:
         return name not in BUILTIN_TOOLS and not name.startswith((ASK, TRANSFER))
 
-    def _stubs(self) -> Json:
+    def _make_stubs(self) -> Json:
         """Return stubs that give the stored answers of the tools."""
         stubs: Json = {}
-        refused = self._refused()
+        refused = self._find_refused()
         for call in self.stored.tool_calls:
             if call["id"] in refused:
                 continue
-            stub = self._new_stub(call["toolName"]) if self._is_outside(call["toolName"]) else None
+            stub = self._make_stub(call["toolName"]) if self._is_outside(call["toolName"]) else None
             if stub is None:
                 continue
             outcome = {"returns": call["output"]}
@@ -319,12 +324,12 @@ class ThreadTest:
                 reason, state = call["errorMessage"] or "It failed.", call.get("refusedTo")
                 outcome = {"refuses": reason, "state": state} if state else {"fails": reason}
             cases = stubs.setdefault(call["toolName"], stub)["cases"]
-            case = {"when": _arguments(call["input"]), **outcome}
+            case = {"when": _read_arguments(call["input"]), **outcome}
             if case not in cases:
                 cases.append(case)
         return stubs
 
-    def _refused(self) -> set[str]:
+    def _find_refused(self) -> set[str]:
         """Return the ids of calls that were refused, and therefore not made."""
         return {
             str(message.get("toolCallId"))
@@ -332,7 +337,7 @@ class ThreadTest:
             if message["role"] == "tool" and message["metadata"].get("outcome") == CallEnd.REFUSED
         }
 
-    def _new_stub(self, name: str) -> Json | None:
+    def _make_stub(self, name: str) -> Json | None:
         """Return a stub without cases; None for a tool that the present agents do not have."""
         tools = [tool for agent in self.agents.all() for tool in agent.tools]
         if any(tool.name == name for tool in tools if not isinstance(tool, McpServer)):
@@ -344,31 +349,31 @@ class ThreadTest:
         return {"server": server, "parameters": {"type": "object"}, "cases": []} if server is not None else None
 
 
-def _recorded(call: Json) -> Json:
+def _to_call(call: Json) -> Json:
     """Return a recorded call in the form of an answer's calls."""
     return {"name": call["toolName"], "arguments": call["input"]}
 
 
-def _transfer_call(handoff: Json) -> Json:
+def _make_transfer_call(handoff: Json) -> Json:
     arguments = {"reason": handoff["handoffReason"], "context_summary": handoff["contextSummary"]}
     return {"name": make_tool_name(TRANSFER, handoff["targetAgentId"]), "arguments": arguments}
 
 
-def _answer(agent_id: str | None, text: str, calls: Sequence[Json]) -> Json:
+def _make_answer(agent_id: str | None, text: str, calls: Sequence[Json]) -> Json:
     answer: Json = {"agent": agent_id} if agent_id else {}
     if text:
         answer["say"] = text
     if calls:
-        answer["call"] = dict(map(_call, calls))
+        answer["call"] = dict(map(_read_call, calls))
     return answer
 
 
-def _call(call: Json) -> tuple[str, Json]:
+def _read_call(call: Json) -> tuple[str, Json]:
     function = call.get("function", call)
-    return function["name"], _arguments(function["arguments"])
+    return function["name"], _read_arguments(function["arguments"])
 
 
-def _arguments(value: Any) -> Json:
+def _read_arguments(value: Any) -> Json:
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -377,7 +382,7 @@ def _arguments(value: Any) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def _files(message: Json) -> list[str]:
+def _list_files(message: Json) -> list[str]:
     content = message.get("content")
     parts = content if message["role"] == "user" and isinstance(content, list) else []
     return [
@@ -392,12 +397,12 @@ def _text(message: Json) -> str:
     return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
 
 
-def _moment(message: Json) -> datetime | None:
+def _read_time(message: Json) -> datetime | None:
     timestamp = message["metadata"].get("timestamp")
     return datetime.fromisoformat(timestamp) if timestamp else None
 
 
-def _fits(sentence: str, text: str) -> bool:
+def _is_sentence(sentence: str, text: str) -> bool:
     """Return whether a text is the sentence, with any values for its placeholders."""
     pattern = ".+".join(re.escape(part.strip()) for part in re.split(r"\{\w+\}", sentence))
     return re.fullmatch(pattern, text.strip(), re.DOTALL) is not None

@@ -18,7 +18,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def write_junit(report: Report, path: Path) -> None:
     """Write a suite for each file, with a case for each conversation."""
-    cases = ((str(result.file), _case(result)) for result in report.results)
+    cases = ((str(result.file), _make_case(result)) for result in report.results)
     write_suites("baton test", cases, path)
 
 
@@ -35,7 +35,7 @@ def write_suites(name: str, cases: Iterable[tuple[str, TestCase]], path: Path) -
     xml.write(str(path), pretty=True)
 
 
-def _case(result: ConversationResult) -> TestCase:
+def _make_case(result: ConversationResult) -> TestCase:
     seconds = sum(run.seconds for run in result.runs)
     case = TestCase(clean_for_xml(result.name), clean_for_xml(str(result.file.with_suffix(""))), round(seconds, 3))
     failing = result.failing

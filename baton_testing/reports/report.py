@@ -48,7 +48,7 @@ class Report:
             "notRun": self.not_run,
             "seconds": round(self.seconds, 3),
             "passHatK": {str(k): round(value, 4) for k, value in self.pass_hat.items()},
-            "conversations": [_as_json(result) for result in self.results],
+            "conversations": [_result_as_json(result) for result in self.results],
         }
 
 
@@ -64,27 +64,27 @@ def pass_hat_k(runs: int, passes: int, k: int) -> float:
     return comb(passes, k) / comb(runs, k)
 
 
-def _as_json(result: ConversationResult) -> dict[str, Any]:
+def _result_as_json(result: ConversationResult) -> dict[str, Any]:
     return {
         "file": str(result.file),
         "line": result.line,
         "name": result.name,
         "passed": result.passed,
-        "runs": [_run(run) for run in result.runs],
+        "runs": [_run_as_json(run) for run in result.runs],
     }
 
 
-def _run(run: RunResult) -> dict[str, Any]:
+def _run_as_json(run: RunResult) -> dict[str, Any]:
     return {
         "passed": run.passed,
         "tokens": run.tokens,
         "milliseconds": round(run.milliseconds, 1),
         "seconds": round(run.seconds, 3),
-        "failures": [_failure(failure) for failure in run.failures],
+        "failures": [_failure_as_json(failure) for failure in run.failures],
         "transcript": list(run.transcript) if run.failures else [],
         "notes": list(run.notes),
     }
 
 
-def _failure(failure: Failure) -> dict[str, str]:
+def _failure_as_json(failure: Failure) -> dict[str, str]:
     return {"place": failure.place, "step": failure.step, "expected": failure.expected, "happened": failure.happened}

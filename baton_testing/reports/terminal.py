@@ -10,7 +10,7 @@ from rich.text import Text
 from baton_testing.reports.report import Report
 from baton_testing.reports.result import ConversationResult, RunResult
 
-LINES_AROUND = 14
+MAX_TRANSCRIPT_LINES = 14
 """The number of last lines of a failed conversation's transcript that are shown."""
 
 
@@ -21,21 +21,21 @@ class Terminal:
         # Texts of models must not be interpreted as markup, or highlighted.
         self._console = console or Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 
-    def result(self, result: ConversationResult) -> None:
+    def print_result(self, result: ConversationResult) -> None:
         """Print one test: a line, and the reason if it failed."""
         mark, style = ("passed", "green") if result.passed else ("FAILED", "bold red")
         line = Text(f"{mark:7}", style=style)
         line.append(make_printable(f"{result.file}:{result.line} "), style="dim")
         line.append(make_printable(result.name), style="default")
-        line.append(_measures(result), style="dim")
+        line.append(_describe_measures(result), style="dim")
         self._console.print(line)
         failing = result.failing
         if not result.passed and failing is not None:
-            self._failing(failing)
+            self._print_failing_run(failing)
         else:
             self._print_notes(dict.fromkeys(warning for run in result.runs for warning in run.warnings))
 
-    def summary(self, report: Report) -> None:
+    def print_summary(self, report: Report) -> None:
         """Print the counts of passed, failed and skipped tests, and the estimates of pass^k."""
         passed = len(report.results) - len(report.failed)
         parts = [f"{passed} passed"]
@@ -48,9 +48,9 @@ class Terminal:
             summary += f"\npass^{k} {value:.3f}"
         self._console.print(Text(summary, style="bold green" if report.passed else "bold red"))
 
-    def _failing(self, run: RunResult) -> None:
+    def _print_failing_run(self, run: RunResult) -> None:
         self._print_notes(run.notes)
-        transcript = run.transcript[-LINES_AROUND:]
+        transcript = run.transcript[-MAX_TRANSCRIPT_LINES:]
         if len(transcript) < len(run.transcript):
             self._console.print(Text("    ...", style="dim"))
         for transcript_line in transcript:
@@ -63,20 +63,20 @@ class Terminal:
             lines = failure.happened.splitlines() or [""]
             self._console.print(Text(f"    happened: {make_printable(lines[0])}", style="red"))
             for line in lines[1:]:
-                self._console.print(Text(f"      {make_printable(line)}", style=_diff_style(line)))
+                self._console.print(Text(f"      {make_printable(line)}", style=_choose_style(line)))
 
     def _print_notes(self, notes: Iterable[str]) -> None:
         for note in notes:
             self._console.print(Text(f"    note: {make_printable(note)}", style="yellow"))
 
 
-def _measures(result: ConversationResult) -> str:
+def _describe_measures(result: ConversationResult) -> str:
     first = result.runs[0]
     measures = f"  {first.milliseconds:.0f} ms, {first.tokens} tokens"
     return f"{measures}, {result.passes} of {len(result.runs)} runs" if len(result.runs) > 1 else measures
 
 
-def _diff_style(line: str) -> str:
+def _choose_style(line: str) -> str:
     return "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
 
 

@@ -18,10 +18,10 @@ def write_junit(record: EvaluationRecord, path: Path) -> None:
     A case fails if one of its runs failed. It is skipped if none of its runs was judged or took place.
     """
     placed = ((case, case.place.rpartition(":")[0]) for case in record.cases)
-    write_suites(f"baton eval {record.label}", ((file, _case(case, file)) for case, file in placed), path)
+    write_suites(f"baton eval {record.label}", ((file, _make_case(case, file)) for case, file in placed), path)
 
 
-def _case(case: CaseRecord, file: str) -> TestCase:
+def _make_case(case: CaseRecord, file: str) -> TestCase:
     test_case = TestCase(clean_for_xml(case.name), clean_for_xml(file), round(sum(run.seconds for run in case.runs), 3))
     weak = next((run for run in case.runs if run.passed is False), None)
     if weak is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 from baton_testing.evals.comparison import Comparison
-from baton_testing.evals.reports.table import footer, show_interval, show_mean, state
+from baton_testing.evals.reports.table import describe_state, make_footer, show_interval, show_mean
 from baton_testing.evals.results import EvaluationRecord, count
 from baton_testing.evals.summary import Summary
 
@@ -26,9 +26,9 @@ def write_page(record: EvaluationRecord, summary: Summary, comparison: Compariso
         record=record,
         summary=summary,
         comparison=comparison,
-        cases=[(case, *state(case)) for case in cases[:MAX_CASES]],
+        cases=[(case, *describe_state(case)) for case in cases[:MAX_CASES]],
         left_out=max(0, len(cases) - MAX_CASES),
-        lines=footer(record, summary),
+        lines=make_footer(record, summary),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8", errors="replace")

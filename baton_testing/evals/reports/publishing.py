@@ -22,7 +22,7 @@ def make_request(record: EvaluationRecord, summary: Summary) -> dict[str, Any]:
     Cases that did not pass are first. Cases over the limits of count and size are left out and counted.
     """
     cases = sorted(record.cases, key=lambda case: 1.0 if case.share is None else case.share)
-    shown = [_case(case) for case in cases if case.runs][:MAX_CASES]
+    shown = [_make_case(case) for case in cases if case.runs][:MAX_CASES]
     while len(shown) > 1 and len(json.dumps(shown)) > MAX_EVALUATION_BYTES // 2:
         shown = shown[: len(shown) // 2]
     return {
@@ -43,7 +43,7 @@ def make_request(record: EvaluationRecord, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _case(case: CaseRecord) -> dict[str, Any]:
+def _make_case(case: CaseRecord) -> dict[str, Any]:
     values: dict[str, list[float]] = {}
     for run in case.runs:
         for score in run.scores:

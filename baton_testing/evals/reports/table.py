@@ -35,30 +35,30 @@ class EvaluationTerminal:
         """Print the cases that did not always pass, and the metrics. ``command_seconds`` is the command's time."""
         weak = [case for case in record.cases if case.share != 1.0 and case.runs]
         for case in weak[:MAX_FAILED]:
-            self._case(case)
+            self._print_case(case)
         if len(weak) > MAX_FAILED:
             self._console.print(Text(f"... and {count(len(weak) - MAX_FAILED, 'more case')}", style="dim"))
-        self._console.print(*metrics_table(summary), sep="\n")
+        self._console.print(*make_metrics_table(summary), sep="\n")
         total = [] if command_seconds is None else [f"{command_seconds:.1f} s since the start of the command"]
-        for line in [*footer(record, summary), *total]:
+        for line in [*make_footer(record, summary), *total]:
             self._console.print(Text(make_printable(line), style="dim"))
         if comparison is not None:
-            self._compare(comparison)
+            self._print_comparison(comparison)
         for note in record.notes:
             self._console.print(Text(f"note: {make_printable(note)}", style="yellow"))
 
-    def _compare(self, comparison: Comparison) -> None:
+    def _print_comparison(self, comparison: Comparison) -> None:
         heading = f"compared with {comparison.before}: {comparison.verdict.value}"
         self._console.print(Text(make_printable(heading), style=f"bold {_STYLES[comparison.verdict]}"))
-        self._console.print(*differences_table(comparison), sep="\n")
+        self._console.print(*make_differences_table(comparison), sep="\n")
         for what, names in (("passed more often", comparison.improved), ("passed less often", comparison.worsened)):
             if names:
                 self._console.print(Text(make_printable(f"{what}: {cut(', '.join(names))}"), style="dim"))
         if comparison.unpaired:
             self._console.print(Text(f"{count(comparison.unpaired, 'case')} could not be compared", style="dim"))
 
-    def _case(self, case: CaseRecord) -> None:
-        mark, style = state(case)
+    def _print_case(self, case: CaseRecord) -> None:
+        mark, style = describe_state(case)
         line = Text(f"{mark:11}", style=style)
         line.append(f"{make_printable(case.place)} ", style="dim")
         line.append(make_printable(case.name), style="default")
@@ -74,7 +74,7 @@ class EvaluationTerminal:
             self._console.print(Text(f"    answer: {make_printable(cut(run.answer, 300))}", style="dim"))
 
 
-def state(case: CaseRecord) -> tuple[str, str]:
+def describe_state(case: CaseRecord) -> tuple[str, str]:
     """Return the state of a case in a word or two, and its colour as a style of rich."""
     if case.is_flaky:
         return "flaky", "yellow"
@@ -83,7 +83,7 @@ def state(case: CaseRecord) -> tuple[str, str]:
     return ("passed", "green") if case.passes else ("FAILED", "bold red")
 
 
-def metrics_table(summary: Summary) -> list[Text]:
+def make_metrics_table(summary: Summary) -> list[Text]:
     """Return the lines of the table of metrics."""
     rows = [
         (
@@ -97,7 +97,7 @@ def metrics_table(summary: Summary) -> list[Text]:
     return _align(("metric", "mean", "95% interval", "runs"), rows, ["bold", *[""] * len(rows)])
 
 
-def differences_table(comparison: Comparison) -> list[Text]:
+def make_differences_table(comparison: Comparison) -> list[Text]:
     """Return the lines of the table of a comparison."""
     rows = [
         (
@@ -142,7 +142,7 @@ def show_interval(metric: Metric) -> str:
     return f"{low} to {high}"
 
 
-def footer(record: EvaluationRecord, summary: Summary) -> list[str]:
+def make_footer(record: EvaluationRecord, summary: Summary) -> list[str]:
     """Return the lines below the table, about the whole evaluation."""
     runs = f"{count(summary.cases, 'case')}, {count(summary.runs, 'run')} in {record.seconds:.1f} s with {record.model}"
     cost = f"{count(summary.tokens, 'token')}, " + (

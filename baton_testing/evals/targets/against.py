@@ -52,7 +52,7 @@ def find_other(text: str, project: Path) -> Other:
         if not folder.is_dir():
             raise CannotRun(f"--against: there is no folder {folder}")
         return Other(folder=folder)
-    commit = _commit(text.removeprefix(REV), project)
+    commit = _find_commit(text.removeprefix(REV), project)
     if commit is not None:
         return Other(revision=commit)
     if text.startswith(REV):
@@ -60,7 +60,7 @@ def find_other(text: str, project: Path) -> Other:
     return Other(model=text)
 
 
-def _commit(name: str, project: Path) -> str | None:
+def _find_commit(name: str, project: Path) -> str | None:
     command = ["git", "-C", str(project), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
     try:
         completed = subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS, check=False)  # noqa: S603
@@ -70,7 +70,7 @@ def _commit(name: str, project: Path) -> str | None:
 
 
 @contextmanager
-def checked_out(commit: str, project: Path) -> Iterator[Path]:
+def check_out(commit: str, project: Path) -> Iterator[Path]:
     """Extract the project of a commit into a folder that is removed afterwards. Raises ``CannotRun``."""
     command = ["git", "-C", str(project), "archive", "--format=tar", commit, "."]
     with tempfile.TemporaryDirectory(prefix="baton-eval-") as folder:

@@ -119,7 +119,7 @@ async def read_knowledge(
     for scope, file, permission in owned if not problems else ():
         names[file.document_id] = file.file.name
         try:
-            problem = await _take(app, scope, file, permission)
+            problem = await _ingest(app, scope, file, permission)
         except (EmbedderUnavailable, WrongEmbeddings) as failure:
             raise CannotRun(f"{file.file}: the embedding model failed: {failure.detail}") from None
         if problem is not None:
@@ -131,7 +131,7 @@ async def read_knowledge(
     return ProjectKnowledge(ports.documents, ports.search, names, make_embedder())
 
 
-async def _take(app: App, scope: Scope, file: OwnedFile, permission: str | None) -> str | None:
+async def _ingest(app: App, scope: Scope, file: OwnedFile, permission: str | None) -> str | None:
     """Make a file part of an agent's knowledge. Return the reason if it cannot be, otherwise None."""
     name, body = file.file.name, await asyncio.to_thread(file.file.read_bytes)
     content_type = type_by_name(name)

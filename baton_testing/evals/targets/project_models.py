@@ -38,7 +38,7 @@ class ProjectModels:
             await model.aclose()
 
 
-def scripted_models(script: Path, judge: str | None) -> ProjectModels:
+def make_scripted_models(script: Path, judge: str | None) -> ProjectModels:
     """Return the demo model with a script. ``judge`` is a model of the endpoint, or None. Raises ``CannotRun``."""
     # Imported here, since it takes a second of every start.
     from baton_testing.models.demo_script import DemoScriptModel, read_engine
@@ -55,7 +55,7 @@ def scripted_models(script: Path, judge: str | None) -> ProjectModels:
     return ProjectModels(OF_THIS_MACHINE, make, real, judge, (real,))
 
 
-def real_models(judge: str | None) -> ProjectModels:
+def make_real_models(judge: str | None) -> ProjectModels:
     """Return the models that the environment names. ``judge`` replaces the judge's. Raises ``CannotRun``."""
     real = RealModel()
     return ProjectModels(real.names, lambda own_time: real, real, judge or real.names.default, (real,))

@@ -23,7 +23,7 @@ from baton_testing.evals.scorers import Scorers
 from baton_testing.evals.spending import PRICES, Budget, read_prices
 from baton_testing.evals.targets.embedding import make_embedder
 from baton_testing.evals.targets.knowledge import ProjectKnowledge, read_knowledge
-from baton_testing.evals.targets.project_models import NO_JUDGE, ProjectModels, real_models, scripted_models
+from baton_testing.evals.targets.project_models import NO_JUDGE, ProjectModels, make_real_models, make_scripted_models
 from baton_testing.evals.targets.project_target import SCRIPTED_DATE, ProjectTarget
 from baton_testing.known_names import KnownNames
 from baton_testing.models.metered import MeteredModel
@@ -69,10 +69,6 @@ class Plan:
         """Whether a case has a check by a judge."""
         return any(isinstance(check, Judge) for case in self.cases for check in case.case.checks)
 
-    def of_model(self, model: str | None) -> Plan:
-        """Return the plan for agents with another model."""
-        return replace(self, model=model)
-
 
 def evaluate_project(plan: Plan, progress: Callable[[Evaluation], None]) -> EvaluationRecord:
     """Run the cases with the project's agents. Ctrl-C ends it with the runs so far. Raises ``CannotRun``."""
@@ -96,7 +92,7 @@ def evaluate_project(plan: Plan, progress: Callable[[Evaluation], None]) -> Eval
                 plan.documents, ids, tenants, now, make, libraries=plan.libraries, permissions=plan.library_permissions
             )
         )
-        models = scripted_models(plan.script, plan.judge) if plan.is_scripted else real_models(plan.judge)
+        models = make_scripted_models(plan.script, plan.judge) if plan.is_scripted else make_real_models(plan.judge)
         _check_prices(plan, models, prices)
         return _Run(plan, agents, models, prices, knowledge, scorers).hold(progress)
 
@@ -147,10 +143,10 @@ class _Run:
             repeat=plan.repeat,
             began_at=began_at,
             seconds=time.monotonic() - began,
-            cases=evaluation.records(),
+            cases=evaluation.make_records(),
             not_run=evaluation.total - len(evaluation.done),
             stopped=evaluation.stopped,
-            notes=tuple(_notes(self.agents, plan, models)),
+            notes=tuple(_list_notes(self.agents, plan, models)),
         )
 
     async def _run(self, evaluation: Evaluation) -> None:
@@ -170,7 +166,7 @@ def _check_prices(plan: Plan, models: ProjectModels, prices: Prices) -> None:
         raise CannotRun(f"--max-usd needs the prices of models, and {', '.join(missing)} has none. Set {PRICES}.")
 
 
-def _notes(agents: AgentFiles, plan: Plan, models: ProjectModels) -> Iterator[str]:
+def _list_notes(agents: AgentFiles, plan: Plan, models: ProjectModels) -> Iterator[str]:
     if plan.asks_judge and not models.can_judge:
         yield NO_JUDGE
     own = sorted(agent.id for agent in agents.all() if getattr(agent, "model", None))

@@ -75,25 +75,27 @@ class ProjectTarget:
         finally:
             await ports.functions.aclose()
         seconds = time.monotonic() - began
-        last = combine(seen[_last_turn(asked.input[: len(seen)]) :])
-        retrieved = _retrieved(ports, last)
-        answer = _answer(seen, last, model.problems, retrieved, self.knowledge.files)
+        last = combine(seen[_find_last_turn(asked.input[: len(seen)]) :])
+        retrieved = _list_retrieved(ports, last)
+        answer = _make_answer(seen, last, model.problems, retrieved, self.knowledge.files)
         used = ports.model
-        return replace(answer, tokens=used.tokens, usd=used.cost(self.prices), seconds=seconds, notes=ports.notes)
+        return replace(
+            answer, tokens=used.tokens, usd=used.compute_cost(self.prices), seconds=seconds, notes=ports.notes
+        )
 
 
-def _retrieved(ports: ConversationPorts, last: Observation) -> tuple[Source, ...]:
+def _list_retrieved(ports: ConversationPorts, last: Observation) -> tuple[Source, ...]:
     records = [record for (_, _, run_id), record in ports.context_records.records.items() if run_id in last.runs]
     return tuple(source for record in records for source in read_retrieved(record.body))
 
 
-def _last_turn(actions: Sequence[Action]) -> int:
+def _find_last_turn(actions: Sequence[Action]) -> int:
     """Return the index of the user's last turn. Only actions of people at desks, and waits, follow it."""
     others = ("person", "wait")
     return max(n for n, action in enumerate(actions) if all(getattr(action, name) is None for name in others))
 
 
-def _answer(
+def _make_answer(
     seen: Sequence[Observation],
     last: Observation,
     problems: Sequence[str],

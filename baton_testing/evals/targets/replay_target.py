@@ -48,7 +48,7 @@ def select_of_agent(cases: Sequence[ReadCase], agent_id: str) -> list[ReadCase]:
     return [case for case in cases if case.case.metadata.get("agentId") in (None, agent_id)]
 
 
-def replay_problems(cases: Sequence[ReadCase]) -> Iterator[Problem]:
+def find_replay_problems(cases: Sequence[ReadCase]) -> Iterator[Problem]:
     """Yield a problem for each case that is not a turn of a stored conversation."""
     for case in cases:
         if _find_turn(case) is None:

@@ -21,8 +21,8 @@ from baton_testing.evals.reading import Check, ReadCase
 from baton_testing.evals.results import INTERRUPTED, EvaluationRecord
 from baton_testing.evals.scorers import Scorers
 from baton_testing.evals.spending import PRICES, Budget, read_prices
-from baton_testing.evals.targets.replay_target import ReplayTarget, replay_problems
-from baton_testing.evals.targets.server_target import ServerTarget, check_for_server, server_problems
+from baton_testing.evals.targets.replay_target import ReplayTarget, find_replay_problems
+from baton_testing.evals.targets.server_target import ServerTarget, check_for_server, find_server_problems
 from baton_testing.models.metered import MeteredModel
 
 
@@ -49,7 +49,7 @@ class ServerPlan:
     @property
     def find_problems(self) -> Check:
         """Yields the problems of cases that the target cannot answer."""
-        return replay_problems if self.version is not None else server_problems
+        return find_replay_problems if self.version is not None else find_server_problems
 
     @property
     def suffix(self) -> str:
@@ -58,7 +58,7 @@ class ServerPlan:
 
 
 @asynccontextmanager
-async def signed_in(url: str | None) -> AsyncIterator[AsyncBaton]:
+async def open_client(url: str | None) -> AsyncIterator[AsyncBaton]:
     """Yield a client of a server with the token of ``baton login``. Raises ``CannotRun`` without a token."""
     environment = Environment.of_process(url=url)
     try:
@@ -94,7 +94,7 @@ def evaluate_server(plan: ServerPlan, progress: Callable[[Evaluation], None]) ->
         repeat=plan.repeat,
         began_at=began_at,
         seconds=time.monotonic() - began,
-        cases=evaluation.records(),
+        cases=evaluation.make_records(),
         not_run=evaluation.total - len(evaluation.done),
         stopped=evaluation.stopped,
         agent_id=plan.agent if plan.version is not None else None,
@@ -118,7 +118,7 @@ class _Run:
         judging = _make_judge(plan.judge) if asks_judge else None
         if judging is not None:
             self.judge_name = judging.name
-        async with signed_in(plan.url) as client:
+        async with open_client(plan.url) as client:
             self.address = client.base_url
             try:
                 await client.users.me()

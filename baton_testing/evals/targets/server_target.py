@@ -58,16 +58,16 @@ class ServerTarget:
     async def _read(self, thread_id: str, case: ReadCase, answers: Sequence[MessageAnswer], seconds: float) -> Answer:
         stored = answers[-1].session_id
         threads = self.client.threads
-        calls = [_called(call_record) for call_record in await _first(aiter(threads.tool_calls(stored, limit=100)))][
-            ::-1
-        ]
-        tasks: list[Task] = await _first(aiter(threads.tasks.list(stored, limit=100)))
-        handoffs = await _first(aiter(threads.handoffs(stored, limit=100)))
-        turns = await _first(aiter(threads.turns(stored, limit=100)))
+        calls = [
+            _to_called(call_record) for call_record in await _read_first(aiter(threads.tool_calls(stored, limit=100)))
+        ][::-1]
+        tasks: list[Task] = await _read_first(aiter(threads.tasks.list(stored, limit=100)))
+        handoffs = await _read_first(aiter(threads.handoffs(stored, limit=100)))
+        turns = await _read_first(aiter(threads.turns(stored, limit=100)))
         costs = [turn.cost for turn in turns]
         failed = next((turn.error_code for turn in turns if turn.error_code is not None), None)
         seen = [
-            _observation(str(turn.say), answer.messages, delivered=answer.outcome.type == "delivered")
+            _to_observation(str(turn.say), answer.messages, delivered=answer.outcome.type == "delivered")
             for turn, answer in zip(case.case.input, answers, strict=True)
         ]
         last = [message for message in answers[-1].messages if message.role == "assistant"]
@@ -81,7 +81,7 @@ class ServerTarget:
             consulted=tuple(dict.fromkeys(task.agent_id for task in tasks)),
             handoffs=tuple(handoff.target_agent_id for handoff in handoffs if handoff.outcome != "refused"),
             sources=tuple(read_source(source) for source in sources if source.get("kind") == "document"),
-            retrieved=await self._retrieved(stored, answers[-1].run_id),
+            retrieved=await self._read_retrieved(stored, answers[-1].run_id),
             tokens=sum(turn.usage.total_tokens for turn in turns),
             usd=None if None in costs else sum(cost for cost in costs if cost is not None),
             seconds=seconds,
@@ -91,7 +91,7 @@ class ServerTarget:
             thread_id=stored,
         )
 
-    async def _retrieved(self, thread_id: str, run_id: str) -> tuple[Source, ...] | None:
+    async def _read_retrieved(self, thread_id: str, run_id: str) -> tuple[Source, ...] | None:
         try:
             context = await self.client.threads.context(thread_id, run_id)
         except (NotFoundError, PermissionDeniedError):
@@ -100,7 +100,7 @@ class ServerTarget:
         return read_retrieved(response.json) if response is not None else None
 
 
-def server_problems(cases: Sequence[ReadCase]) -> Iterator[Problem]:
+def find_server_problems(cases: Sequence[ReadCase]) -> Iterator[Problem]:
     """Yield a problem for each case that can run only with a project's agents in this process."""
     for case in cases:
         if any(turn.say is None or turn.files for turn in case.case.input):
@@ -111,7 +111,7 @@ def server_problems(cases: Sequence[ReadCase]) -> Iterator[Problem]:
             yield Problem(case.path, case.line, "tools, reach: with --url, the server calls its own tools")
 
 
-def check_for_server(cases: Sequence[ReadCase], find_problems: Check = server_problems) -> None:
+def check_for_server(cases: Sequence[ReadCase], find_problems: Check = find_server_problems) -> None:
     """Raise ``CannotRun`` for cases that can run only with a project's agents in this process.
 
     ``find_problems`` yields the problems of the cases.
@@ -121,7 +121,7 @@ def check_for_server(cases: Sequence[ReadCase], find_problems: Check = server_pr
         raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
 
 
-async def _first(items: AsyncIterator[_T]) -> list[_T]:
+async def _read_first(items: AsyncIterator[_T]) -> list[_T]:
     records: list[_T] = []
     async for item in items:
         records.append(item)
@@ -130,11 +130,11 @@ async def _first(items: AsyncIterator[_T]) -> list[_T]:
     return records
 
 
-def _called(call: ToolCallRecord) -> Called:
+def _to_called(call: ToolCallRecord) -> Called:
     return Called(call.agent_id, call.tool_name, call.input, call.output, call.succeeded)
 
 
-def _observation(title: str, messages: Sequence[Message], *, delivered: bool) -> Observation:
+def _to_observation(title: str, messages: Sequence[Message], *, delivered: bool) -> Observation:
     said = tuple(
         Said(
             message.metadata.agent_id or "",

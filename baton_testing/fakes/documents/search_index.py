@@ -50,7 +50,7 @@ class FakeSearchIndex:
         for document in documents:
             for view in document.views.values():
                 self._check(view.vector)
-        of_owner = self.documents.setdefault(_owner(scope, index), {})
+        of_owner = self.documents.setdefault(_make_owner(scope, index), {})
         of_owner.update(
             {document.id: replace(document, at=from_millis(to_millis(document.at))) for document in documents}
         )
@@ -65,10 +65,11 @@ class FakeSearchIndex:
             if document.required_permission is None or scope.has(document.required_permission)
         ]
         candidates: dict[SearchClause, Sequence[Candidate]] = {
-            clause: _best(_scores(clause, query, readable), query.candidates) for clause in dict.fromkeys(query.clauses)
+            clause: _choose_best(_compute_scores(clause, query, readable), query.candidates)
+            for clause in dict.fromkeys(query.clauses)
         }
         for clause, lacking in find_unscored(query, candidates).items():
-            scored = {score.id: score.score for score in _scores(clause, query, readable)}
+            scored = {score.id: score.score for score in _compute_scores(clause, query, readable)}
             candidates[clause] = add_scored(candidates[clause], scored, lacking)
         ids = query.select_ids(candidates)
         return SearchResult(
@@ -79,7 +80,7 @@ class FakeSearchIndex:
         await self._answer()
         deleted = [document.id for document in self._choose(scope, index, chosen)]
         for document_id in deleted:
-            del self.documents[_owner(scope, index)][document_id]
+            del self.documents[_make_owner(scope, index)][document_id]
         return len(deleted)
 
     async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
@@ -109,7 +110,7 @@ class FakeSearchIndex:
         return None
 
     def _choose(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Iterator[IndexDocument]:
-        for document in self.documents.get(_owner(scope, index), {}).values():
+        for document in self.documents.get(_make_owner(scope, index), {}).values():
             if (
                 chosen.agent_id in (None, document.agent_id)
                 and chosen.thread_id in (None, document.thread_id)
@@ -131,7 +132,7 @@ class FakeSearchIndex:
             raise self.failure
 
 
-def _owner(scope: Scope, index: IndexName) -> _Owner:
+def _make_owner(scope: Scope, index: IndexName) -> _Owner:
     return index, scope.tenant_id, scope.user_id if index is IndexName.EPISODES else ""
 
 
@@ -139,7 +140,7 @@ def _drop_vectors(document: IndexDocument) -> IndexDocument:
     return replace(document, views={name: IndexedText(view.text) for name, view in document.views.items()})
 
 
-def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexDocument]) -> list[Candidate]:
+def _compute_scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexDocument]) -> list[Candidate]:
     views = {document.id: document.views[clause.view] for document in documents if clause.view in document.views}
     sources = {document.id: document.source_id for document in documents}
     if clause.signal is Signal.MEANING:
@@ -151,7 +152,7 @@ def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexD
             if view.vector is not None
         ]
     codes = find_codes(to_search_form(query.text))
-    words = {name: Counter([*index_words(view.text), *_codes(view.text, codes)]) for name, view in views.items()}
+    words = {name: Counter([*index_words(view.text), *_list_codes(view.text, codes)]) for name, view in views.items()}
     spread = Counter(word for counted in words.values() for word in counted)
     mean = sum(counted.total() for counted in words.values()) / max(1, len(words))
     return [
@@ -169,11 +170,11 @@ def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexD
     ]
 
 
-def _best(candidates: list[Candidate], limit: int) -> list[Candidate]:
+def _choose_best(candidates: list[Candidate], limit: int) -> list[Candidate]:
     return sorted(candidates, key=lambda candidate: (-candidate.score, candidate.id))[:limit]
 
 
-def _codes(text: str, codes: Sequence[str]) -> list[str]:
+def _list_codes(text: str, codes: Sequence[str]) -> list[str]:
     """Return the codes in a text, each as often as it occurs."""
     row = f" {' '.join(index_words(text))} "
     return [code for code in codes for _ in range(row.count(f" {' '.join(index_words(code))} "))]

@@ -153,10 +153,10 @@ class FakeEpisodes:
     async def of_user(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[Episode], str | None]:
         before = decode_text(cursor) if cursor else None
         sessions = [
-            (_listed_at(episode), session)
+            (_make_position(episode), session)
             for session, episode in self._episodes.items()
             if (session[0], episode.user_id) == (scope.tenant_id, scope.user_id)
-            and (before is None or _listed_at(episode) < before)
+            and (before is None or _make_position(episode) < before)
         ]
         sessions.sort(reverse=True)
         episodes = [
@@ -166,7 +166,7 @@ class FakeEpisodes:
 
     async def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
         sessions = [episode for episode in self._episodes if episode[0] == scope.tenant_id]
-        for session in sorted(sessions, key=lambda session: _listed_at(self._episodes[session]), reverse=True):
+        for session in sorted(sessions, key=lambda session: _make_position(self._episodes[session]), reverse=True):
             read_episode = self._read(session)
             if read_episode is not None:
                 yield read_episode
@@ -215,5 +215,5 @@ class FakeClosings:
         self.started.setdefault((ref.id, attempt), ref)
 
 
-def _listed_at(episode: Episode) -> str:
+def _make_position(episode: Episode) -> str:
     return f"{to_millis(episode.ref.ended_at):015d}#{episode.ref.id}"

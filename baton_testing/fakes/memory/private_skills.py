@@ -40,7 +40,7 @@ class FakePrivateSkills:
         self._kept: defaultdict[_Key, _Kept] = defaultdict(_Kept)
 
     async def save(self, scope: Scope, skill: Procedure, *, made_of: str) -> Procedure:
-        row = self._kept[_key(scope, skill.agent_id, f"{USER_PREFIX}{skill.slug}")]
+        row = self._kept[_make_key(scope, skill.agent_id, f"{USER_PREFIX}{skill.slug}")]
         procedure = row.skill
         if procedure is not None and made_of in row.made_of:
             return procedure
@@ -63,7 +63,7 @@ class FakePrivateSkills:
         return row.skill
 
     async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
-        row = self._kept.get(_key(scope, agent_id, skill_id))
+        row = self._kept.get(_make_key(scope, agent_id, skill_id))
         return row.skill if row is not None else None
 
     async def of_user(self, scope: Scope) -> Sequence[Procedure]:
@@ -87,7 +87,7 @@ class FakePrivateSkills:
             if key[0] == scope.tenant_id and key[2] in agent_ids and row.skill is not None
         ]
         procedures = {
-            _listed_at(procedure): procedure for procedure in offered if procedure.status is ProcedureStatus.OFFERED
+            _make_position(procedure): procedure for procedure in offered if procedure.status is ProcedureStatus.OFFERED
         }
         listed = sorted((at for at in procedures if before is None or at < before), reverse=True)
         page = listed[:limit]
@@ -96,7 +96,7 @@ class FakePrivateSkills:
     async def change(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision
     ) -> Procedure:
-        row, procedure = self._version(scope, agent_id, skill_id, version)
+        row, procedure = self._find_version(scope, agent_id, skill_id, version)
         if decision.is_taken(procedure):
             return procedure
         row.skill = _decide(procedure, decision)
@@ -105,7 +105,7 @@ class FakePrivateSkills:
     async def share(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision, *, replaces: int | None
     ) -> SharedSkill:
-        row, procedure = self._version(scope, agent_id, skill_id, version)
+        row, procedure = self._find_version(scope, agent_id, skill_id, version)
         if decision.is_taken(procedure):
             earlier = await self._procedures.get(scope, agent_id, procedure.slug, version=row.shared_as)
             if earlier is None:
@@ -120,14 +120,14 @@ class FakePrivateSkills:
         return SharedSkill(shared, replaces)
 
     async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
-        row, procedure = self._version(scope, agent_id, skill_id, version)
+        row, procedure = self._find_version(scope, agent_id, skill_id, version)
         row.skill = None
         row.made_of.clear()
         at = from_millis(to_millis(self._clock.now()))
         return replace(procedure, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=at)
 
-    def _version(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> tuple[_Kept, Procedure]:
-        row = self._kept.get(_key(scope, agent_id, skill_id))
+    def _find_version(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> tuple[_Kept, Procedure]:
+        row = self._kept.get(_make_key(scope, agent_id, skill_id))
         if row is None or row.skill is None or row.version < version:
             raise UnknownProcedure
         if row.version != version:
@@ -135,7 +135,7 @@ class FakePrivateSkills:
         return row, row.skill
 
 
-def _key(scope: Scope, agent_id: str, skill_id: str) -> _Key:
+def _make_key(scope: Scope, agent_id: str, skill_id: str) -> _Key:
     return scope.tenant_id, scope.user_id, agent_id, skill_id
 
 
@@ -146,7 +146,7 @@ def _decide(skill: Procedure, decision: SkillDecision) -> Procedure:
     return replace(decided, decided_at=from_millis(to_millis(decision.at)))
 
 
-def _listed_at(skill: Procedure) -> str:
+def _make_position(skill: Procedure) -> str:
     at = to_millis(skill.decided_at or skill.created_at)
     user = hashlib.sha256(skill.created_by.encode()).hexdigest()[:16]
     return f"{at:015d}#{skill.agent_id}#{skill.slug}#{skill.version:06d}#{user}"

@@ -38,7 +38,7 @@ class FakeProcedures:
 
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
         check_is_proposal(procedure)
-        name = _name(scope, procedure.agent_id, procedure.id)
+        name = _make_name(scope, procedure.agent_id, procedure.id)
         if procedure.source is not None and (name[0], procedure.source.key) in self._sources:
             made, number = self._sources[name[0], procedure.source.key]
             return self._versions[name[0], made][number]
@@ -62,7 +62,7 @@ class FakeProcedures:
             version=newest.version + 1 if newest is not None else 1,
         )
         if edited_from is not None and newest is not None and newest.status is ProcedureStatus.PENDING:
-            self._retire(name, newest, _approval(stored_procedure))
+            self._retire(name, newest, _make_approval(stored_procedure))
         versions[stored_procedure.version] = stored_procedure
         if stored_procedure.source is not None:
             self._sources[name[0], stored_procedure.source.key] = (stored_procedure.id, stored_procedure.version)
@@ -71,20 +71,20 @@ class FakeProcedures:
     async def get(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None = None
     ) -> Procedure | None:
-        name = _name(scope, agent_id, procedure_id)
+        name = _make_name(scope, agent_id, procedure_id)
         versions = self._versions.get(name, {})
         procedure = versions.get(max(versions, default=0) if version is None else version)
         return self._with_uses(name, procedure) if procedure is not None else None
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
-        name = _name(scope, agent_id, procedure_id)
+        name = _make_name(scope, agent_id, procedure_id)
         approved = self._find_approved(name)
         return self._with_uses(name, approved) if approved is not None else None
 
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[Procedure]:
-        name = _name(scope, agent_id, procedure_id)
+        name = _make_name(scope, agent_id, procedure_id)
         versions = self._versions.get(name, {})
         procedures = [
             procedure for _, procedure in sorted(versions.items()) if before is None or procedure.version < before
@@ -101,7 +101,7 @@ class FakeProcedures:
         *,
         read_as: ProcedureStatus | None = None,
     ) -> Procedure:
-        name = _name(scope, agent_id, procedure_id)
+        name = _make_name(scope, agent_id, procedure_id)
         return self._with_uses(name, self._decide(name, version, decision, read_as))
 
     async def approved(
@@ -123,17 +123,17 @@ class FakeProcedures:
     ) -> tuple[Sequence[Procedure], str | None]:
         before = decode_text(cursor) if cursor else None
         procedures = {
-            _listed_at(version): self._with_uses(name, version)
+            _make_position(version): self._with_uses(name, version)
             for name, versions in self._versions.items()
             if name[0] in {(scope.tenant_id, owner) for owner in (*agent_ids, "")}
             for version in versions.values()
-            if version.status in statuses and (before is None or _listed_at(version) < before)
+            if version.status in statuses and (before is None or _make_position(version) < before)
         }
         page = sorted(procedures, reverse=True)[:limit]
         return [procedures[position] for position in page], encode_text(page[-1]) if len(procedures) > limit else None
 
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
-        name = _name(scope, agent_id, procedure_id)
+        name = _make_name(scope, agent_id, procedure_id)
         procedure = self._versions.get(name, {}).get(version)
         if procedure is None or procedure.source is None:
             return
@@ -146,7 +146,7 @@ class FakeProcedures:
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
     ) -> bool:
-        name = _name(scope, agent_id, procedure_id)
+        name = _make_name(scope, agent_id, procedure_id)
         if (name, run_id) in self._counted:
             return False
         self._counted.add((name, run_id))
@@ -157,9 +157,9 @@ class FakeProcedures:
 
     def add_shared(self, scope: Scope, version: Procedure) -> Procedure:
         """Save an approved version, and retire the version that it replaces."""
-        name = _name(scope, version.agent_id, version.id)
+        name = _make_name(scope, version.agent_id, version.id)
         procedure = replace(version, version=max(self._versions[name], default=0) + 1)
-        self._retire(name, self._find_approved(name), _approval(procedure))
+        self._retire(name, self._find_approved(name), _make_approval(procedure))
         self._versions[name][procedure.version] = procedure
         return procedure
 
@@ -198,11 +198,11 @@ class FakeProcedures:
 _IN_USE = (ProcedureStatus.PENDING, ProcedureStatus.APPROVED)
 
 
-def _name(scope: Scope, agent_id: str, procedure_id: str) -> _Name:
+def _make_name(scope: Scope, agent_id: str, procedure_id: str) -> _Name:
     return (scope.tenant_id, "" if procedure_id.startswith(TENANT_PREFIX) else agent_id), procedure_id
 
 
-def _approval(procedure: Procedure) -> ProcedureDecision:
+def _make_approval(procedure: Procedure) -> ProcedureDecision:
     by, at = procedure.decided_by or procedure.created_by, procedure.decided_at or procedure.created_at
     return ProcedureDecision(ProcedureAction.APPROVE, by, at)
 
@@ -212,6 +212,6 @@ def _to_the_millisecond(procedure: Procedure) -> Procedure:
     return replace(procedure, decided_at=from_millis(to_millis(procedure.decided_at)))
 
 
-def _listed_at(procedure: Procedure) -> str:
+def _make_position(procedure: Procedure) -> str:
     at = to_millis(procedure.decided_at or procedure.created_at)
     return f"{at:015d}#{procedure.agent_id}#{procedure.id}#{procedure.version:06d}"

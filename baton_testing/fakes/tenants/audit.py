@@ -72,7 +72,7 @@ class FakeAuditLog:
             raise InvalidRequest("cursor was not handed out by this list.")
         found = [
             record
-            for record in (self._shown(number) for number in range(len(self.records))[::-1])
+            for record in (self._to_port_record(number) for number in range(len(self.records))[::-1])
             if record.tenant_id == scope.tenant_id
             and record.matches(wanted)
             and (since is None or record.at >= since)
@@ -81,7 +81,7 @@ class FakeAuditLog:
         start = int(cursor or 0)
         return found[start : start + limit], str(start + limit) if len(found) > start + limit else None
 
-    def _shown(self, number: int) -> audit.AuditRecord:
+    def _to_port_record(self, number: int) -> audit.AuditRecord:
         audit_record = self.records[number]
         return audit.AuditRecord(
             id=str(number),

@@ -31,14 +31,14 @@ class FakeDeskPlaces:
     ) -> Sequence[Thread]:
         places = [place for place in self.places.get(scope.tenant_id, ()) if place.desk_id == desk_id]
         threads = []
-        for place in sorted(places, key=_age):
+        for place in sorted(places, key=_make_position):
             row = self._store.rows.get((scope.tenant_id, place.thread_id))
             thread = row.shown(self._clock.now()) if row is not None else None
-            is_after = after is None or _age(place) > _age(after)
+            is_after = after is None or _make_position(place) > _make_position(after)
             if thread is not None and is_after and DeskPlace.of(thread.id, thread.conversation) == place:
                 threads.append(thread)
         return threads[:limit]
 
 
-def _age(desk_place: DeskPlace) -> tuple[float, str]:
+def _make_position(desk_place: DeskPlace) -> tuple[float, str]:
     return desk_place.arrived_at.timestamp(), desk_place.thread_id

@@ -104,7 +104,7 @@ class FakeLeases:
             if self._tenants.get(request.thread_id, scope.tenant_id) != scope.tenant_id:
                 raise ThreadUnavailable
             self._tenants[request.thread_id] = scope.tenant_id
-            row = self.rows[key] = _new_row(scope, request, now)
+            row = self.rows[key] = _make_row(scope, request, now)
         if row.thread.user_id != scope.user_id:
             raise ThreadUnavailable
         if request.parent_thread_id not in (None, row.thread.parent_thread_id):
@@ -149,13 +149,13 @@ class FakeLeases:
 
     async def release(self, lease: Lease) -> None:
         if self._holds(lease):
-            row = self._row(lease)
+            row = self._get_row(lease)
             row.next_seq = lease.first_seq
             row.end_run()
 
     async def abandon(self, lease: Lease) -> None:
         if self._holds(lease):
-            self._row(lease).until = NEVER
+            self._get_row(lease).until = NEVER
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
         return self._change(lease, Run(run_id, message_id, attempt=2))
@@ -191,9 +191,9 @@ class FakeLeases:
         return row.shown(self._now())
 
     async def commit(self, lease: Lease, commit: Commit) -> CommittedThread:
-        row, now = self._row(lease), self._now()
+        row, now = self._get_row(lease), self._now()
         if row.committed_fence == lease.fence:
-            return _committed(row.thread)
+            return _to_committed(row.thread)
         if lease.is_optimistic:
             if row.owner is not None or row.fence != lease.fence - OPTIMISTIC_STEP:
                 raise LeaseLost
@@ -229,7 +229,7 @@ class FakeLeases:
         elif lease.thread.status is ThreadStatus.CLOSED or (thread.awaits_user and commit.reading.is_read):
             row.check_at = now + row.idle
         row.end_run()
-        return _committed(row.thread)
+        return _to_committed(row.thread)
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
         row = self._check_held(lease)
@@ -238,7 +238,7 @@ class FakeLeases:
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
     ) -> bool:
-        row = self._row(lease)
+        row = self._get_row(lease)
         if row.committed_fence == lease.fence:
             return row.thread.notifies
         self._check_held(lease)
@@ -255,7 +255,7 @@ class FakeLeases:
     async def select(
         self, lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
     ) -> None:
-        row = self._row(lease)
+        row = self._get_row(lease)
         if row.committed_fence == lease.fence:
             return
         self._check_held(lease)
@@ -271,14 +271,14 @@ class FakeLeases:
             row.check_at = None
 
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
-        turn_record = self.turns.setdefault((_key(lease), turn.message_id), turn)
+        turn_record = self.turns.setdefault((_make_key(lease), turn.message_id), turn)
         return None if (turn_record.fence, turn_record.run_id) == (lease.fence, turn.run_id) else turn_record
 
     async def reopen_turn(self, lease: Lease, turn: TurnRecord) -> None:
-        turn_record = self.turns.get((_key(lease), turn.message_id))
+        turn_record = self.turns.get((_make_key(lease), turn.message_id))
         if turn_record is not None and turn_record.fence > lease.fence:
             raise LeaseLost
-        self.turns[_key(lease), turn.message_id] = turn
+        self.turns[_make_key(lease), turn.message_id] = turn
 
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
         return self.turns.get(((scope.tenant_id, thread_id), message_id))
@@ -309,28 +309,28 @@ class FakeLeases:
             raise ThreadUnavailable(is_unused=row is None)
         return row
 
-    def _row(self, lease: Lease) -> Row:
-        return self.rows[_key(lease)]
+    def _get_row(self, lease: Lease) -> Row:
+        return self.rows[_make_key(lease)]
 
     def _holds(self, lease: Lease) -> bool:
-        row = self._row(lease)
+        row = self._get_row(lease)
         return (row.owner, row.fence) == (lease.owner, lease.fence)
 
     def _check_held(self, lease: Lease) -> Row:
         if not self._holds(lease):
             raise LeaseLost
-        return self._row(lease)
+        return self._get_row(lease)
 
 
-def _committed(thread: Thread) -> CommittedThread:
+def _to_committed(thread: Thread) -> CommittedThread:
     return CommittedThread(thread.notifies, thread.title, thread.live_changes, thread.unread)
 
 
-def _key(lease: Lease) -> Key:
+def _make_key(lease: Lease) -> Key:
     return lease.scope.tenant_id, lease.thread_id
 
 
-def _new_row(scope: Scope, request: LeaseRequest, now: datetime) -> Row:
+def _make_row(scope: Scope, request: LeaseRequest, now: datetime) -> Row:
     idle = timedelta(seconds=request.idle_seconds)
     thread = Thread(
         id=request.thread_id,

@@ -37,10 +37,10 @@ class FakeRunRecords:
         self._remote: defaultdict[_Thread, dict[_Key, tuple[int, RemoteTask]]] = defaultdict(dict)
 
     async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:
-        steps, key = self._steps[_thread(lease)], (first_ordinal, step.id)
+        steps, key = self._steps[_make_thread_key(lease)], (first_ordinal, step.id)
         if key in steps and steps[key][0] > lease.fence:
             raise LeaseLost
-        steps[key] = (lease.fence, replace(step, ended_at=_millis(step.ended_at)))
+        steps[key] = (lease.fence, replace(step, ended_at=_round_time(step.ended_at)))
 
     async def list_steps(
         self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int
@@ -50,9 +50,11 @@ class FakeRunRecords:
 
     async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
         stored_call = replace(
-            call, called_at=_millis(call.called_at), duration=call.duration - call.duration % timedelta(milliseconds=1)
+            call,
+            called_at=_round_time(call.called_at),
+            duration=call.duration - call.duration % timedelta(milliseconds=1),
         )
-        _put(self._calls[_thread(lease)], lease, stored_call)
+        _put(self._calls[_make_thread_key(lease)], lease, stored_call)
 
     async def calls_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
@@ -65,41 +67,43 @@ class FakeRunRecords:
     ) -> Sequence[ToolCallRecord]:
         calls = _in_order(self._calls.get((scope.tenant_id, thread_id), {}))
         chosen = [call for (ordinal, _, _), call in calls if first_ordinal <= ordinal < end_ordinal]
-        return _page(chosen, MAX_BETWEEN, None)[0][::-1]
+        return _cut_page(chosen, MAX_BETWEEN, None)[0][::-1]
 
     async def calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
-        return _page([call for _, call in _in_order(self._calls.get((scope.tenant_id, thread_id), {}))], limit, cursor)
+        return _cut_page(
+            [call for _, call in _in_order(self._calls.get((scope.tenant_id, thread_id), {}))], limit, cursor
+        )
 
     async def put_task(self, lease: Lease, task: Task) -> None:
         stored_task = replace(
             task,
-            started_at=_millis(task.started_at),
-            ended_at=_millis(task.ended_at) if task.ended_at is not None else None,
-            messages=tuple(replace(message, timestamp=_millis(message.timestamp)) for message in task.messages),
+            started_at=_round_time(task.started_at),
+            ended_at=_round_time(task.ended_at) if task.ended_at is not None else None,
+            messages=tuple(replace(message, timestamp=_round_time(message.timestamp)) for message in task.messages),
         )
-        _put(self._tasks[_thread(lease)], lease, stored_task)
+        _put(self._tasks[_make_thread_key(lease)], lease, stored_task)
 
     async def tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
         tasks = [replace(task, messages=()) for _, task in _in_order(self._tasks[scope.tenant_id, thread_id])]
-        return _page(tasks, limit, cursor)
+        return _cut_page(tasks, limit, cursor)
 
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
         tasks = self._tasks[scope.tenant_id, thread_id]
         return next((task for (_, stored_id), (_, task) in tasks.items() if stored_id == task_id), None)
 
     async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
-        _put(self._remote[_thread(lease)], lease, task)
+        _put(self._remote[_make_thread_key(lease)], lease, task)
 
     async def read_remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
         rows = sorted(self._remote[scope.tenant_id, thread_id].items())
         return [task for (ordinal, _), (_, task) in rows if ordinal == first_ordinal]
 
 
-def _thread(lease: Lease) -> _Thread:
+def _make_thread_key(lease: Lease) -> _Thread:
     return lease.scope.tenant_id, lease.thread_id
 
 
@@ -111,15 +115,17 @@ def _put(records: dict[_Key, tuple[int, R]], lease: Lease, record: R) -> None:
 
 
 def _in_order(records: Mapping[_Key, tuple[int, T]]) -> list[tuple[_Place, T]]:
-    placed = [((ordinal, _began(record), record_id), record) for (ordinal, record_id), (_, record) in records.items()]
+    placed = [
+        ((ordinal, _get_beginning(record), record_id), record) for (ordinal, record_id), (_, record) in records.items()
+    ]
     return sorted(placed, key=lambda entry: entry[0])
 
 
-def _began(record: ToolCallRecord | Task) -> datetime:
+def _get_beginning(record: ToolCallRecord | Task) -> datetime:
     return record.called_at if isinstance(record, ToolCallRecord) else record.started_at
 
 
-def _page(records: list[T], limit: int, cursor: str | None) -> tuple[list[T], str | None]:
+def _cut_page(records: list[T], limit: int, cursor: str | None) -> tuple[list[T], str | None]:
     """Return the next page of the newest records and its cursor, which is the id of its last record.
 
     A page has at most ``limit`` records, and fewer if they are long.
@@ -132,20 +138,20 @@ def _page(records: list[T], limit: int, cursor: str | None) -> tuple[list[T], st
     size = 0
     for record in below[::-1][:limit]:
         records_of_page.append(record)
-        size += _size(record)
+        size += _measure(record)
         if size >= PAGE_SIZE:
             break
     return records_of_page, records_of_page[-1].id if len(below) > len(records_of_page) else None
 
 
-def _size(record: ToolCallRecord | Task) -> int:
+def _measure(record: ToolCallRecord | Task) -> int:
     """Return the approximate number of characters of a record, without the messages of a task."""
     if isinstance(record, Task):
         return len(record.message) + len(record.result or "")
     return len(str(record.input)) + len(record.output or "") + len(record.error_message or "")
 
 
-def _millis(moment: datetime) -> datetime:
+def _round_time(moment: datetime) -> datetime:
     return from_millis(to_millis(moment))
 
 

@@ -25,7 +25,7 @@ class FakeSchedules:
 
     async def add(self, scope: Scope, schedule: Schedule, *, is_first: bool = True) -> Schedule:
         if is_first:
-            self._users[_owner(scope)] = None
+            self._users[_make_owner(scope)] = None
         return self._of(scope).setdefault(schedule.id, schedule)
 
     async def get(self, scope: Scope, schedule_id: str) -> Schedule | None:
@@ -53,10 +53,10 @@ class FakeSchedules:
     def make_entry(self, scope: Scope, schedule: Schedule) -> DueEntry | None:
         if schedule.next_at is None:
             return None
-        return DueEntry(partition="#".join(_owner(scope)), sort=f"SCHEDULE#{schedule.id}", at=schedule.next_at)
+        return DueEntry(partition="#".join(_make_owner(scope)), sort=f"SCHEDULE#{schedule.id}", at=schedule.next_at)
 
     def _of(self, scope: Scope) -> dict[str, Schedule]:
-        return self.stored.setdefault(_owner(scope), {})
+        return self.stored.setdefault(_make_owner(scope), {})
 
 
 class FakeBackgroundTasks:
@@ -92,7 +92,7 @@ class FakeBackgroundTasks:
         self.stored[scope.tenant_id, thread_id, task.id] = owner, task
         return True
 
-    def due(self) -> dict[DueEntry, DueTask]:
+    def list_due(self) -> dict[DueEntry, DueTask]:
         """Return the tasks that have a time of their next check, by their entries."""
         return {
             DueEntry(partition=f"{tenant_id}#{thread_id}", sort=f"BACKGROUND#{task.id}", at=task.check_at): DueTask(
@@ -119,19 +119,19 @@ class FakeDueItems:
             for schedule in schedules.values()
             if (entry := self._schedules.make_entry(Scope(*owner), schedule)) is not None
         ]
-        entries += [*map(_later_entry, self.later.values()), *self._tasks.due()]
+        entries += [*map(_make_later_entry, self.later.values()), *self._tasks.list_due()]
         due = [entry for entry in entries if entry.at <= moment]
         if due:
             yield sorted(due, key=lambda entry: entry.at)
 
     async def load(self, entry: DueEntry) -> DueSchedule | DueTask | LaterRun | None:
-        if entry in (tasks := self._tasks.due()):
+        if entry in (tasks := self._tasks.list_due()):
             return tasks[entry]
         for owner, schedules in self._schedules.stored.items():
             for schedule in schedules.values():
                 if self._schedules.make_entry(Scope(*owner), schedule) == entry:
                     return DueSchedule(Scope(*owner), schedule)
-        return next((later for later in self.later.values() if _later_entry(later) == entry), None)
+        return next((later for later in self.later.values() if _make_later_entry(later) == entry), None)
 
     async def of_thread(self, scope: Scope, thread_id: str) -> AsyncGenerator[LaterRun, None]:
         for (tenant_id, thread, _), later in list(self.later.items()):
@@ -141,7 +141,7 @@ class FakeDueItems:
     async def put_off(self, later: LaterRun) -> DueEntry:
         message = later.message
         self.later[message.tenant_id, message.thread_id, message.request.message_id] = later
-        return _later_entry(later)
+        return _make_later_entry(later)
 
     async def settle(self, later: LaterRun) -> None:
         message = later.message
@@ -161,11 +161,11 @@ class FakeDelayQueue:
         self.sent.append((entry, seconds))
 
 
-def _owner(scope: Scope) -> Owner:
+def _make_owner(scope: Scope) -> Owner:
     return scope.tenant_id, scope.user_id
 
 
-def _later_entry(later: LaterRun) -> DueEntry:
+def _make_later_entry(later: LaterRun) -> DueEntry:
     message = later.message
     partition = f"{message.tenant_id}#{message.thread_id}"
     return DueEntry(partition=partition, sort=f"DUE#{message.request.message_id}", at=later.at)

@@ -89,19 +89,21 @@ class FakeThreadStore(FakeLeases):
                 or row.thread.user_id == scope.user_id
                 or (parent_thread_id and scope.has(Permission.THREAD_READ_ALL))
             )
-            and (below is None or _activity(row) < below)
+            and (below is None or _make_position(row) < below)
             and (of_user is None or row.thread.user_id == of_user)
             and (query is None or query.matches(row.shown(self._now())))
         ]
-        rows.sort(key=_activity, reverse=True)
+        rows.sort(key=_make_position, reverse=True)
         more = len(rows) > limit
-        return [row.shown(self._now()) for row in rows[:limit]], _encode(_activity(rows[limit - 1])) if more else None
+        return [row.shown(self._now()) for row in rows[:limit]], _encode(
+            _make_position(rows[limit - 1])
+        ) if more else None
 
     async def recent_messages(
         self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
     ) -> Sequence[StoredMessage]:
         messages: list[StoredMessage] = []
-        for message in self._below(scope, thread, before)[::-1]:
+        for message in self._list_below(scope, thread, before)[::-1]:
             if message.ordinal < first_ordinal:
                 break
             messages.append(message)
@@ -111,7 +113,7 @@ class FakeThreadStore(FakeLeases):
         return messages[::-1]
 
     async def read_messages(self, scope: Scope, thread: Thread, *, limit: int, before: int | None) -> Page:
-        below = self._below(scope, thread, before)
+        below = self._list_below(scope, thread, before)
         messages = below[-limit:]
         more = len(messages) < len(below)
         return Page(tuple(messages), messages[0].ordinal if more else None)
@@ -143,13 +145,13 @@ class FakeThreadStore(FakeLeases):
             fence, message = messages[ordinal]
             messages[ordinal] = (fence, replace(message, summaries={agent_id: summary, **message.summaries}))
 
-    def _below(self, scope: Scope, thread: Thread, before: int | None) -> list[StoredMessage]:
+    def _list_below(self, scope: Scope, thread: Thread, before: int | None) -> list[StoredMessage]:
         top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
         messages = self._messages[scope.tenant_id, thread.id]
         return [messages[ordinal][1] for ordinal in range(top) if ordinal in thread.path]
 
 
-def _activity(row: Row) -> tuple[int, str]:
+def _make_position(row: Row) -> tuple[int, str]:
     return to_millis(row.thread.last_activity_at), row.thread.id
 
 

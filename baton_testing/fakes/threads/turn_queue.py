@@ -21,11 +21,3 @@ class FakeTurnQueue:
             raise StoreUnavailable
         if all(message.request_id != earlier.request_id for _, earlier in self.sent):
             self.sent.append((scope, message))
-
-    def bodies(self, scope: Scope, thread_id: str) -> list[str]:
-        """Return the bodies of the records that wait for one thread, oldest first."""
-        return [
-            message.model_dump_json(by_alias=True)
-            for sender, message in self.sent
-            if (sender.tenant_id, message.thread_id) == (scope.tenant_id, thread_id)
-        ]

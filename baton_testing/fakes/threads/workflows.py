@@ -58,13 +58,13 @@ class FakeWorkflows:
         ]
         completed = [
             record
-            for record in sorted(completed, key=lambda record: _listed_at(record.workflow), reverse=True)
+            for record in sorted(completed, key=lambda record: _make_position(record.workflow), reverse=True)
             if query.matches(record)
             and (query.since is None or record.workflow.updated_at >= query.since)
             and (query.until is None or record.workflow.updated_at <= query.until)
-            and (cursor is None or _listed_at(record.workflow) < decode_text(cursor))
+            and (cursor is None or _make_position(record.workflow) < decode_text(cursor))
         ]
-        more = encode_text(_listed_at(completed[limit - 1].workflow)) if len(completed) > limit else None
+        more = encode_text(_make_position(completed[limit - 1].workflow)) if len(completed) > limit else None
         return completed[:limit], more
 
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
@@ -88,5 +88,5 @@ class FakeWorkflows:
             self._offered.add(key)
 
 
-def _listed_at(workflow: Workflow) -> str:
+def _make_position(workflow: Workflow) -> str:
     return f"{to_millis(workflow.updated_at):015d}#{workflow.id}"

@@ -54,7 +54,7 @@ async def test_all_cases_are_held_once_before_one_is_repeated_and_no_more_at_onc
     await running.run()
     assert target.held == [("0", 0), ("1", 0), ("2", 0), ("0", 1), ("1", 1), ("2", 1)]
     assert target.most == 2
-    assert [[run.passed for run in case.runs] for case in running.records()] == [[True, True]] * 3
+    assert [[run.passed for run in case.runs] for case in running.make_records()] == [[True, True]] * 3
 
 
 async def test_nothing_begins_when_the_money_is_spent_or_a_cost_is_not_known() -> None:

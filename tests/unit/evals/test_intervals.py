@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton_testing.evals.intervals import estimate_mean, estimate_rate, mcnemar, wilson
+from baton_testing.evals.intervals import compute_mcnemar_p, compute_wilson_interval, estimate_mean, estimate_rate
 
 shares = st.floats(0, 1)
 
@@ -16,34 +16,39 @@ shares = st.floats(0, 1)
     [(5, 10, 0.2366, 0.7634), (0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (81, 263, 0.2553, 0.3662)],
 )
 def test_wilsons_interval_has_its_known_values(passes: int, runs: int, low: float, high: float) -> None:
-    assert wilson(passes, runs) == pytest.approx((low, high), abs=1e-4)  # Newcombe 1998, table I, method 3
+    assert compute_wilson_interval(passes, runs) == pytest.approx(
+        (low, high), abs=1e-4
+    )  # Newcombe 1998, table I, method 3
 
 
 @given(st.integers(1, 500).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs))))
 def test_wilsons_interval_holds_the_share_and_stays_between_0_and_1(counts: tuple[int, int]) -> None:
     passes, runs = counts
-    low, high = wilson(passes, runs)
+    low, high = compute_wilson_interval(passes, runs)
     assert 0 <= low <= passes / runs <= high <= 1
 
 
 @given(st.integers(1, 200).flatmap(lambda runs: st.tuples(st.integers(0, runs - 1), st.just(runs))))
 def test_one_more_pass_raises_both_ends(counts: tuple[int, int]) -> None:
     passes, runs = counts
-    (low, high), (next_low, next_high) = wilson(passes, runs), wilson(passes + 1, runs)
+    (low, high), (next_low, next_high) = (
+        compute_wilson_interval(passes, runs),
+        compute_wilson_interval(passes + 1, runs),
+    )
     assert low < next_low
     assert high <= next_high
 
 
 @given(st.integers(1, 50), st.integers(2, 8))
 def test_more_runs_of_the_same_share_narrow_the_interval(runs: int, times: int) -> None:
-    low, high = wilson(runs / 2, runs)
-    narrow_low, narrow_high = wilson(runs * times / 2, runs * times)
+    low, high = compute_wilson_interval(runs / 2, runs)
+    narrow_low, narrow_high = compute_wilson_interval(runs * times / 2, runs * times)
     assert narrow_high - narrow_low < high - low
 
 
 def test_an_interval_needs_runs() -> None:
     with pytest.raises(ValueError, match="needs runs"):
-        wilson(0, 0)
+        compute_wilson_interval(0, 0)
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=1, max_size=12))
@@ -98,10 +103,10 @@ def test_the_bootstrap_is_near_the_interval_of_the_normal_distribution() -> None
     ("better", "worse", "p_value"), [(0, 0, 1.0), (1, 0, 1.0), (5, 0, 0.0625), (6, 0, 0.03125), (10, 2, 0.0386)]
 )
 def test_mcnemars_test_has_its_known_values(better: int, worse: int, p_value: float) -> None:
-    assert mcnemar(better, worse) == pytest.approx(p_value, abs=1e-4)
-    assert mcnemar(worse, better) == mcnemar(better, worse)
+    assert compute_mcnemar_p(better, worse) == pytest.approx(p_value, abs=1e-4)
+    assert compute_mcnemar_p(worse, better) == compute_mcnemar_p(better, worse)
 
 
 @given(st.integers(0, 200), st.integers(0, 200))
 def test_a_p_value_is_a_probability(better: int, worse: int) -> None:
-    assert 0 <= mcnemar(better, worse) <= 1
+    assert 0 <= compute_mcnemar_p(better, worse) <= 1

@@ -13,7 +13,7 @@ from junitparser import JUnitXml
 
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
-from baton_testing.evals.targets.against import Other, checked_out, find_other
+from baton_testing.evals.targets.against import Other, check_out, find_other
 from tests.unit.evals.command import run, saved
 from tests.unit.project.conftest import edited
 
@@ -75,7 +75,7 @@ def test_a_revision_with_a_link_to_a_place_outside_is_reported_and_not_followed(
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
         subprocess.run([*git, *command], check=True)
     commit = find_other("rev:HEAD", tmp_path).revision
-    with pytest.raises(CannotRun, match="cannot be unpacked"), checked_out(str(commit), tmp_path):
+    with pytest.raises(CannotRun, match="cannot be unpacked"), check_out(str(commit), tmp_path):
         pass
 
 

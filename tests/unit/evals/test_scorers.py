@@ -152,7 +152,7 @@ def test_a_function_that_cannot_be_called_is_a_problem_of_its_line(
 ) -> None:
     folder(tmp_path, "def brief(:\n", "wrong.py")
     path = folder(tmp_path)
-    [found] = Scorers().problems([read(path, **check)])
+    [found] = Scorers().find_problems([read(path, **check)])
     assert str(found).startswith(f"{path}:1: checks.0.")
     assert problem in str(found)
 

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from baton_testing.evals.answer import Answer, Source
 from baton_testing.evals.checks import AnyCheck
 from baton_testing.evals.dataset import EvalCase
-from baton_testing.evals.scoring import recall_and_precision, score
+from baton_testing.evals.scoring import compute_recall_and_precision, score
 from baton_testing.evals.similarity import rouge_l, token_f1
 from baton_testing.observation import Called
 
@@ -151,8 +151,8 @@ names = st.lists(st.sampled_from("abcdef"), max_size=10)
 @given(names, st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6, unique=True), st.integers(1, 12))
 def test_more_passages_never_lower_recall(retrieved: list[str], relevant: list[str], k: int) -> None:
     sources = [Source(title=name) for name in retrieved]
-    recall, precision = recall_and_precision(sources, relevant, k)
-    assert 0 <= recall <= recall_and_precision(sources, relevant, k + 1)[0] <= 1
+    recall, precision = compute_recall_and_precision(sources, relevant, k)
+    assert 0 <= recall <= compute_recall_and_precision(sources, relevant, k + 1)[0] <= 1
     assert 0 <= precision <= 1
 
 

@@ -18,7 +18,7 @@ from baton.ports.agents.tools import ToolFailed
 from baton.threads.requests.parsing import make_decision_request
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
-from baton_testing.recordings.stored_decisions import StoredDecision, decisions, waiting_message
+from baton_testing.recordings.stored_decisions import StoredDecision, find_decisions, find_waiting_message
 from tests.harness.handoffs import advance, calling, transfer
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
@@ -266,7 +266,7 @@ def test_decisions_are_read_from_the_results_that_a_run_begins_with() -> None:
     own = {"role": "assistant", "toolCalls": [{"id": "later"}], "metadata": {}}
     results = decided(("a", "refund", "Done."), ("b", "delete", f"{REFUSED} They said: No."), ("c", "send", EXPIRED))
     later = decided(("later", "refund", REFUSED))
-    assert decisions([*results, own, *later]) == [
+    assert find_decisions([*results, own, *later]) == [
         StoredDecision("a", "refund", agrees=True),
         StoredDecision("b", "delete", agrees=False, comment="No."),
         StoredDecision("c", "send", agrees=False, is_late=True),
@@ -275,9 +275,9 @@ def test_decisions_are_read_from_the_results_that_a_run_begins_with() -> None:
 
 def test_the_message_whose_calls_wait_is_the_last_one_without_results() -> None:
     asking = {"role": "assistant", "toolCalls": [{"id": "a"}], "metadata": {}}
-    assert waiting_message([asking]) == asking
-    assert waiting_message([asking, *decided(("a", "refund", "Done."))]) is None
-    assert waiting_message([{"role": "assistant", "content": "Hello", "metadata": {}}]) is None
+    assert find_waiting_message([asking]) == asking
+    assert find_waiting_message([asking, *decided(("a", "refund", "Done."))]) is None
+    assert find_waiting_message([{"role": "assistant", "content": "Hello", "metadata": {}}]) is None
 
 
 PEOPLE = """id: people
