@@ -36,11 +36,11 @@ class McpAccess:
         """Raise ``OriginRefused`` for the ``Origin`` of a page that may not call. Programs send no ``Origin``."""
         if origin is None or origin in (origins := self.origins()):
             return
-        if "*" not in origins or (self.is_local and _host(origin) not in LOOPBACK_HOSTS):
+        if "*" not in origins or (self.is_local and _parse_host(origin) not in LOOPBACK_HOSTS):
             raise OriginRefused
 
 
-def challenge(base: str, *, has_token: bool) -> str:
+def make_challenge(base: str, *, has_token: bool) -> str:
     """Return the ``WWW-Authenticate`` header by which a client finds the authorization server (RFC 9728, 5.1).
 
     ``base`` is the deployment's address. ``has_token`` says that the request had a token, which was refused.
@@ -50,7 +50,7 @@ def challenge(base: str, *, has_token: bool) -> str:
     return f'Bearer {error}resource_metadata="{metadata}"'
 
 
-def _host(origin: str) -> str | None:
+def _parse_host(origin: str) -> str | None:
     try:
         return urlsplit(origin).hostname
     except ValueError:
@@ -76,8 +76,8 @@ class McpCaller:
     """Set when the client closes the connection before the response is complete."""
 
 
-def caller_of(request: Request | None) -> McpCaller:
-    """Return the caller of ``request``."""
+def get_caller(request: Request | None) -> McpCaller:
+    """Return the caller that ``McpExchange`` has stored in ``request``."""
     assert request is not None  # noqa: S101 - streamable HTTP is the only transport
     caller = request.state.mcp_caller
     assert isinstance(caller, McpCaller)  # noqa: S101 - set by ``McpExchange``

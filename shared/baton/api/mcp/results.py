@@ -36,8 +36,8 @@ STATES = {
 }
 
 
-def result_of(finished: FinishedRun) -> types.CallToolResult:
-    """Return the result of a run. Raises the ``BatonError`` with which the run ended."""
+def to_result(finished: FinishedRun) -> types.CallToolResult:
+    """Return the result of a run. Raises ``BatonError`` if the run ended with an error."""
     end = finished.messages[-1].end
     outcome = end.outcome if end is not None else OutcomeType.SUCCESS
     if end is not None and outcome is OutcomeType.ERROR:
@@ -49,7 +49,7 @@ def result_of(finished: FinishedRun) -> types.CallToolResult:
         "state": STATES[outcome],
     }
     if outcome is OutcomeType.INTERRUPT:
-        content["questions"] = _list_questions(interrupts_of(finished), finished.messages)
+        content["questions"] = _list_questions(list_interrupts(finished), finished.messages)
     begins = accumulate((len(message.text) + len(_SEPARATOR) for message in messages), initial=0)
     # The last of ``begins`` is the end of the text.
     sources = [
@@ -73,18 +73,18 @@ def to_questions(thread: Thread) -> types.CallToolResult:
     return _make_result({"thread_id": thread.id, "message": "", "state": "input_required", "questions": questions})
 
 
-def interrupts_of(finished: FinishedRun) -> tuple[Interrupt, ...]:
+def list_interrupts(finished: FinishedRun) -> tuple[Interrupt, ...]:
     """Return the interrupts with which the run ended; empty if it ended differently."""
     end = finished.messages[-1].end
     return end.interrupts if end is not None and end.outcome is OutcomeType.INTERRUPT else ()
 
 
-def form_of(finished: FinishedRun) -> types.InputRequiredResult | None:
+def make_forms(finished: FinishedRun) -> types.InputRequiredResult | None:
     """Return the run's questions as forms for the user.
 
     Return None if the run has no questions, or waits for a call of the user's application, which needs no form.
     """
-    interrupts = interrupts_of(finished)
+    interrupts = list_interrupts(finished)
     if not interrupts or any(interrupt.is_client_call for interrupt in interrupts):
         return None
     requests: dict[str, Any] = {}

@@ -20,7 +20,7 @@ logger = Logger(child=True)
 
 
 async def cancel(caller: McpCaller, request: TurnRequest, turn: BackgroundTurn[Any]) -> None:
-    """Wait until the run of a call has begun, and cancel it. A failure is logged and counted."""
+    """Wait until the run of a call has begun, and cancel the run unless it is over. A failure is logged and counted."""
     await turn.wait_for_start()
     if turn.is_over:
         return
@@ -59,9 +59,9 @@ MAX_REQUEST_ID = 256
 
 
 async def note_call(caller: McpCaller, request_id: Any, request: TurnRequest) -> None:
-    """Store the run that a call begins, so that another process can cancel it. Nothing is stored without a session.
+    """Store the run that a call begins, so that another process can cancel it.
 
-    A failure is logged and counted.
+    Nothing is stored without a session, or for a request id that is too long. A failure is logged and counted.
     """
     key = _to_key(request_id)
     if caller.session_id is None or key is None:

@@ -22,11 +22,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 from baton import __version__
 from baton.api.http.middleware import MAX_BODY_BYTES
-from baton.api.mcp.access import McpCaller, caller_of
+from baton.api.mcp.access import McpCaller, get_caller
 from baton.api.mcp.arguments import RequestedTurn, find_dismissed, parse_call
-from baton.api.mcp.results import form_of, result_of, to_failure, to_questions
+from baton.api.mcp.results import make_forms, to_failure, to_questions, to_result
 from baton.api.mcp.running import cancel, cancel_named, note_call, to_progress
-from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, tool_of
+from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, to_tool
 from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.runs import TURN_SECONDS
 from baton.domain import errors
@@ -57,7 +57,7 @@ Context = ServerRequestContext[Any, Request]
 async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
     """Return the agents with ``mcp: true`` that the caller may talk to, by id."""
     with _guard():
-        return await _list_tools(caller_of(context.request), params.cursor if params is not None else None)
+        return await _list_tools(get_caller(context.request), params.cursor if params is not None else None)
 
 
 async def call_tool(
@@ -65,7 +65,7 @@ async def call_tool(
 ) -> types.CallToolResult | types.InputRequiredResult:
     """Ask an agent. Failures are results with a code. Raises ``MCPError`` for an unknown tool and for faults."""
     with _guard():
-        return await _ask(context, caller_of(context.request), params)
+        return await _ask(context, get_caller(context.request), params)
 
 
 @contextlib.contextmanager
@@ -92,7 +92,7 @@ async def _list_tools(caller: McpCaller, cursor: str | None) -> types.ListToolsR
         report_failure(error, "request failed")
         raise MCPError(types.INTERNAL_ERROR, error.detail) from None
     rest = [agent for agent in visible if agent.mcp and agent.id > after]
-    tools = [tool_of(agent, visible) for agent in rest[:PAGE]]
+    tools = [to_tool(agent, visible) for agent in rest[:PAGE]]
     return types.ListToolsResult(tools=tools, next_cursor=encode_text(tools[-1].name) if len(rest) > PAGE else None)
 
 
@@ -115,7 +115,7 @@ async def _ask(
 
 
 async def _find_thread_id(caller: McpCaller, turn: RequestedTurn) -> str | None:
-    """Return the id with which the client can go on; None if its first message was refused before it was stored."""
+    """Return the id of the turn's thread; None if the thread does not exist, as its first message was refused."""
     thread = turn.request.thread
     if thread.may_create:
         try:
@@ -163,8 +163,8 @@ async def _run(
         raise
     if finished is None:
         return to_questions(await get_own_thread(app.ports.store, caller.scope, turn.request.thread.id))
-    form = form_of(finished) if _shows_forms(context) else None
-    return form or result_of(finished)
+    form = make_forms(finished) if _shows_forms(context) else None
+    return form or to_result(finished)
 
 
 class CallProgress:
@@ -228,7 +228,7 @@ class McpExchange(Response):
         self._is_answered = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        message = self._peek()
+        message = self._parse_short_message()
         request_id = message.get("id", 0)
         # The library would treat a request with an id of another type as a notification.
         if isinstance(request_id, bool) or not isinstance(request_id, str | int):
@@ -236,7 +236,7 @@ class McpExchange(Response):
             return
         await cancel_named(self._caller, message)
         session_id = self._caller.app.ports.clock.new_id() if message.get("method") == "initialize" else None
-        scope.setdefault("state", {})["mcp_caller"] = self._caller  # where ``caller_of`` finds it
+        scope.setdefault("state", {})["mcp_caller"] = self._caller  # where ``get_caller`` finds it
 
         async def receive_body() -> Message:
             if not self._is_read:
@@ -258,8 +258,11 @@ class McpExchange(Response):
         async with manager.run():
             await manager.handle_request(scope, receive_body, send_event)
 
-    def _peek(self) -> dict[str, Any]:
-        """Return the message if it is a short JSON object, otherwise an empty one. The library refuses invalid ones."""
+    def _parse_short_message(self) -> dict[str, Any]:
+        """Return the body if it is a JSON object of up to ``PEEKED_BYTES``, otherwise an empty object.
+
+        The library refuses invalid bodies.
+        """
         if len(self._body) > PEEKED_BYTES:
             return {}
         try:

@@ -88,7 +88,7 @@ OUTPUT_SCHEMA: dict[str, Any] = {
 """The schema of all results. Errors fit it too, because official clients would raise instead of showing their text."""
 
 
-def tool_of(agent: AgentDefinition, agents: Sequence[AgentDefinition]) -> types.Tool:
+def to_tool(agent: AgentDefinition, agents: Sequence[AgentDefinition]) -> types.Tool:
     """Return the agent as a tool. ``agents`` are the agents that the caller may talk to."""
     return types.Tool(
         name=agent.id,
