@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mangum import Mangum
 
-from baton.api.deployed import short_app
+from baton.api.deployed import build_short_app
 from baton.composition.metrics import observed
 
 # Mangum would send other types as base64, which a REST API without binary media types passes on undecoded.
 TEXT = ["text/", "application/json", "application/problem+json", "application/yaml"]
 
-handler = observed(Mangum(short_app(), lifespan="off", text_mime_types=TEXT))
+handler = observed(Mangum(build_short_app(), lifespan="off", text_mime_types=TEXT))

@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from baton.api.http.addresses import deferred_routes
+from baton.api.http.addresses import list_deferred_routes
 from tests.infrastructure.stack import ROOT
 
 COMMANDS = {
@@ -40,7 +40,7 @@ def graph() -> grimp.ImportGraph:
 def loaded(graph: grimp.ImportGraph) -> frozenset[str]:
     """Every module that a function or a command imports, at its start or later."""
     found: set[str] = set()
-    by_requests = (routes.module for routes in deferred_routes())
+    by_requests = (routes.module for routes in list_deferred_routes())
     waiting = [*COMMANDS, *by_requests, *(name for name in graph.modules if name.startswith("functions."))]
     while waiting:
         module = waiting.pop()

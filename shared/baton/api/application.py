@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from baton import __version__
 from baton.api.a2a.access import A2AAccess
 from baton.api.http import problems
-from baton.api.http.addresses import DeferredRoutes, deferred_routes
+from baton.api.http.addresses import DeferredRoutes, list_deferred_routes
 from baton.api.http.middleware import (
     CurrentCors,
     EncodedSegments,
@@ -66,8 +66,8 @@ def create_app(
     ``use_cases`` is called on the event loop by each request that needs them. Its first call builds the use cases;
     later calls must not block. ``origins`` returns the origins of web pages that may call now.
 
-    ``a2a`` says who may call over A2A; by default only holders of a token may. ``mcp`` says which web pages may call
-    over MCP; by default those of ``origins`` may.
+    ``timing`` has the intervals and limits of streams. ``a2a`` says who may call over A2A; by default only holders of
+    a token may. ``mcp`` says which web pages may call over MCP; by default those of ``origins`` may.
     """
     app = DescribedApi(
         title="Baton",
@@ -107,7 +107,7 @@ async def health() -> Health:
 @cache
 def _list_routes() -> Sequence[BaseRoute]:
     """Return the routes for all applications in this process. The first request for a module's routes imports them."""
-    return APIRoute("/health", health, tags=["health"], summary="Whether the service answers"), *deferred_routes()
+    return APIRoute("/health", health, tags=["health"], summary="Whether the service answers"), *list_deferred_routes()
 
 
 PATH_ERRORS = {

@@ -19,23 +19,23 @@ from baton.settings.identity import ApiSettings
 
 SHORT_ROUTES = ("threads.threads", "agents.agents", "http.caller")
 SHORT = ("agents", "privacy.readers", "ports.store", "ports.audit", "ports.prices", "ports.verifier")
-"""Use cases and ports that the first request for a short answer is likely to need."""
+"""Use cases and ports that the first request for a short answer is likely to need, as attribute paths of ``App``."""
 STREAM_ROUTES = ("runs.runs", "threads.messages", "threads.threads")
 STREAMED = ("turns", "follower", "limits.places", "privacy.readers", "ports.verifier", "ports.prices")
-"""The same for the first request that runs or follows a turn.
+"""The use cases and ports that the first request that runs or follows a turn is likely to need.
 
-Both functions load the other routes, such as those of A2A and MCP, with the first request that needs them.
+The Lambda functions load all other routes, such as those of A2A and MCP, with the first request that needs them.
 """
 
 
-def short_app() -> CountedRequests:
+def build_short_app() -> CountedRequests:
     """Return the API for the function ``http``."""
     app = _build_app(SHORT_ROUTES, SHORT)
     composition.exempt_start_from_collection()
     return app
 
 
-def streams_app() -> CountedRequests:
+def build_streams_app() -> CountedRequests:
     """Return the API for the function ``streams``."""
     preload("sse_starlette")
     return _build_app(STREAM_ROUTES, STREAMED)
@@ -66,7 +66,7 @@ def _build_app(routes: Sequence[str], early: Sequence[str]) -> CountedRequests:
     return CountedRequests(create_app(lambda: app, origins=current.known_origins, a2a=access, mcp=mcp))
 
 
-def traced_app(app: ASGIApp) -> ASGIApp:
-    """Return the application of ``streams``, which sends the spans of a turn after its answer."""
+def add_trace_flushing(app: ASGIApp) -> ASGIApp:
+    """Return ``app`` so that it sends the spans of a turn after the answer; unchanged if nothing is traced."""
     tracer = composition.deployed_ports().tracer
     return app if tracer is NO_TRACER else FlushedTraces(app, tracer)

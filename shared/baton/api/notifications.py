@@ -25,7 +25,8 @@ from baton.threads.webhooks.deliveries import WebhookDeliveries
 
 logger = Logger(child=True)
 UNSEEN_LOOKS = 4
-"""Deliveries of a change, within half a minute, that wait for the commit of a run that is not in the thread yet."""
+"""Deliveries of a change that wait for the commit of a run that the thread does not show yet. They take half a minute.
+"""
 _RECORD: TypeAdapter[ThreadChange | PushNotice | WebhookDelivery] = TypeAdapter(
     Annotated[ThreadChange | PushNotice | WebhookDelivery, Field(discriminator="record")]
 )
@@ -55,7 +56,7 @@ class Notifications:
             await self.ports.removed_tenants.check(Scope(record.tenant_id, SYSTEM))
             match record:
                 case ThreadChange():
-                    await self._spread(record, receives)
+                    await self._queue_for_receivers(record, receives)
                 case PushNotice():
                     await self.tasks.send(record)
                 case WebhookDelivery():
@@ -69,14 +70,14 @@ class Notifications:
             await self.ports.push_queue.retry(receipt_handle, seconds or compute_redelivery_pause(receives))
             raise
 
-    async def _spread(self, change: ThreadChange, receives: int) -> None:
+    async def _queue_for_receivers(self, change: ThreadChange, receives: int) -> None:
         """Queue a record for each receiver of the change, once the change is committed."""
         is_for_webhooks = self.webhooks.settings().wants(change.tenant_id, WebhookEvent)
-        configs = await self.tasks.configs_of(change)
+        configs = await self.tasks.list_configs(change)
         if not configs and not is_for_webhooks:
             return
         thread = await self._read_committed_thread(change, receives)
-        await self.tasks.spread(change, thread, configs)
+        await self.tasks.queue_notices(change, thread, configs)
         if is_for_webhooks and thread is not None:
             await self.webhooks.queue_deliveries(change, thread)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.api.a2a.wire import message_of
+from baton.api.a2a.wire import to_message
 from baton.domain.errors import BranchUnavailable
 from baton.domain.threads.a2a_task import TaskId
 from baton.domain.threads.history_window import SummaryDue
@@ -137,5 +137,5 @@ async def test_a_dry_run_gives_them_to_the_model_as_what_they_are(harness: DueHa
 async def test_traces_and_a2a_show_no_question_of_the_user(harness: DueHarness) -> None:
     cause, answer = (await harness.messages())[2:]
     assert find_question_text([cause, answer]) is None
-    message = message_of(cause, TaskId(harness.thread_id, "m0"))
-    assert message.role == message_of(answer, TaskId(harness.thread_id, "m0")).role
+    message = to_message(cause, TaskId(harness.thread_id, "m0"))
+    assert message.role == to_message(answer, TaskId(harness.thread_id, "m0")).role

@@ -172,4 +172,4 @@ def test_what_is_caught_and_logged_is_counted() -> None:
 def test_every_function_writes_its_counts_down() -> None:
     for path in sorted((ROOT / "functions").glob("*/*.py")):
         text = path.read_text()
-        assert "@observed\n" in text or "short_app()" in text or "streams_app()" in text, path
+        assert "@observed\n" in text or "build_short_app()" in text or "build_streams_app()" in text, path

@@ -32,7 +32,7 @@ from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.adapters.tracing.otel_tracer import OtelTracer
 from baton.adapters.tracing.sending import BoundedSending, RestingExporter, SpansDropped
-from baton.api.http.problems import response
+from baton.api.http.problems import make_response
 from baton.api.mcp.access import McpCaller
 from baton.api.mcp.running import cancel_named
 from baton.api.notifications import Notifications
@@ -721,7 +721,7 @@ async def a_write_into_the_embedded_index(monkeypatch: pytest.MonkeyPatch) -> No
 
 @failure(Metric.MODEL_ERRORS_ANSWERED)
 async def a_request_that_the_model_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    response(Request({"type": "http", "headers": []}), ModelUnavailable())
+    make_response(Request({"type": "http", "headers": []}), ModelUnavailable())
 
 
 @pytest.mark.parametrize("metric", Metric)
@@ -763,7 +763,7 @@ async def test_only_the_first_delivery_says_how_long_a_message_has_waited(
 
 def test_a_misconfigured_model_is_no_outage_of_its_provider(capsys: pytest.CaptureFixture[str]) -> None:
     with counting(write_metrics):
-        response(Request({"type": "http", "headers": []}), ModelMisconfigured())
+        make_response(Request({"type": "http", "headers": []}), ModelMisconfigured())
     assert counts(capsys.readouterr().out) == {"RequestsFailed": 1}
 
 

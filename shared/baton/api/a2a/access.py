@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from fastapi import Request
 
-from baton.api.http.problems import gateway_context
+from baton.api.http.problems import read_gateway_context
 from baton.api.runs.sse import Timing
 from baton.composition.app import App
 from baton.domain.agents.agent import AgentDefinition
@@ -33,7 +33,7 @@ class A2AAccess:
     """True if API Gateway serves the API below a path that the application does not see."""
 
 
-def base_url(request: Request, access: A2AAccess) -> tuple[str, bool]:
+def find_base_url(request: Request, access: A2AAccess) -> tuple[str, bool]:
     """Return the deployment's address for the client, without a slash at its end, and whether it is trusted.
 
     An address from the ``Host`` header is not trusted. An address from API Gateway is trusted, because API Gateway
@@ -41,7 +41,7 @@ def base_url(request: Request, access: A2AAccess) -> tuple[str, bool]:
     """
     if access.public_url is not None:
         return access.public_url, True
-    context = gateway_context(request) if access.has_stage else {}
+    context = read_gateway_context(request) if access.has_stage else {}
     full_path, domain = context.get("path"), context.get("domainName")
     if not isinstance(full_path, str) or not isinstance(domain, str):
         return str(request.base_url).rstrip("/"), False

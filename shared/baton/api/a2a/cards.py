@@ -18,8 +18,8 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
 from baton import __version__
-from baton.api.a2a.access import A2AAccess, base_url
-from baton.api.http.dependencies import AgentId, Caller, UseCases, bearer, caller
+from baton.api.a2a.access import A2AAccess, find_base_url
+from baton.api.http.dependencies import AgentId, Caller, UseCases, bearer, verify_caller
 from baton.api.http.problems import json_content, responses
 from baton.composition.app import App
 from baton.domain import errors
@@ -180,14 +180,17 @@ logger = Logger(child=True)
 router = APIRouter(tags=["a2a"])
 
 
-def card_reader(
+def read_optional_scope(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope | None:
-    """Return the scope of the token; None without a token. Raises ``Unauthorized`` and ``TokenExpired``."""
-    return caller(request, app, credentials) if "authorization" in request.headers else None
+    """Return the scope of the token; None without an ``Authorization`` header.
+
+    Raises ``Unauthorized`` and ``TokenExpired``.
+    """
+    return verify_caller(request, app, credentials) if "authorization" in request.headers else None
 
 
-Reader = Annotated[Scope | None, Depends(card_reader)]
+Reader = Annotated[Scope | None, Depends(read_optional_scope)]
 IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match", description="The card that the client has.")]
 CARD = {"name": "Assistant", "protocolVersion": "0.3.0", "url": "https://api.example.com/a2a"}
 ANSWERS = {200: {"description": "The card.", **json_content(CARD)}, **responses("unauthorized token_expired not_found")}
@@ -265,7 +268,9 @@ def find_card_subject(agents: RegisteredAgents, scope: Scope, agent_id: str | No
     return CardSubject(agent, specialists, agents.sub_agents(scope, agent))
 
 
-def card_of(agents: RegisteredAgents, scope: Scope, agent: AgentDefinition | None, base: str, access: A2AAccess) -> Any:
+def make_card_for(
+    agents: RegisteredAgents, scope: Scope, agent: AgentDefinition | None, base: str, access: A2AAccess
+) -> Any:
     """Return the unsigned card of an agent, or of the default agent, for ``scope``. Raises ``UnknownAgent``.
 
     ``base`` is the deployment's address, without a slash at its end.
@@ -278,14 +283,14 @@ async def _serve(
     request: Request, app: App, reader: Scope | None, agent_id: str | None, known_tags: str | None
 ) -> Response:
     scope, access = reader or NOBODY, request.app.state.a2a
-    base, is_trusted = base_url(request, access)
+    base, is_trusted = find_base_url(request, access)
     try:
         # Without a token there is no tenant, so only shipped agents have a public card.
         agents = (
             await app.agents.in_force(scope) if reader is not None else RegisteredAgents(app.ports.shipped_agents, {})
         )
         agent = agents.get(scope, agent_id) if agent_id is not None else None
-        card = card_of(agents, scope, agent, base, access)
+        card = make_card_for(agents, scope, agent, base, access)
     except errors.UnknownAgent:
         raise errors.NotFound from None
     body, tag = await _encode_signed(card, app, base if is_trusted else None)

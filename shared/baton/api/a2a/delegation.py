@@ -31,7 +31,7 @@ CUT_MARK = " [cut]"
 
 def read_extension(message: Message) -> dict[str, Any]:
     """Return the metadata of Baton's extension; without the extension, all metadata, which may have the same keys."""
-    metadata = plain_json(message.metadata) if message.HasField("metadata") else {}
+    metadata = to_plain_json(message.metadata) if message.HasField("metadata") else {}
     extension = metadata.get(EXTENSION_URI, metadata)
     return extension if isinstance(extension, dict) else {}
 
@@ -75,7 +75,7 @@ def read_time_zone(message: Message) -> str | None:
     return zone if zone is not None and is_time_zone(zone) else None
 
 
-def inherit(offer: ClientOffer | None, first: ClientOffer | None) -> ClientOffer | None:
+def inherit_offer(offer: ClientOffer | None, first: ClientOffer | None) -> ClientOffer | None:
     """Return the offer of a later message in a task, whose ``first`` message had an offer.
 
     It has the later message's parent task, by default the first message's, and the handoff of the first message.
@@ -93,7 +93,7 @@ def inherit_handoff(offer: ClientOffer | None, latest: ClientOffer | None) -> Cl
     return replace(offer or ClientOffer(), handoff=latest.handoff)
 
 
-def plain_json(value: Any) -> Any:
+def to_plain_json(value: Any) -> Any:
     """Return a protobuf value of free-form data as JSON.
 
     Raises ``InvalidParamsError`` for numbers that are too large for JSON.

@@ -13,13 +13,13 @@ from a2a.server.events import Event as A2AEvent
 from a2a.utils import errors
 
 from baton.api.a2a.access import A2ACaller
-from baton.api.a2a.cards import card_of, sign
+from baton.api.a2a.cards import make_card_for, sign
 from baton.api.a2a.push import prepare
 from baton.api.a2a.sending import Sender, Sending
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.updates import ENDS, TaskFollower, Updates
-from baton.api.a2a.wire import history_length, to_task
+from baton.api.a2a.wire import read_history_length, to_task
 from baton.api.runs.runs import TURN_SECONDS
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.tenants.activity import CounterKind
@@ -35,23 +35,30 @@ POLL_SECONDS = 0.2
 
 
 async def send_message(caller: A2ACaller, params: types.SendMessageRequest) -> types.Task:
-    """Carry out the turn of a message, or queue it, and return the task afterwards."""
-    history = history_length(params.configuration)
+    """Carry out the turn of a message and return the task afterwards.
+
+    With ``return_immediately``, the turn is queued instead. A repeated answer to interrupts begins no turn. Raises
+    ``A2AError`` and ``BatonError``.
+    """
+    history = read_history_length(params.configuration)
     sender = Sender(caller)
     sending = await prepare(sender, params)
     if sending.is_repeat:
-        return await to_task(await _read(sender, sending), caller.app.agents, caller.scope, history=history)
+        return await to_task(await _read_task(sender, sending), caller.app.agents, caller.scope, history=history)
     if params.configuration.return_immediately:
         await sender.enqueue(sending)
     else:
         async for _ in await sender.run(sending):
             pass
-    return await _add_message(caller, sending, await _read(sender, sending), history)
+    return await _add_message(caller, sending, await _read_task(sender, sending), history)
 
 
 async def stream_message(caller: A2ACaller, params: types.SendMessageRequest) -> AsyncGenerator[A2AEvent, None]:
-    """Carry out the turn of a message. Yield the task, and then its updates until the run ends."""
-    history = history_length(params.configuration)
+    """Carry out the turn of a message. Yield the task, and then its updates until the run ends.
+
+    For a repeated answer to interrupts, follow the task without a new turn. Raises ``A2AError`` and ``BatonError``.
+    """
+    history = read_history_length(params.configuration)
     sender = Sender(caller)
     sending = await prepare(sender, params)
     if sending.is_repeat:
@@ -78,18 +85,18 @@ async def stream_message(caller: A2ACaller, params: types.SendMessageRequest) ->
                 break
             for update in updates.of(event):
                 yield update
-    task = await _read(sender, sending)
+    task = await _read_task(sender, sending)
     if not has_begun:
         yield await to_task(task, caller.app.agents, caller.scope, history=history)
-    for update in updates.rest(task, run_id):
+    for update in updates.list_unsent(task, run_id):
         yield update
     yield updates.end(task)
 
 
 async def get_task(caller: A2ACaller, params: types.GetTaskRequest) -> types.Task:
     """Return a task, redacted if the caller is not its user. Raises ``TaskNotFoundError``."""
-    history = history_length(params)
-    return await to_task(await _find(caller, params.id), caller.app.agents, caller.scope, history=history)
+    history = read_history_length(params)
+    return await to_task(await _find_visible_task(caller, params.id), caller.app.agents, caller.scope, history=history)
 
 
 async def cancel_task(caller: A2ACaller, params: types.CancelTaskRequest) -> types.Task:
@@ -98,7 +105,7 @@ async def cancel_task(caller: A2ACaller, params: types.CancelTaskRequest) -> typ
     Wait up to ``CANCEL_SECONDS`` for the run to stop. Raises ``TaskNotFoundError`` for an unknown task or a task of
     another user, and ``TaskNotCancelableError`` for a task in a final state.
     """
-    app, scope, task = caller.app, caller.scope, await _find(caller, params.id)
+    app, scope, task = caller.app, caller.scope, await _find_visible_task(caller, params.id)
     if task.user_id != scope.user_id:
         raise errors.TaskNotFoundError
     if task.state is TaskState.CANCELED:
@@ -119,9 +126,10 @@ async def cancel_task(caller: A2ACaller, params: types.CancelTaskRequest) -> typ
 async def subscribe_to_task(caller: A2ACaller, params: types.SubscribeToTaskRequest) -> AsyncGenerator[A2AEvent, None]:
     """Yield a task and its updates.
 
-    Raises ``TaskNotFoundError``, and ``UnsupportedOperationError`` for a task in a final state.
+    Raises ``TaskNotFoundError``, also for a task that the caller may read only in redacted form,
+    ``UnsupportedOperationError`` for a task in a final state, and ``TokenExpired``.
     """
-    task = await _find(caller, params.id)
+    task = await _find_visible_task(caller, params.id)
     if not sees_all(caller.scope, task.user_id):
         raise errors.TaskNotFoundError  # streams are not redacted
     if task.state.is_terminal:
@@ -141,20 +149,20 @@ async def get_extended_card(caller: A2ACaller, _: types.GetExtendedAgentCardRequ
     """Return the card of the called agent for the caller. Raises ``ExtendedAgentCardNotConfiguredError``."""
     if not caller.is_authenticated:
         raise errors.ExtendedAgentCardNotConfiguredError("The extended card is for callers with a token.")
-    card = card_of(caller.agents, caller.scope, caller.agent, caller.base_url, caller.access)
+    card = make_card_for(caller.agents, caller.scope, caller.agent, caller.base_url, caller.access)
     if caller.is_trusted:
         card = await sign(card, caller.app, caller.base_url)
     return parse_agent_card(card)
 
 
-async def _read(sender: Sender, sending: Sending) -> A2ATask:
+async def _read_task(sender: Sender, sending: Sending) -> A2ATask:
     task = await sender.reader.read(sender.caller.scope, sending.task_id)
     if task is None:
         raise errors.TaskNotFoundError
     return task
 
 
-async def _find(caller: A2ACaller, text: str) -> A2ATask:
+async def _find_visible_task(caller: A2ACaller, text: str) -> A2ATask:
     task = await TaskReader(caller.app.ports).find(caller.scope, text)
     if task is None:
         raise errors.TaskNotFoundError
@@ -190,7 +198,10 @@ async def _add_message(caller: A2ACaller, sending: Sending, task: A2ATask, histo
 
 
 async def _stop_run(caller: A2ACaller, task: A2ATask) -> A2ATask:
-    """Stop the task's run, wait until it has ended, and return the task. Raises ``TaskNotFoundError``."""
+    """Stop the task's run, wait up to ``CANCEL_SECONDS`` for its end, and return the task.
+
+    Raises ``TaskNotFoundError`` if the task was deleted meanwhile.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + CANCEL_SECONDS
     stopped_run_id: str | None = None

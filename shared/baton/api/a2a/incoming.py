@@ -11,7 +11,7 @@ from typing import Any
 from a2a.types import Message, Part, Role
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
-from baton.api.a2a.delegation import plain_json, read_extension
+from baton.api.a2a.delegation import read_extension, to_plain_json
 from baton.api.a2a.json_text import with_whole_numbers
 from baton.domain.runs.interrupt import APPROVED, DecisionStatus, PendingInterrupts
 from baton.domain.tenants.identity import MAX_EXTERNAL_ID, MAX_MESSAGE_ID, is_printable
@@ -33,7 +33,7 @@ _EDGE_SIGNS = re.compile(r"^\W+|\W+$")
 
 
 def check_message(message: Message) -> None:
-    """Check the id, the role and the parts of a message. Raises ``InvalidParamsError``."""
+    """Check that a message has a valid id, the role of a user, and a part. Raises ``InvalidParamsError``."""
     if not is_printable(message.message_id, MAX_MESSAGE_ID):
         raise InvalidParamsError(f"messageId must be 1 to {MAX_MESSAGE_ID} printable characters.")
     if message.role != Role.ROLE_USER:
@@ -43,7 +43,10 @@ def check_message(message: Message) -> None:
 
 
 def to_content(message: Message) -> str | list[dict[str, Any]]:
-    """Return the message's content in the form of AG-UI. The caller must check it. Raises ``InvalidParamsError``."""
+    """Return the message's content in the form of AG-UI. The content of files and texts is not checked here.
+
+    Raises ``InvalidParamsError`` for an empty part, and ``ContentTypeNotSupportedError`` for the type of a file.
+    """
     parts = [_to_content_part(part) for part in message.parts]
     if len(parts) == 1 and parts[0].keys() == {"type", "text"}:
         return str(parts[0]["text"])
@@ -69,8 +72,8 @@ def read_decisions(message: Message, pending: PendingInterrupts) -> list[tuple[s
     """Return the answers to ``pending`` interrupts in a message: their ids, statuses and payloads.
 
     An answer is a data part ``{"approved": true or false, "comment"?: "...", "interruptId"?: "..."}``, or a message
-    that says only yes or no. Without ``interruptId``, it answers all open interrupts. For any other message, which is
-    an ordinary one, the list is empty.
+    that says only yes or no. Without ``interruptId``, it answers all open interrupts, except calls of the client's
+    tools. For any other message, which is an ordinary one, the list is empty.
 
     Raises ``InvalidParamsError`` for data that is meant as an answer but contains no decision. As an ordinary message,
     it would cancel the interrupts. Data is meant as an answer if the message has no text, or if the data has a key of
@@ -82,10 +85,10 @@ def read_decisions(message: Message, pending: PendingInterrupts) -> list[tuple[s
     for part in message.parts:
         if not part.HasField("data"):
             continue
-        payload = plain_json(part.data)
-        if open_ids and not _decides(payload) and (not texts or _is_like_answer(payload)):
+        payload = to_plain_json(part.data)
+        if open_ids and not _is_decision(payload) and (not texts or _is_like_answer(payload)):
             raise InvalidParamsError('An answer is data {"approved": true or false, "comment"?: "..."}.')
-        if not _decides(payload):
+        if not _is_decision(payload):
             continue
         named_ids = [name for key in _INTERRUPT_IDS if (name := payload.pop(key, None)) is not None]
         if not all(isinstance(name, str) for name in named_ids):
@@ -102,7 +105,7 @@ def read_decisions(message: Message, pending: PendingInterrupts) -> list[tuple[s
     return [(interrupt_id, DecisionStatus.RESOLVED.value, {"approved": words in YES}) for interrupt_id in open_ids]
 
 
-def _decides(value: Any) -> bool:
+def _is_decision(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get(APPROVED), bool)
 
 
@@ -117,7 +120,7 @@ def _to_content_part(part: Part) -> dict[str, Any]:
         case "text":
             return {"type": "text", "text": part.text}
         case "data":
-            value = with_whole_numbers(plain_json(part.data))
+            value = with_whole_numbers(to_plain_json(part.data))
             return {"type": "text", "text": json.dumps(value, ensure_ascii=False), "metadata": {DATA: True}}
         case "raw":
             _check_type(part)

@@ -13,7 +13,7 @@ from a2a.utils.errors import InvalidParamsError
 from baton.api.a2a.access import A2ACaller
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
-from baton.api.a2a.wire import STATES, history_length, to_task
+from baton.api.a2a.wire import STATES, read_history_length, to_task
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.tenants.identity import resolve_imported_thread_ref
@@ -24,7 +24,7 @@ DEFAULT_SIZE = 50
 MAX_SIZE = 100
 THREADS_A_PAGE = 50
 MAX_SEARCHED = 500
-"""Conversations after which a call ends, whether or not they have tasks."""
+"""Conversations after which a call ends, with or without tasks."""
 MAX_THREADS_READ = 30
 """The largest number of conversations whose messages one call reads."""
 MAX_BYTES = 2 * 1024 * 1024
@@ -50,7 +50,7 @@ class _Position:
     earlier: int = 0
     """The number of tasks on all earlier pages."""
 
-    def token(self) -> str:
+    def to_token(self) -> str:
         return encode({"c": self.cursor, "t": self.thread_id, "r": self.root, "n": self.earlier})
 
     @classmethod
@@ -72,7 +72,7 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest) -> ListTasksRe
 
     Tasks have no messages unless a length of the history is given. Raises ``InvalidParamsError``.
     """
-    history = history_length(params) or 0
+    history = read_history_length(params) or 0
     size = params.page_size if params.HasField("page_size") else DEFAULT_SIZE
     if not 1 <= size <= MAX_SIZE:
         raise InvalidParamsError(f"pageSize must be 1 to {MAX_SIZE}.")
@@ -84,7 +84,7 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest) -> ListTasksRe
         if task is None:
             next_position = before
             break
-        if not _matches(task, params):
+        if not _matches_filters(task, params):
             continue
         served = await to_task(task, caller.app.agents, caller.scope, history=history)
         if not params.include_artifacts:
@@ -96,7 +96,7 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest) -> ListTasksRe
         tasks.append(served)
     # The number of tasks on later pages is unknown without reading them. It counts as one.
     total = begin.earlier + len(tasks) + (1 if next_position is not None else 0)
-    token = replace(next_position, earlier=begin.earlier + len(tasks)).token() if next_position is not None else ""
+    token = replace(next_position, earlier=begin.earlier + len(tasks)).to_token() if next_position is not None else ""
     return ListTasksResponse(tasks=tasks, next_page_token=token, page_size=size, total_size=total)
 
 
@@ -119,7 +119,7 @@ async def _list_tasks_from(
             yield None, last
             return
         read += 1
-        tasks = await reader.of_thread(caller.scope, thread)
+        tasks = await reader.list_tasks(caller.scope, thread)
         if thread.id == begin.thread_id and begin.root is not None:
             roots = [task.id.root for task in tasks]
             tasks = tasks[roots.index(begin.root) + 1 :] if begin.root in roots else tasks
@@ -185,7 +185,7 @@ async def _find_thread(caller: A2ACaller, context: str) -> Thread | None:
     return None
 
 
-def _matches(task: A2ATask, params: ListTasksRequest) -> bool:
+def _matches_filters(task: A2ATask, params: ListTasksRequest) -> bool:
     if params.status != WireState.TASK_STATE_UNSPECIFIED and STATES[task.state] != params.status:
         return False
     if not params.HasField("status_timestamp_after"):

@@ -18,7 +18,7 @@ from google.protobuf.json_format import MessageToDict  # type: ignore[import-unt
 from baton.api.a2a.json_text import with_whole_numbers
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask, as_of
-from baton.api.a2a.wire import message_of, to_task
+from baton.api.a2a.wire import to_message, to_task
 from baton.composition.ports import Ports
 from baton.domain.errors import InternalError
 from baton.domain.metrics import Metric, count
@@ -55,14 +55,14 @@ class TaskNotices:
     ports: Ports
     agents: AgentRegistry
 
-    async def configs_of(self, change: ThreadChange) -> Sequence[PushConfig]:
+    async def list_configs(self, change: ThreadChange) -> Sequence[PushConfig]:
         """Return the configurations that a change may concern; none if notifications are switched off."""
         if not self.ports.webhooks.is_on:
             return ()
         configs = await self.ports.push_configs.of_thread(change.scope, change.thread_id)
         return [config for config in configs if change.root in (None, config.root)]
 
-    async def spread(self, change: ThreadChange, thread: Thread | None, configs: Sequence[PushConfig]) -> None:
+    async def queue_notices(self, change: ThreadChange, thread: Thread | None, configs: Sequence[PushConfig]) -> None:
         """Queue a notice for each configuration of the tasks that a change concerns.
 
         ``thread`` is the changed thread; None if it does not exist. Raises ``NotYet`` if a run has begun whose message
@@ -152,7 +152,7 @@ def _shorten(task: A2ATask) -> A2ATask:
     """Return the task with its newest messages, up to ``MAX_BYTES``."""
     room, first = MAX_BYTES, len(task.messages)
     while first > 0:
-        room -= message_of(task.messages[first - 1], task.id).ByteSize()
+        room -= to_message(task.messages[first - 1], task.id).ByteSize()
         if room < 0 and first < len(task.messages):
             break
         first -= 1

@@ -36,9 +36,9 @@ async def create(caller: A2ACaller, request: types.TaskPushNotificationConfig) -
 async def get(
     caller: A2ACaller, params: types.GetTaskPushNotificationConfigRequest
 ) -> types.TaskPushNotificationConfig:
-    """Return a configuration of a task. Without an id, it is the default configuration, otherwise the first.
+    """Return a configuration of a task. Without an id, return the default configuration, or the first without one.
 
-    Raises ``TaskNotFoundError``.
+    Raises ``TaskNotFoundError``, and ``PushNotificationNotSupportedError`` while notifications are switched off.
     """
     _check_enabled(caller)
     task = await _find_own_task(caller, params.task_id)
@@ -55,7 +55,11 @@ async def get(
 async def list_all(
     caller: A2ACaller, params: types.ListTaskPushNotificationConfigsRequest
 ) -> types.ListTaskPushNotificationConfigsResponse:
-    """Return all configurations of a task in one page, because a task has only a few."""
+    """Return all configurations of a task in one page, because a task has only a few.
+
+    Raises ``InvalidParamsError`` for a page token, ``TaskNotFoundError``, and ``PushNotificationNotSupportedError``
+    while notifications are switched off.
+    """
     _check_enabled(caller)
     if params.page_token:
         raise InvalidParamsError("pageToken was not handed out by this list.")
@@ -65,7 +69,11 @@ async def list_all(
 
 
 async def delete(caller: A2ACaller, params: types.DeleteTaskPushNotificationConfigRequest) -> None:
-    """Remove a configuration if it exists. Raises ``TaskNotFoundError`` for an unknown task."""
+    """Remove a configuration if it exists.
+
+    Raises ``TaskNotFoundError`` for an unknown task, and ``PushNotificationNotSupportedError`` while notifications are
+    switched off.
+    """
     _check_enabled(caller)
     task = await _find_own_task(caller, params.task_id)
     config_id = _choose_config_id(params.id, task.id)

@@ -12,7 +12,7 @@ from a2a.types import Message
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
 
 from baton.api.a2a.access import A2ACaller
-from baton.api.a2a.delegation import inherit, inherit_handoff, read_delegation, read_time_zone
+from baton.api.a2a.delegation import inherit_handoff, inherit_offer, read_delegation, read_time_zone
 from baton.api.a2a.incoming import check_message, read_context_id, read_decisions, to_content
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
@@ -35,7 +35,7 @@ from baton.threads.requests.queue_mapping import make_queued_decision, make_queu
 START_SECONDS = 3.0
 """The longest time for which a call that does not wait for the answer waits for the beginning of the turn."""
 POLL_SECONDS = 0.05
-"""Seconds between the first two reads of the store. The pause doubles every time, up to ``MAX_POLL_SECONDS``."""
+"""Seconds between the first two reads of the store. The pause doubles after each read, up to ``MAX_POLL_SECONDS``."""
 MAX_POLL_SECONDS = 0.4
 
 
@@ -75,7 +75,9 @@ class Sender:
         root = message.message_id
         if context is not None:
             request, thread = await self._find_context(request, context)
-            earlier_id = await self.reader.task_of(self._scope, request.thread.id, root) if thread is not None else None
+            earlier_id = (
+                await self.reader.find_task_id(self._scope, request.thread.id, root) if thread is not None else None
+            )
             if earlier_id is not None:  # a repeated message belongs to the task to which it was first sent
                 root = earlier_id.root
         else:
@@ -86,7 +88,7 @@ class Sender:
         self._check_agent(thread)
         if thread is not None and thread.has_tasks and (request.client is None or request.client.handoff is None):
             # Only the first message of a session has the handoff, which applies to the rest of the session.
-            latest = await self.reader.latest_offer(self._scope, thread)
+            latest = await self.reader.read_latest_offer(self._scope, thread)
             request = replace(request, client=inherit_handoff(request.client, latest))
         task_id = TaskId(request.thread.id, root)
         task = await self.reader.read(self._scope, task_id) if root != message.message_id else None
@@ -104,7 +106,7 @@ class Sender:
         request = replace(self._make_request(message, task.id.thread_id), a2a_task=task.id.root)
         if request.client is None or request.client.handoff is None:
             # Only the first message of a task has the handoff, which applies to the whole task.
-            request = replace(request, client=inherit(request.client, task.first_offer))
+            request = replace(request, client=inherit_offer(request.client, task.first_offer))
         if task.thread is None:
             # The thread's first message waits in the queue before this message.
             request = replace(request, thread=replace(request.thread, may_create=True))
@@ -120,10 +122,10 @@ class Sender:
             )
         self._check_agent(task.thread)
         if task.awaits_answers:
-            return await self._to_answer(message, task, sending)
+            return await self._add_decisions(message, task, sending)
         return sending
 
-    async def _to_answer(self, message: Message, task: A2ATask, sending: Sending) -> Sending:
+    async def _add_decisions(self, message: Message, task: A2ATask, sending: Sending) -> Sending:
         """Return ``sending`` with the decisions on the task's interrupts, or unchanged if the message has none."""
         assert task.thread is not None  # noqa: S101 - a task that awaits answers has a thread
         assert task.thread.pending is not None  # noqa: S101 - see awaits_answers
@@ -267,7 +269,7 @@ class Sender:
         """Return whether the turn is stored, or will never be stored."""
         is_answer = isinstance(sending.request, DecisionRequest)
         may_be_queued = not is_answer and sending.task is not None and sending.task.thread is not None
-        # This avoids reading a long conversation on each poll.
+        # ``is_queued`` reads two items only, so a long conversation is not read on each poll.
         if may_be_queued and await self.reader.is_queued(self._scope, sending.task_id, sending.message_id):
             return False
         task = await self.reader.read(self._scope, sending.task_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from baton.api.a2a.tasks import A2ATask, assemble, to_queued, with_state
+from baton.api.a2a.tasks import A2ATask, assemble_task, make_queued_task, with_state
 from baton.composition.ports import Ports
 from baton.concurrency.tasks import gather_all
 from baton.domain.errors import ThreadUnavailable
@@ -46,7 +46,7 @@ class TaskReader:
             mark = await ports.a2a_tasks.get(scope, thread_id, task_id.root)
             sees_all = scope.has(Permission.THREAD_READ_ALL)
             if refusal.is_unused and mark is not None and (sees_all or mark.user_id == scope.user_id):
-                return to_queued(task_id, mark)
+                return make_queued_task(task_id, mark)
             if audited:
                 detail = {"taskId": str(task_id)}
                 await ports.audit.record(
@@ -66,14 +66,14 @@ class TaskReader:
             await audit_read(ports.audit, scope, thread_id, thread.user_id, "task.read")
         messages = await self._read_messages(scope, thread, turn.first_ordinal) if turn is not None else []
         question = await self._read_question(scope, thread)
-        task = assemble(task_id, thread, mark, messages, question)
+        task = assemble_task(task_id, thread, mark, messages, question)
         if turn is not None and mark is None and not task.messages and task.run_id is None:
             return None  # the message belongs to the conversation, but began no task
         is_waiting = await self._is_waiting(scope, task)
         first_offer = turn.client if turn is not None else None
         return replace(with_state(task, is_waiting=is_waiting), first_offer=first_offer)
 
-    async def of_thread(self, scope: Scope, thread: Thread) -> Sequence[A2ATask]:
+    async def list_tasks(self, scope: Scope, thread: Thread) -> Sequence[A2ATask]:
         """Return the tasks to which the newest messages of the thread belong, the latest state first."""
         messages = await self._read_messages(scope, thread, 0)
         question = await self._read_question(scope, thread)
@@ -86,7 +86,7 @@ class TaskReader:
         for start in range(0, min(len(roots), MAX_TASKS), AT_ONCE):
             tasks += await gather_all(
                 *(
-                    self._assemble(scope, TaskId(thread.id, root), thread, messages, question)
+                    self._assemble_task(scope, TaskId(thread.id, root), thread, messages, question)
                     if root in complete_roots
                     else self.read(scope, TaskId(thread.id, root))
                     for root in roots[start : min(start + AT_ONCE, MAX_TASKS)]
@@ -96,7 +96,7 @@ class TaskReader:
             (task for task in tasks if task is not None), key=lambda task: (task.at, task.id.root), reverse=True
         )
 
-    async def _assemble(
+    async def _assemble_task(
         self,
         scope: Scope,
         task_id: TaskId,
@@ -109,7 +109,7 @@ class TaskReader:
             self._ports.a2a_tasks.get(scope, thread.id, task_id.root),
             self._ports.store.get_turn(scope, thread.id, task_id.root),
         )
-        task = assemble(task_id, thread, mark, messages, question)
+        task = assemble_task(task_id, thread, mark, messages, question)
         task = with_state(task, is_waiting=await self._is_waiting(scope, task))
         return replace(task, first_offer=turn.client if turn is not None else None)
 
@@ -138,7 +138,7 @@ class TaskReader:
         is_newest = mark is not None and mark.status is MarkStatus.QUEUED and mark.message_id == message_id
         return turn is None and is_newest
 
-    async def task_of(self, scope: Scope, thread_id: str, message_id: str) -> TaskId | None:
+    async def find_task_id(self, scope: Scope, thread_id: str, message_id: str) -> TaskId | None:
         """Return the task to which a stored message was sent; None without one.
 
         The caller must have checked that the thread belongs to the user.
@@ -153,7 +153,7 @@ class TaskReader:
             return None
         return TaskId(thread_id, stored[0].a2a_task)
 
-    async def latest_offer(self, scope: Scope, thread: Thread) -> ClientOffer | None:
+    async def read_latest_offer(self, scope: Scope, thread: Thread) -> ClientOffer | None:
         """Return the offer of the newest message that was sent to a task in the current session; None without one."""
         messages = await self._read_messages(scope, thread, thread.episode_first_ordinal)
         latest = next((message for message in reversed(messages) if message.a2a_task is not None), None)

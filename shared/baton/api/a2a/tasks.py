@@ -56,13 +56,13 @@ class A2ATask:
         return any(message.id == message_id and message.is_own for message in self.messages)
 
 
-def to_queued(task_id: TaskId, mark: TaskMark) -> A2ATask:
+def make_queued_task(task_id: TaskId, mark: TaskMark) -> A2ATask:
     """Return a task whose thread does not exist, because its first message waits in the queue or was refused."""
     state = determine_state((), mark=mark.status, is_waiting=mark.status is MarkStatus.QUEUED)
     return A2ATask(task_id, mark.user_id, None, mark, (), state, mark.at)
 
 
-def assemble(
+def assemble_task(
     task_id: TaskId,
     thread: Thread,
     mark: TaskMark | None,

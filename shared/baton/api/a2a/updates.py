@@ -18,12 +18,12 @@ from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.wire import (
     STATES,
-    agent_message,
-    artifact_of,
     describe_answer,
+    make_agent_message,
     make_data_part,
-    status_of,
-    struct,
+    make_status,
+    to_artifact,
+    to_struct,
     to_task,
 )
 from baton.api.runs.runs import TURN_SECONDS
@@ -102,17 +102,17 @@ class Updates:
                         name = "workflow" if change["path"] == "/workflow" else "active_agent"
                         yield self._make_status_update(None, None, {name: change.get("value")})
 
-    def rest(self, task: A2ATask, run_id: str | None) -> Iterator[Update]:
+    def list_unsent(self, task: A2ATask, run_id: str | None) -> Iterator[Update]:
         """Yield the messages of a finished run that were not streamed, for example because the message was repeated."""
         for message in task.messages:
             is_due = message.run_id == run_id and message.role is Role.ASSISTANT and message.is_said
             if is_due and message.id not in self._sent:
                 self._sent.add(message.id)
-                yield self._make_artifact_update(artifact_of(message), append=False)
+                yield self._make_artifact_update(to_artifact(message), append=False)
 
     def end(self, task: A2ATask) -> TaskStatusUpdateEvent:
         """Return the state of the task after the run."""
-        return TaskStatusUpdateEvent(task_id=str(self._id), context_id=self._id.thread_id, status=status_of(task))
+        return TaskStatusUpdateEvent(task_id=str(self._id), context_id=self._id.thread_id, status=make_status(task))
 
     def _empty_artifacts(self, message_ids: Sequence[str]) -> Iterator[Update]:
         """Yield updates that empty the artifacts of messages whose text has been sent."""
@@ -157,12 +157,14 @@ class Updates:
         """
         timestamp = Timestamp()
         timestamp.FromDatetime(self._clock.now())
-        message = agent_message(self._id, kind, [Part(text=text)]) if kind is not None and text is not None else None
+        message = (
+            make_agent_message(self._id, kind, [Part(text=text)]) if kind is not None and text is not None else None
+        )
         return TaskStatusUpdateEvent(
             task_id=str(self._id),
             context_id=self._id.thread_id,
             status=TaskStatus(state=STATES[TaskState.WORKING], timestamp=timestamp, message=message),
-            metadata=struct({EXTENSION_URI: metadata}),
+            metadata=to_struct({EXTENSION_URI: metadata}),
         )
 
 
@@ -246,7 +248,7 @@ def _list_changes(before: A2ATask, now: A2ATask, updates: Updates) -> Iterator[U
     """Yield the changes since ``before``: the messages of runs that have ended, and the state if it is new."""
     run_ids = dict.fromkeys(message.run_id for message in now.messages if message.run_id in now.runs - before.runs)
     for run_id in run_ids:
-        yield from updates.rest(now, run_id)
+        yield from updates.list_unsent(now, run_id)
     has_left = before.run_id is not None and before.run_id != now.run_id
     if run_ids or has_left or now.state is not before.state:
         yield updates.end(now)

@@ -36,31 +36,34 @@ STATES = {state: TaskState.Value(f"TASK_STATE_{state.name}") for state in State}
 """The protobuf number of each state."""
 
 
-def task_of(task: A2ATask, describe: Describe, *, history: int | None = None) -> Task:
-    """Return the task with its newest ``history`` messages; all messages that were read for None."""
+def convert_task(task: A2ATask, describe: Describe, *, history: int | None = None) -> Task:
+    """Return the task with its newest ``history`` messages; for None, with all messages that were read.
+
+    Its artifacts are all answers of agents that were read, whatever ``history`` is.
+    """
     messages = [message for message in task.messages if message.is_said]
     stored_messages = messages if history is None else messages[len(messages) - history :] if history > 0 else []
     return Task(
         id=str(task.id),
         context_id=task.id.thread_id,
-        status=status_of(task),
-        history=[message_of(message, task.id) for message in stored_messages],
-        artifacts=[artifact_of(message) for message in messages if message.role is StoredRole.ASSISTANT],
-        metadata=struct({EXTENSION_URI: conversation_of(task, describe)}),
+        status=make_status(task),
+        history=[to_message(message, task.id) for message in stored_messages],
+        artifacts=[to_artifact(message) for message in messages if message.role is StoredRole.ASSISTANT],
+        metadata=to_struct({EXTENSION_URI: describe_conversation(task, describe)}),
     )
 
 
 async def to_task(task: A2ATask, agents: AgentRegistry, scope: Scope, *, history: int | None = None) -> Task:
-    """Return the result of ``task_of`` with the agents of the task's conversation.
+    """Return the result of ``convert_task`` with the agents of the task's conversation.
 
     A long task is converted in a thread, so that other streams do not wait.
     """
     size = sum(len(message.text) for message in task.messages)
     registered = await (agents.in_force(scope) if task.thread is None else agents.in_session(scope, task.thread))
-    return await off_loop(size, task_of, task, registered.describe, history=history)
+    return await off_loop(size, convert_task, task, registered.describe, history=history)
 
 
-def history_length(params: object) -> int | None:
+def read_history_length(params: object) -> int | None:
     """Return the requested number of messages; None for all. Raises ``InvalidParamsError`` for a negative number."""
     if not params.HasField("history_length"):  # type: ignore[attr-defined]
         return None
@@ -70,14 +73,14 @@ def history_length(params: object) -> int | None:
     return length
 
 
-def status_of(task: A2ATask) -> TaskStatus:
+def make_status(task: A2ATask) -> TaskStatus:
     """Return the task's state, its time, and the message that explains it."""
     timestamp = Timestamp()
     timestamp.FromDatetime(task.at)
     return TaskStatus(state=STATES[task.state], timestamp=timestamp, message=_make_status_message(task))
 
 
-def conversation_of(task: A2ATask, describe: Describe) -> dict[str, Any]:
+def describe_conversation(task: A2ATask, describe: Describe) -> dict[str, Any]:
     """Return the metadata of Baton's extension: the thread, its active agent, its workflow's state, the parent task."""
     metadata: dict[str, Any] = {"thread_id": task.id.thread_id}
     if task.thread is not None:
@@ -89,7 +92,7 @@ def conversation_of(task: A2ATask, describe: Describe) -> dict[str, Any]:
     return metadata
 
 
-def message_of(message: StoredMessage, task_id: TaskId) -> Message:
+def to_message(message: StoredMessage, task_id: TaskId) -> Message:
     """Return a stored message as a message of A2A."""
     is_user = message.is_own
     metadata: dict[str, Any] = {}
@@ -101,17 +104,17 @@ def message_of(message: StoredMessage, task_id: TaskId) -> Message:
         context_id=task_id.thread_id,
         task_id=str(task_id),
         role=Role.ROLE_USER if is_user else Role.ROLE_AGENT,
-        parts=parts_of(message),
-        metadata=struct(metadata) if metadata else None,
+        parts=to_parts(message),
+        metadata=to_struct(metadata) if metadata else None,
     )
 
 
-def artifact_of(message: StoredMessage) -> Artifact:
+def to_artifact(message: StoredMessage) -> Artifact:
     """Return an agent's message as a result of the task."""
     return Artifact(
         artifact_id=message.id,
         name=message.author.name if message.author is not None else message.agent_name or "",
-        parts=parts_of(message),
+        parts=to_parts(message),
         metadata=describe_answer(message.agent_id, message.sources, message.consulted, _describe_author(message)),
     )
 
@@ -122,13 +125,17 @@ def describe_answer(
     consulted: Sequence[Mapping[str, Any]],
     author: Mapping[str, Any] = MappingProxyType({}),
 ) -> Struct:
-    """Return the metadata of an answer: its agent, its sources, and the ``author`` of a person's message."""
+    """Return the metadata of an answer.
+
+    The metadata has the agent, the ``sources`` that the answer cites, the ``consulted`` documents that it does not
+    cite, and the ``author`` of a person's message. Empty fields are left out.
+    """
     metadata: dict[str, Any] = {"agent_id": agent_id, **author}
     if sources:
         metadata["sources"] = [dict(source) for source in sources]
     if consulted:
         metadata["consulted"] = [dict(source) for source in consulted]
-    return struct({EXTENSION_URI: metadata})
+    return to_struct({EXTENSION_URI: metadata})
 
 
 def _describe_author(message: StoredMessage) -> dict[str, Any]:
@@ -136,7 +143,7 @@ def _describe_author(message: StoredMessage) -> dict[str, Any]:
     return {"author": MessageAuthor.of(message.author).wire()} if message.author is not None else {}
 
 
-def parts_of(message: StoredMessage) -> list[Part]:
+def to_parts(message: StoredMessage) -> list[Part]:
     """Return the parts of a message; a structured answer is one part with data."""
     if message.result is not None:
         return [make_data_part(message.result)]
@@ -150,12 +157,12 @@ def make_data_part(value: Any) -> Part:
     return Part(data=ParseDict(value, Value()))
 
 
-def struct(value: dict[str, Any]) -> Struct:
+def to_struct(value: dict[str, Any]) -> Struct:
     """Return ``value``, which is JSON, as protobuf."""
     return ParseDict(value, Struct())
 
 
-def agent_message(task_id: TaskId, kind: str, parts: Iterable[Part]) -> Message:
+def make_agent_message(task_id: TaskId, kind: str, parts: Iterable[Part]) -> Message:
     """Return a message in the role of the agent. Its id is derived from the task and ``kind``."""
     return Message(
         message_id=str(uuid.uuid5(uuid.UUID(task_id.thread_id), f"a2a\0{task_id.root}\0{kind}")),
@@ -167,10 +174,13 @@ def agent_message(task_id: TaskId, kind: str, parts: Iterable[Part]) -> Message:
 
 
 def _make_status_message(task: A2ATask) -> Message | None:
-    """Return the message that explains the state: an error, questions, or the last answer; None for other states."""
+    """Return the message that explains the state: the reason of a refusal, an error, questions, or the last answer.
+
+    For a task at a desk without an answer yet, the message says that people answer. Return None for other states.
+    """
     end = task.last_end
     if task.state is State.REJECTED and task.mark is not None:
-        return agent_message(task.id, "rejected", [Part(text=task.mark.reason or "The message was refused.")])
+        return make_agent_message(task.id, "rejected", [Part(text=task.mark.reason or "The message was refused.")])
     if task.state in (State.FAILED, State.AUTH_REQUIRED):
         failed = next(
             (
@@ -183,15 +193,15 @@ def _make_status_message(task: A2ATask) -> Message | None:
         if failed is not None:
             error = failed.error
             data = {"code": error.code, "retryable": error.retryable}
-            return agent_message(task.id, "failed", [Part(text=error.detail), make_data_part(data)])
+            return make_agent_message(task.id, "failed", [Part(text=error.detail), make_data_part(data)])
     if task.state is State.WORKING and task.is_at_desk and end is not None and end.outcome is OutcomeType.DELIVERED:
-        return agent_message(task.id, f"delivered {task.messages[-1].run_id}", [Part(text=DELIVERED)])
+        return make_agent_message(task.id, f"delivered {task.messages[-1].run_id}", [Part(text=DELIVERED)])
     if task.state in (State.INPUT_REQUIRED, State.COMPLETED) or (task.state is State.WORKING and task.is_at_desk):
         if is_interrupted(task):
             return _make_questions(task)
         if task.mark is not None and task.mark.status is MarkStatus.REFUSED and task.mark.reason:
             kind = f"refused {task.mark.message_id}"
-            return agent_message(task.id, kind, [Part(text=task.mark.reason)])
+            return make_agent_message(task.id, kind, [Part(text=task.mark.reason)])
         last = next(
             (
                 message
@@ -200,7 +210,7 @@ def _make_status_message(task: A2ATask) -> Message | None:
             ),
             None,
         )
-        return message_of(last, task.id) if last is not None and end is not None else None
+        return to_message(last, task.id) if last is not None and end is not None else None
     return None
 
 
@@ -211,7 +221,9 @@ def _make_questions(task: A2ATask) -> Message:
     pending = task.thread.pending
     interrupts = to_client_interrupts(pending.open)
     texts = [Part(text=interrupt.plain_text) for interrupt in pending.open]
-    return agent_message(task.id, f"questions {pending.run_id}", [*texts, make_data_part({"interrupts": interrupts})])
+    return make_agent_message(
+        task.id, f"questions {pending.run_id}", [*texts, make_data_part({"interrupts": interrupts})]
+    )
 
 
 def _to_part(part: Any) -> Part:

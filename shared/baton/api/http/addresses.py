@@ -120,7 +120,7 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
 }
 """The paths of each module's routes below ``VERSION``, with ``{}`` for a parameter.
 
-Of two modules with the same path, the first is asked first.
+If two modules have the same path, their routes are tried in the order of this mapping.
 """
 PROTOCOLS: Mapping[str, tuple[str, ...]] = {
     "a2a.bindings.router": ("/a2a", "/a2a/{}"),
@@ -132,15 +132,15 @@ PROTOCOLS: Mapping[str, tuple[str, ...]] = {
 
 
 @cache
-def deferred_routes() -> Sequence[DeferredRoutes]:
-    """Return the routes for all applications in this process."""
+def list_deferred_routes() -> Sequence[DeferredRoutes]:
+    """Return the deferred routes of all modules, which all applications in this process share."""
     nouns = [(module, tuple(VERSION + path for path in paths)) for module, paths in NOUNS.items()]
     return tuple(DeferredRoutes(f"baton.api.{module}", paths) for module, paths in [*nouns, *PROTOCOLS.items()])
 
 
 def load_routes(*modules: str) -> None:
     """Import the routes of ``modules`` in advance. A module is named as in ``NOUNS`` and ``PROTOCOLS``."""
-    for deferred_route in deferred_routes():
+    for deferred_route in list_deferred_routes():
         if deferred_route.module.removeprefix("baton.api.") in modules:
             deferred_route.load()
 
@@ -181,7 +181,10 @@ class DeferredRoutes(BaseRoute):
         return self._path.fullmatch(path) is not None
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return the match of the first route with this path and method, otherwise of the first with this path."""
+        """Return the match of the first route with this path and method, otherwise of the first route with this path.
+
+        Return ``Match.NONE`` if no route has the path.
+        """
         if scope["type"] != "http" or not self.includes(scope["path"]):
             return Match.NONE, {}
         best: tuple[Match, Scope] = (Match.NONE, {})

@@ -54,12 +54,12 @@ bearer = HTTPBearer(
 
 
 # Not async, so that FastAPI calls it in a thread, because the verification may fetch keys.
-def caller(
+def verify_caller(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
     """Verify the request's token, and return its scope. Raises ``Unauthorized`` and ``TokenExpired``.
 
-    This may block, because the verification may fetch keys.
+    The call may block, because the verification may fetch keys. The tenant may have been removed.
     """
     scope: Scope | None = getattr(request.state, "scope", None)
     if scope is not None:  # the token was verified before the body was read
@@ -74,7 +74,7 @@ def caller(
     return identity.scope
 
 
-async def verified_caller(
+async def get_verified_caller(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
     """Return the scope of the request, even if its tenant was removed. Raises ``Unauthorized`` and ``TokenExpired``.
@@ -82,33 +82,33 @@ async def verified_caller(
     A token that has not been verified yet is verified in a thread.
     """
     verified: Scope | None = getattr(request.state, "scope", None)
-    scope = verified if verified is not None else await run_in_threadpool(caller, request, app, credentials)
+    scope = verified if verified is not None else await run_in_threadpool(verify_caller, request, app, credentials)
     work_for(scope.tenant_id)
     return scope
 
 
-VerifiedCaller = Annotated[Scope, Depends(verified_caller)]
+VerifiedCaller = Annotated[Scope, Depends(get_verified_caller)]
 
 
-async def known_caller(scope: VerifiedCaller, app: UseCases) -> Scope:
+async def get_known_caller(scope: VerifiedCaller, app: UseCases) -> Scope:
     """Return the scope of the request. Raises ``TenantRemoved`` if its tenant was removed."""
     await app.ports.removed_tenants.check(scope)
     return scope
 
 
-Caller = Annotated[Scope, Depends(known_caller)]
+Caller = Annotated[Scope, Depends(get_known_caller)]
 
 
-async def token_seconds(request: Request, app: UseCases, _: Caller) -> float:
-    """Return the seconds until the request's token expires, when streams end."""
+async def compute_token_seconds(request: Request, app: UseCases, _: Caller) -> float:
+    """Return the seconds until the request's token expires. Streams end at that time."""
     expires_at: datetime = request.state.token_expires_at
     return (expires_at - read_machine_time(app.ports.clock)).total_seconds()
 
 
-TokenSeconds = Annotated[float, Depends(token_seconds)]
+TokenSeconds = Annotated[float, Depends(compute_token_seconds)]
 
 
-def token_ends_at(request: Request, app: App) -> float:
+def find_token_end(request: Request, app: App) -> float:
     """Return the event loop time at which the request's token expires; infinity for a request without one."""
     expires_at: datetime | None = request.state.token_expires_at
     if expires_at is None:
@@ -125,7 +125,7 @@ class ProcedureIds(StringConvertor):
 register_url_convertor("procedure", ProcedureIds())
 
 
-async def thread_in_path(
+async def decode_thread_id(
     thread_id: Annotated[
         str, Path(description="The thread's UUID, or the host's own id, percent-encoded.", examples=[THREAD_ID])
     ],
@@ -134,14 +134,14 @@ async def thread_in_path(
     return unquote(thread_id)
 
 
-async def run_in_path(
+async def decode_run_id(
     run_id: Annotated[str, Path(description="The run's id, percent-encoded.", examples=[RUN_ID])],
 ) -> str:
     """Return the run id in a path, decoded. Clients may choose run ids, so they may contain slashes."""
     return unquote(run_id)
 
 
-async def message_in_path(
+async def decode_message_id(
     message_id: Annotated[
         str,
         Path(
@@ -155,7 +155,7 @@ async def message_in_path(
     return unquote(message_id)
 
 
-ThreadId = Annotated[str, Depends(thread_in_path)]
-MessageId = Annotated[str, Depends(message_in_path)]
-RunId = Annotated[str, Depends(run_in_path)]
+ThreadId = Annotated[str, Depends(decode_thread_id)]
+MessageId = Annotated[str, Depends(decode_message_id)]
+RunId = Annotated[str, Depends(decode_run_id)]
 AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from baton.api.http import problems
-from baton.api.http.dependencies import bearer, caller, use_cases
+from baton.api.http.dependencies import bearer, use_cases, verify_caller
 from baton.composition.metrics import write_metrics
 from baton.composition.tracing import FLUSH_SECONDS
 from baton.domain.errors import BatonError, InvalidRequest, MessageTooLarge
@@ -29,7 +29,8 @@ MAX_BODY_BYTES = 5 * 1024 * 1024
 AG-UI clients send the whole conversation, but only the last message is used. The parser of messages limits it to 1 MiB.
 """
 MAX_BODY_VALUES = 150_000
-"""JSON values in a body. Parsing so many blocks the event loop for about 25 ms. A message with its metadata has twenty.
+"""JSON values in a body. Parsing so many blocks the event loop for about 25 ms. A message with its metadata has about
+twenty values.
 """
 MAX_PARAMETERS = 100
 """Parameters in a query."""
@@ -74,7 +75,7 @@ class RequestLimits(HttpMiddleware):
         elif len(scope["headers"]) > MAX_HEADERS:
             problem = f"The request may have at most {MAX_HEADERS} headers."
         if problem is not None:
-            await problems.response(Request(scope), InvalidRequest(problem))(scope, receive, send)
+            await problems.make_response(Request(scope), InvalidRequest(problem))(scope, receive, send)
             return
         await self._app(scope, _Body(scope, receive).receive, send)
 
@@ -117,11 +118,11 @@ class _Body:
         return message
 
     async def _verify_token(self) -> None:
-        """Verify the request's token by ``dependencies.caller``. Raises ``problems.RefusedBody``."""
+        """Verify the request's token by ``dependencies.verify_caller``. Raises ``problems.RefusedBody``."""
         credentials = await bearer(self._request)
         try:
             # In a thread, because the verification may fetch keys.
-            await run_in_threadpool(caller, self._request, await use_cases(self._request), credentials)
+            await run_in_threadpool(verify_caller, self._request, await use_cases(self._request), credentials)
         except BatonError as error:
             raise problems.RefusedBody(error) from None
 
@@ -223,7 +224,7 @@ class EncodedSegments(HttpMiddleware):
 
     Servers decode the whole path before routing, so ``/threads/a%2Fb`` would be routed as ``/threads/a/b``. This
     middleware decodes each segment separately, and keeps ``%`` and ``/`` in it encoded. Dependencies such as
-    ``thread_in_path`` decode these characters.
+    ``decode_thread_id`` decode these characters.
 
     An encoded ``ME`` stays encoded, so that it is the id of a user and does not mean the caller.
     """

@@ -18,7 +18,7 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from baton.api.http.dependencies import thread_in_path, use_cases
+from baton.api.http.dependencies import decode_thread_id, use_cases
 from baton.api.http.schemas import describe
 from baton.domain import errors
 from baton.domain.errors import BatonError, Forbidden, InternalError, InvalidRequest
@@ -120,7 +120,7 @@ def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
             entry["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
         schema = entry["content"][PROBLEM]
         schema["schema"] = {"$ref": "#/components/schemas/Problem"}
-        schema["examples"][error.code] = {"summary": error.title, "value": body(error(), "example-request-id")}
+        schema["examples"][error.code] = {"summary": error.title, "value": make_details(error(), "example-request-id")}
     return entries
 
 
@@ -129,7 +129,7 @@ def json_content(example: Any) -> dict[str, Any]:
     return {"content": {"application/json": {"schema": {"type": "object"}, "example": example}}}
 
 
-def body(error: BatonError, request_id: str) -> dict[str, Any]:
+def make_details(error: BatonError, request_id: str) -> dict[str, Any]:
     """Return the problem details of an error."""
     return ServedProblem.of(error, type="about:blank", request_id=request_id).wire()
 
@@ -138,14 +138,14 @@ def request_id(request: Request) -> str:
     """Return the request's id: the id in API Gateway's access log, or a new id without a gateway."""
     stored = getattr(request.state, "request_id", None)
     if stored is None:
-        stored = gateway_context(request).get("requestId")
+        stored = read_gateway_context(request).get("requestId")
         if not isinstance(stored, str) or not REQUEST_ID.fullmatch(stored):
             stored = str(uuid.uuid4())
         request.state.request_id = stored
     return str(stored)
 
 
-def gateway_context(request: Request) -> Mapping[str, Any]:
+def read_gateway_context(request: Request) -> Mapping[str, Any]:
     """Return API Gateway's context of the request, from Mangum's event or the Lambda Web Adapter's header.
 
     Return an empty mapping without a gateway.
@@ -158,8 +158,8 @@ def gateway_context(request: Request) -> Mapping[str, Any]:
     return {}
 
 
-def response(request: Request, error: BatonError) -> JSONResponse:
-    """Return the response for an error, and count it in the metrics."""
+def make_response(request: Request, error: BatonError) -> JSONResponse:
+    """Return the response for an error. Failures of the server and of models are counted in the metrics."""
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
     if isinstance(error, errors.ModelError) and error.retryable and not isinstance(error, errors.SpendingRefusal):
@@ -169,7 +169,7 @@ def response(request: Request, error: BatonError) -> JSONResponse:
         headers["Retry-After"] = str(error.retry_after)  # seconds (RFC 9110, 10.2.3)
     if isinstance(error, errors.MethodNotAllowed):
         headers["Allow"] = ", ".join(_list_allowed_methods(request))  # required by RFC 9110, 15.5.6
-    details = body(error, request_id(request))
+    details = make_details(error, request_id(request))
     return JSONResponse(details, error.status, headers=headers, media_type=PROBLEM)
 
 
@@ -192,7 +192,7 @@ class RefusedBody(HTTPException):
         self.error = error
 
 
-def of_http(error: HTTPException) -> BatonError:
+def convert_http_error(error: HTTPException) -> BatonError:
     """Return the error of Baton for an exception of the framework."""
     if isinstance(error, RefusedBody):
         return error.error
@@ -210,11 +210,11 @@ async def _answer(request: Request, failure: Exception) -> JSONResponse:
     """Return the response for a failure. Audit a missing permission, and report a failure of the server."""
     match failure:
         case RequestValidationError():
-            return response(request, _to_error(failure))
+            return make_response(request, _to_error(failure))
         case RefusedBody():
             failure = error = failure.error
         case HTTPException():
-            error = of_http(failure)
+            error = convert_http_error(failure)
         case BatonError():
             error = failure
         case _:
@@ -223,7 +223,7 @@ async def _answer(request: Request, failure: Exception) -> JSONResponse:
         await _record_denial(request, failure)
     if error.status >= 500:
         report_failure(failure, "request failed", request_id=request_id(request), path=request.url.path)
-    return response(request, error)
+    return make_response(request, error)
 
 
 async def _record_denial(request: Request, error: Forbidden) -> None:
@@ -231,7 +231,7 @@ async def _record_denial(request: Request, error: Forbidden) -> None:
     scope: Scope = request.state.scope
     thread_id = None
     with contextlib.suppress(InvalidRequest):
-        thread_id = resolve_thread_ref(scope, await thread_in_path(request.path_params.get("thread_id", ""))).id
+        thread_id = resolve_thread_ref(scope, await decode_thread_id(request.path_params.get("thread_id", ""))).id
     action = error.action or f"{request.method} {request.scope['route'].path.removeprefix('/v1')}"
     detail = {"permission": error.permission}
     await (await use_cases(request)).ports.audit.record(

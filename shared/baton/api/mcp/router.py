@@ -9,10 +9,10 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
-from baton.api.a2a.access import A2AAccess, base_url
-from baton.api.http.dependencies import UseCases, bearer, caller, token_ends_at
+from baton.api.a2a.access import A2AAccess, find_base_url
+from baton.api.http.dependencies import UseCases, bearer, find_token_end, verify_caller
 from baton.api.http.problems import json_content, responses
-from baton.api.mcp.access import METADATA_PATH, PATH, challenge
+from baton.api.mcp.access import METADATA_PATH, PATH, make_challenge
 from baton.api.runs import sse
 from baton.domain.tenants.identity import Scope
 from baton.domain.wire_model import THREAD_ID
@@ -44,8 +44,8 @@ ANSWERED: dict[int | str, dict[str, Any]] = {
 router = APIRouter(tags=["mcp"])
 
 
-# Not async, so that FastAPI calls it in a thread, like ``caller``.
-def mcp_caller(
+# Not async, so that FastAPI calls it in a thread, like ``verify_caller``.
+def verify_mcp_caller(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
     """Check the origin, verify the token, and return its scope.
@@ -54,8 +54,8 @@ def mcp_caller(
     """
     state = request.app.state
     state.mcp.check(request.headers.get("origin"))
-    request.state.challenge = challenge(base_url(request, state.a2a)[0], has_token=credentials is not None)
-    return caller(request, app, credentials)
+    request.state.challenge = make_challenge(find_base_url(request, state.a2a)[0], has_token=credentials is not None)
+    return verify_caller(request, app, credentials)
 
 
 @router.post(
@@ -64,7 +64,7 @@ def mcp_caller(
     responses={**ANSWERED, **responses("unauthorized token_expired origin_refused message_too_large")},
     openapi_extra=BODY,
 )
-async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], app: UseCases) -> Response:
+async def call(request: Request, scope: Annotated[Scope, Depends(verify_mcp_caller)], app: UseCases) -> Response:
     """Answer one message of MCP: `tools/list` has the agents with `mcp: true`, `tools/call` asks one of them."""
     # Imported here, so that requests for metadata do not load the protocol's libraries.
     from baton.api.mcp.access import SESSION_ID, McpCaller
@@ -76,7 +76,7 @@ async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], a
         scope=scope,
         app=app,
         timing=await sse.timing(request),
-        ends_at=token_ends_at(request, app),
+        ends_at=find_token_end(request, app),
         session_id=session if SESSION_ID.fullmatch(session) else None,
     )
     return McpExchange(requester, await request.body())
@@ -109,7 +109,7 @@ def of_deployment(request: Request) -> Response:
 def _make_metadata(request: Request, path: str) -> Response:
     """Return the metadata of the resource at ``path``. This may block, because it may read the settings."""
     access: A2AAccess = request.app.state.a2a
-    metadata: dict[str, Any] = {"resource": f"{base_url(request, access)[0]}{path}"}
+    metadata: dict[str, Any] = {"resource": f"{find_base_url(request, access)[0]}{path}"}
     if issuers := access.issuers():  # an empty list must be left out (RFC 9728, 3.2)
         metadata["authorization_servers"] = list(issuers)
     metadata |= {"bearer_methods_supported": ["header"], "resource_name": "Baton"}

@@ -12,7 +12,7 @@ from fastapi import Request
 
 from baton.adapters.a2a.signatures import read_public_keys, verify_card
 from baton.adapters.tokens.signing_keys import JwkCardSigner
-from baton.api.a2a.access import A2AAccess, base_url
+from baton.api.a2a.access import A2AAccess, find_base_url
 from baton.api.application import create_app
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.threads.a2a_task import EXTENSION_URI
@@ -217,7 +217,7 @@ def test_the_address_is_that_by_which_the_client_came(context: Any, has_stage: b
         "query_string": b"",
         "headers": headers,
     }
-    address, _ = base_url(Request(scope), A2AAccess(has_stage=has_stage))
+    address, _ = find_base_url(Request(scope), A2AAccess(has_stage=has_stage))
     wanted = f"https://{context['domainName']}{expected}" if expected is not None else "http://inside:8000"
     assert address == wanted
 

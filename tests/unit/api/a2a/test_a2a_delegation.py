@@ -8,7 +8,7 @@ import pytest
 from a2a.types import Message
 
 from baton.api.a2a.delegation import MAX_REASON, MAX_RECENT, MAX_RECENT_CHARS, read_delegation
-from baton.api.a2a.wire import struct
+from baton.api.a2a.wire import to_struct
 from baton.domain.handoffs.handoff import MAX_SUMMARY
 from baton.domain.threads.a2a_task import EXTENSION_URI
 from baton.domain.threads.message import Role
@@ -131,7 +131,7 @@ async def test_what_is_of_another_shape_is_refused(served: A2AServed, expected: 
 def test_long_handoffs_are_cut_and_keep_the_newest_messages() -> None:
     many = [{"role": "user", "content": f"{number} " + "x" * 999} for number in range(100)]
     handoff = {"summary": "s" * 9_999, "reason": "r" * 9_999, "recent_messages": many}
-    offer = read_delegation(Message(metadata=struct({"handoff": handoff})))
+    offer = read_delegation(Message(metadata=to_struct({"handoff": handoff})))
     assert offer is not None
     assert offer.handoff is not None
     assert len(offer.handoff.summary) == MAX_SUMMARY
@@ -143,7 +143,7 @@ def test_long_handoffs_are_cut_and_keep_the_newest_messages() -> None:
 
 @pytest.mark.parametrize("expected", [{}, {"handoff": {}}, {"tenant_id": "other"}])
 def test_a_message_may_bring_nothing(expected: Json) -> None:
-    assert read_delegation(Message(metadata=struct({EXTENSION_URI: expected}))) is None
+    assert read_delegation(Message(metadata=to_struct({EXTENSION_URI: expected}))) is None
 
 
 @pytest.mark.parametrize("name", ["time_zone", "timeZone"])

@@ -10,8 +10,8 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from baton.api.http.problems import json_content, of_http
-from baton.domain.errors import BatonError, MethodNotAllowed
+from baton.api.http.problems import convert_http_error, json_content
+from baton.domain.errors import BatonError
 
 DOMAIN = "baton.dev"
 """The domain of reasons that are error codes of Baton."""
@@ -50,7 +50,7 @@ class RestRoute(APIRoute):
             except BatonError as error:
                 return to_response(to_status(error))
             except HTTPException as error:
-                return to_response(to_status(of_http(error)))
+                return to_response(to_status(convert_http_error(error)))
 
         return respond
 
@@ -58,7 +58,7 @@ class RestRoute(APIRoute):
 def make_status(code: int, name: str, message: str, *, reason: str, domain: str, metadata: dict[str, Any]) -> Status:
     """Return an error with one ``ErrorInfo``.
 
-    Its ``metadata`` must be a map of strings, so booleans and numbers are converted, and other values are left out.
+    Its ``metadata`` must be a map of strings, so booleans and integers are converted, and other values are left out.
     """
     texts = {
         key: value if isinstance(value, str) else str(value).lower()
@@ -89,8 +89,4 @@ def to_response(error: Status) -> JSONResponse:
 
 def document_errors(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
     """Return the entries for ``classes`` in the OpenAPI responses of a route."""
-    return {
-        cls.status: {"description": cls.title, **json_content(to_status(cls()))}
-        for cls in classes
-        if cls is not MethodNotAllowed
-    }
+    return {cls.status: {"description": cls.title, **json_content(to_status(cls()))} for cls in classes}

@@ -72,7 +72,7 @@ def _make_agent_route(operation: str) -> Callable[..., Awaitable[Response]]:
     return call
 
 
-def _describe(method: str, path: str, operation: str) -> dict[str, Any]:
+def _describe_route(method: str, path: str, operation: str) -> dict[str, Any]:
     """Return the OpenAPI description of a route, without its agent and its errors."""
     text = {"type": "string", "maxLength": 2048}
     names = {"id": TASK_ID, "push_id": "default"}
@@ -108,7 +108,7 @@ def _add_routes(base: str, make: Callable[[str], Callable[..., Awaitable[Respons
                 200: {"description": "The answer.", "content": {media_type: {"schema": schema}}},
                 **document_errors(MalformedJson, Unauthorized, NotFound, MessageTooLarge, InvalidRequest),
             },
-            openapi_extra=_describe(method, path, operation),
+            openapi_extra=_describe_route(method, path, operation),
         )
 
 

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
-from baton.api.a2a.access import A2AAccess, A2ACaller, base_url
-from baton.api.http.dependencies import AgentId, UseCases, bearer, caller, token_ends_at
+from baton.api.a2a.access import A2AAccess, A2ACaller, find_base_url
+from baton.api.http.dependencies import AgentId, UseCases, bearer, find_token_end, verify_caller
 from baton.api.http.problems import RefusedBody, json_content, request_id, responses
 from baton.api.runs import sse
 from baton.composition.app import App
@@ -52,7 +52,7 @@ def get_token_or_open_scope(
         request.state.scope = OPEN_SCOPE
         request.state.token_expires_at = None
         return OPEN_SCOPE
-    return caller(request, app, credentials)
+    return verify_caller(request, app, credentials)
 
 
 async def check_a2a_scope(scope: Annotated[Scope, Depends(get_token_or_open_scope)], app: UseCases) -> Scope:
@@ -110,7 +110,7 @@ async def make_caller(request: Request, scope: Scope, app: App, agent_id: str | 
     except UnknownAgent:
         raise NotFound from None
     access: A2AAccess = request.app.state.a2a
-    address, is_trusted = base_url(request, access)
+    address, is_trusted = find_base_url(request, access)
     if scope.has(Permission.TRACE_CONTINUE):
         join(request.headers.get("traceparent"))
     return A2ACaller(
@@ -120,7 +120,7 @@ async def make_caller(request: Request, scope: Scope, app: App, agent_id: str | 
         agents=agents,
         agent=agent,
         request_id=request_id(request),
-        ends_at=token_ends_at(request, app),
+        ends_at=find_token_end(request, app),
         base_url=address,
         is_trusted=is_trusted,
         access=access,
