@@ -29,7 +29,7 @@ from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
 from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter, SearchQuery
 from baton.domain.tenants.identity import Scope
-from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
+from baton.knowledge.chunk_documents import list_chunk_texts, make_chunk_documents
 from baton.knowledge.knowledge_search import CANDIDATES, MEANING, PASSAGE_MEANINGS, WORDS
 from baton_documents.chunks.chunk import Chunk
 from baton_local.engines.clients import client
@@ -175,8 +175,8 @@ def make_chunks(chance: np.random.Generator, number: int, chunks: int) -> list[I
     version = DocumentVersion(1, VersionStatus.READY, f"{number}.md", "text/markdown", 1, "ada", AT)
     document = Document(f"doc_{number:032x}", AGENT, f"Page {number}", AT, AT, active=version)
     divided = [Chunk(ordinal, _make_text(chance), headings=("A section",)) for ordinal in range(chunks)]
-    vectors = _make_vectors(chance, len(chunk_texts(document, divided)))
-    return chunk_documents(document, version, divided, vectors, "text-embedding-3-small")
+    vectors = _make_vectors(chance, len(list_chunk_texts(document, divided)))
+    return make_chunk_documents(document, version, divided, vectors, "text-embedding-3-small")
 
 
 def _make_text(chance: np.random.Generator) -> str:

@@ -29,7 +29,7 @@ from baton.domain.documents.document import Document, DocumentVersion, VersionSt
 from baton.domain.documents.search import IndexName
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.tenants.identity import Scope
-from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
+from baton.knowledge.chunk_documents import list_chunk_texts, make_chunk_documents
 from baton.knowledge.knowledge_search import MAX_FOUND
 from baton.memory.recall.selecting import select
 from baton.memory.recalled import Findings, Retrieval
@@ -135,8 +135,8 @@ class Library:
         document = Document(f"doc_{uuid.uuid4().hex}", AGENT, title, AT, AT, active=version)
         self._records.documents[document.id] = document
         chunks = divide_into_chunks(extracted.blocks)
-        vectors = await self._embedder.embed(chunk_texts(document, chunks))
-        documents = chunk_documents(document, version, chunks, vectors, self._embedder.name)
+        vectors = await self._embedder.embed(list_chunk_texts(document, chunks))
+        documents = make_chunk_documents(document, version, chunks, vectors, self._embedder.name)
         await self._index.put(self._scope, IndexName.KNOWLEDGE, documents)
         self.texts[name] = simplify("\n".join(chunk.text for chunk in chunks))
         self._files[document.id] = name

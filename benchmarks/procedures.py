@@ -106,7 +106,7 @@ async def measure(count: int, dimensions: int, length: int) -> tuple[float, Late
     first = time.process_time() - began
     embedder = RandomEmbedder(dimensions)
     vectors = ProcedureVectors(embedder)
-    await vectors.nearest(procedure_set, embedder.make_vector("warm"))
+    await vectors.find_nearest(procedure_set, embedder.make_vector("warm"))
     by_trigger, by_meaning, hits = [], [], 0
     for number in range(MESSAGES):
         text = " ".join(chance.choices(words, k=length))
@@ -117,7 +117,7 @@ async def measure(count: int, dimensions: int, length: int) -> tuple[float, Late
         hits += bool(procedure_set.find_triggered(text))
         by_trigger.append(time.process_time() - began)
         began = time.process_time()
-        await vectors.nearest(procedure_set, vector)
+        await vectors.find_nearest(procedure_set, vector)
         by_meaning.append(time.process_time() - began)
     return first, Latency.of(by_trigger), Latency.of(by_meaning), hits / MESSAGES
 

@@ -22,7 +22,7 @@ from baton.domain.documents.search import IndexName, Vector
 from baton.domain.errors import BatonError
 from baton.domain.tenants.identity import Scope
 from baton.entry.jobs.pipeline_admission import PipelineAdmission
-from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
+from baton.knowledge.chunk_documents import list_chunk_texts, make_chunk_documents
 from baton.ports.agents.agents import ShippedAgents
 from baton.ports.clock import Clock
 from baton.ports.documents.documents import DocumentStore
@@ -159,7 +159,7 @@ class Documentation:
         for agent_id in agents:
             earlier = await self._ports().documents.get(self._scope, agent_id, self._make_id(agent_id, path))
             document = self._make_document(agent_id, page, earlier, len(chunks))
-            texts = chunk_texts(document, chunks)
+            texts = list_chunk_texts(document, chunks)
             if earlier is None or not (earlier.deleted_at is not None or _is_same(earlier, page)):
                 await self._put(earlier, document, chunks, await self._find_vectors(texts, cache))
         return texts
@@ -189,7 +189,7 @@ class Documentation:
     ) -> None:
         """Index the chunks, then store the document. ``known`` is the stored document; None if there is none."""
         ports = self._ports()
-        indexed = chunk_documents(document, document.latest, chunks, vectors, ports.embedder.name)
+        indexed = make_chunk_documents(document, document.latest, chunks, vectors, ports.embedder.name)
         # Before the record, after which turns use the chunks. The sweeper has the previous version removed.
         await ports.search.put(self._scope, IndexName.KNOWLEDGE, indexed)
         if known is None:

@@ -19,7 +19,7 @@ from baton.domain.threads.history_window import HistoryWindow, find_window
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import Today
 from baton.memory.prompt.context import AgentHistory, Assembly, Notes, compute_reading_budget
-from baton.memory.prompt.history_reading import make_handoff_notes, select_granted
+from baton.memory.prompt.history_reading import make_handoff_notes, select_granted_messages
 from baton.memory.prompt.history_summary import MAX_READ_TOKENS, SUMMARISE
 from baton.memory.prompt.history_window import Exchange, find_next_start
 from baton.memory.prompt.message_prompts import (
@@ -135,7 +135,7 @@ class Player:
         earlier = self._read(window, agent)
         seen = AgentHistory(
             "thread",
-            select_granted(handoff, earlier) if handoff else earlier,
+            select_granted_messages(handoff, earlier) if handoff else earlier,
             (question,),
             self._find_summary(window),
             window,
@@ -148,7 +148,7 @@ class Player:
         retrieved = tuple(Prompt(Role.CONTEXT, text) for text in turn.recalled)
         recalled = RecalledBlocks(knowledge=RecalledBlock(BlockKind.KNOWLEDGE, prompts=retrieved))
         reserved = self._tools.count_tokens(self.counter)
-        context = Assembly(agent, seen, self.counter, notes=notes, reserved=reserved).prompt(recalled)
+        context = Assembly(agent, seen, self.counter, notes=notes, reserved=reserved).make_prompt(recalled)
         assert context.history is not None  # noqa: S101 - an assembly always gives it
         prompts, current_from, history = list(context.prompts), context.current_from, context.history
         self._record(turn, prompts)

@@ -9,7 +9,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.handoffs.handoff import HandoffRequest
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
-from baton.memory.prompt.history_reading import make_handoff_notes, select_granted
+from baton.memory.prompt.history_reading import make_handoff_notes, select_granted_messages
 from baton.memory.prompt.history_window import Exchange, split_exchanges
 from baton.memory.prompt.message_prompts import (
     REPLY_TOKENS,
@@ -36,7 +36,7 @@ class SlidingPlayer(Player):
             *make_handoff_notes(handoff),
             *(Prompt(Role.CONTEXT, text) for text in turn.recalled),
         ]
-        seen = select_granted(handoff, self.stored) if handoff else self.stored
+        seen = select_granted_messages(handoff, self.stored) if handoff else self.stored
         room = budget - count_total_tokens(head, self.counter) - question.tokens - REPLY_TOKENS
         history = [message for exchange in _take_newest(split_exchanges(seen), room) for message in exchange.messages]
         prompts = [*head, *to_prompts(history, agent.id), Prompt(Role.USER, turn.question)]
@@ -76,8 +76,8 @@ def _take_newest(history: Sequence[Exchange], room: int) -> list[Exchange]:
     """Return the newest exchanges that fit into ``room`` tokens."""
     exchanges: list[Exchange] = []
     for exchange in reversed(history):
-        if exchange.tokens() > room:
+        if exchange.count_tokens() > room:
             break
-        room -= exchange.tokens()
+        room -= exchange.count_tokens()
         exchanges.append(exchange)
     return exchanges[::-1]

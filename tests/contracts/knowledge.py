@@ -19,7 +19,7 @@ from baton.composition.app import build
 from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
 from baton.domain.documents.search import IndexName, SearchFilter, Vector
 from baton.domain.tenants.identity import Scope
-from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
+from baton.knowledge.chunk_documents import list_chunk_texts, make_chunk_documents
 from baton.ports.documents.search import SearchIndex
 from baton_documents.chunks.chunk import Chunk
 from baton_testing.fakes.documents.documents import FakeDocuments
@@ -151,8 +151,8 @@ class KnowledgeContract:
         manual = Document("manual", "knowledge", "Machine manual", AT, AT, active=version)
         await records.create(reader, manual)
         chunks = [Chunk(number, _page(number, fact)) for number, fact in enumerate(FACTS.values())]
-        vectors = [embedder.vector(text) for text in chunk_texts(manual, chunks)]
-        made = chunk_documents(manual, version, chunks, vectors, embedder.name)
+        vectors = [embedder.vector(text) for text in list_chunk_texts(manual, chunks)]
+        made = make_chunk_documents(manual, version, chunks, vectors, embedder.name)
         await index.put(reader, IndexName.KNOWLEDGE, made)
         ports = FakePorts(search=index, documents=records, embedder=embedder)
         search = build(ports).knowledge.search
@@ -220,7 +220,7 @@ async def _shelve(index: SearchIndex, records: FakeDocuments, scope: Scope, each
     as_indexed = replace(document, required_permission=None) if each.was_open else document
     for indexed in sorted(each.indexed):
         chunk = Chunk(0, f"green paint number {number} for boats, version {indexed} of its page")
-        made = chunk_documents(
+        made = make_chunk_documents(
             as_indexed, replace(version, number=indexed), [chunk], [EMBEDDER.vector(chunk.text)], EMBEDDER.name
         )
         await index.put(scope, IndexName.KNOWLEDGE, made)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
 from baton.domain.documents.search import IndexDocument, IndexedText, IndexName
 from baton.domain.tenants.identity import Scope
-from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
+from baton.knowledge.chunk_documents import list_chunk_texts, make_chunk_documents
 from baton.memory.episodes.episode_index import DIGEST, MESSAGE, TURN
 from baton_documents.chunks.chunk import Chunk
 from baton_testing.fakes.documents.documents import FakeDocuments
@@ -98,7 +98,7 @@ async def learn(
     )
     await there.documents.create(scope, record)
     chunks = [chunk or Chunk(0, text)]
-    vectors = [there.embedder.vector(text) for text in chunk_texts(record, chunks)]
-    [document] = chunk_documents(record, made, chunks, vectors, there.embedder.name)
+    vectors = [there.embedder.vector(text) for text in list_chunk_texts(record, chunks)]
+    [document] = make_chunk_documents(record, made, chunks, vectors, there.embedder.name)
     await there.search.put(scope, IndexName.KNOWLEDGE, [document])
     return document

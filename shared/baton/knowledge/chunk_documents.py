@@ -36,7 +36,7 @@ MAX_SECTION = 500
 """The length to which a part's path of headings is cut at its beginning, in characters."""
 
 
-def chunk_texts(document: Document, chunks: Sequence[Chunk]) -> list[str]:
+def list_chunk_texts(document: Document, chunks: Sequence[Chunk]) -> list[str]:
     """Return the texts that are embedded for chunks, with title, headings and table header in front.
 
     A chunk with passages has several.
@@ -44,7 +44,7 @@ def chunk_texts(document: Document, chunks: Sequence[Chunk]) -> list[str]:
     return [text for chunk in chunks for text in _select_embedded(_make_views(document.title, chunk)).values()]
 
 
-def chunk_documents(
+def make_chunk_documents(
     document: Document,
     version: DocumentVersion,
     chunks: Sequence[Chunk],
@@ -53,7 +53,7 @@ def chunk_documents(
 ) -> list[IndexDocument]:
     """Return the documents of the index for the chunks of a version.
 
-    ``vectors`` belong to the texts of ``chunk_texts``, in order; empty if texts are not embedded.
+    ``vectors`` belong to the texts of ``list_chunk_texts``, in order; empty if texts are not embedded.
     """
     source_id = derive_chunk_source_id(document.id, version.number)
     views = [_make_views(document.title, chunk) for chunk in chunks]

@@ -8,7 +8,7 @@ from datetime import timedelta
 from baton.domain.documents.document import Document, DocumentRef, derive_chunk_source_id
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import StoreUnavailable
-from baton.knowledge.document_records import MAX_TRIES, DocumentRecords, pipeline_scope
+from baton.knowledge.document_records import MAX_TRIES, DocumentRecords, make_pipeline_scope
 from baton.ports.clock import Clock
 from baton.ports.documents.documents import DocumentFiles
 from baton.ports.documents.search import SearchIndex
@@ -42,7 +42,7 @@ class Cleaning:
         raise StoreUnavailable
 
     async def _remove(self, ref: DocumentRef, document: Document) -> None:
-        scope = pipeline_scope(ref)
+        scope = make_pipeline_scope(ref)
         for version in document.stale:
             source = SearchFilter(agent_id=document.agent_id, source_id=derive_chunk_source_id(document.id, version))
             await self.search.delete(scope, IndexName.KNOWLEDGE, source)
@@ -52,7 +52,7 @@ class Cleaning:
 
     async def _settle(self, ref: DocumentRef, document: Document) -> float | None:
         """Record the removal. Return the seconds as ``clean`` does; None if the record was changed meanwhile."""
-        scope, now = pipeline_scope(ref), self.clock.now()
+        scope, now = make_pipeline_scope(ref), self.clock.now()
         if document.stale and document.cleaned_at is None:
             saved = await self.records.documents.save(scope, replace(document, cleaned_at=now))
             return self.wait.total_seconds() if saved is not None else None

@@ -21,7 +21,8 @@ class DocumentRecords:
     documents: DocumentStore
 
     async def get(self, ref: DocumentRef) -> Document | None:
-        return await self.documents.get(pipeline_scope(ref), ref.agent_id, ref.document_id)
+        """Return the document, also a deleted one; None if there is no record."""
+        return await self.documents.get(make_pipeline_scope(ref), ref.agent_id, ref.document_id)
 
     async def change(self, ref: DocumentRef, change: Callable[[Document], Document | None]) -> Document | None:
         """Apply ``change`` to the current record, store the result and return it.
@@ -34,13 +35,13 @@ class DocumentRecords:
             changed = change(document) if document is not None else None
             if changed is None:
                 return None
-            saved = await self.documents.save(pipeline_scope(ref), changed)
+            saved = await self.documents.save(make_pipeline_scope(ref), changed)
             if saved is not None:
                 return saved
         raise StoreUnavailable
 
 
-def pipeline_scope(ref: DocumentRef) -> Scope:
+def make_pipeline_scope(ref: DocumentRef) -> Scope:
     """Return the scope in which the pipeline works."""
     return make_stored_scope(ref.tenant_id, "~ingestion")
 

@@ -38,7 +38,7 @@ def check_request(
         raise InvalidRequest("documentId must be doc_ and 32 hexadecimal digits in lower case, as of a UUID.")
     if sha256 is not None and not _SHA256.fullmatch(sha256):
         raise InvalidRequest("sha256 must be the 64 hexadecimal digits, in lower case, of the file's SHA-256.")
-    media_type = document_type(content_type, name)
+    media_type = check_document_type(content_type, name)
     if size < 1:
         raise InvalidRequest("size must be at least 1 byte.")
     if size > MAX_DOCUMENT_BYTES:
@@ -73,7 +73,7 @@ def check_permission(permission: str | None) -> None:
         )
 
 
-def document_type(content_type: str, name: str) -> MediaType:
+def check_document_type(content_type: str, name: str) -> MediaType:
     """Return the announced type of a document. Raises ``UnsupportedDocument`` if no text is extracted from such files.
 
     The upload's content is checked against it later.

@@ -101,7 +101,8 @@ class Documents:
     async def put(self, scope: Scope, agent_id: str, request: DocumentRequest, body: bytes) -> Document:
         """Store the content of a source's document, which starts its ingestion, unless the newest version has it.
 
-        Raises ``DocumentBusy`` and ``LimitReached``. After a failure a repetition completes the work.
+        Raises ``DocumentBusy``, ``DocumentOfSource`` and ``LimitReached``. After a failure a repetition completes the
+        work.
         """
         request = replace(request, size=len(body), sha256=hashlib.sha256(body).hexdigest())
         document, _ = await self._store_version(scope, agent_id, request)
@@ -187,9 +188,9 @@ class Documents:
     def _derive_id(self, scope: Scope, agent_id: str, request: DocumentRequest) -> str:
         """Return the id of a document whose client has chosen none."""
         if request.sha256 is None:
-            return document_id(uuid.UUID(self.clock.new_id()))
+            return make_document_id(uuid.UUID(self.clock.new_id()))
         parts = (scope.tenant_id, agent_id, request.name, request.content_type, request.sha256)
-        return document_id(uuid.uuid5(_DOCUMENTS, "\0".join(parts)))
+        return make_document_id(uuid.uuid5(_DOCUMENTS, "\0".join(parts)))
 
     def _make_document(self, scope: Scope, agent_id: str, document_id: str, request: DocumentRequest) -> Document:
         version = self._make_version(scope, request, 1)
@@ -221,7 +222,7 @@ class Documents:
         )
 
 
-def document_id(unique: uuid.UUID) -> str:
+def make_document_id(unique: uuid.UUID) -> str:
     """Return the id of a document with this UUID."""
     return f"doc_{unique.hex}"
 

@@ -74,7 +74,7 @@ class KnowledgeIndexCheck:
         document_ids: set[str] = set()
         async for _, page in self._read_pages(tenant, agents):
             document_ids.update(source for document in page for source in _list_sources(document))
-            for document, version, count in await self._count(tenant, page):
+            for document, version, count in await self._count_chunks(tenant, page):
                 documents, chunks = documents + 1, chunks + count
                 if count == version.chunks:
                     indexed += 1
@@ -92,7 +92,7 @@ class KnowledgeIndexCheck:
         continue. A repetition starts no run for documents that are indexed or wait for a run.
         """
         async for position, page in self._read_pages(tenant, agents, start):
-            for document, version, count in await self._count(tenant, page):
+            for document, version, count in await self._count_chunks(tenant, page):
                 is_started = False
                 if count != version.chunks:
                     ref = DocumentRef(tenant, document.agent_id, document.id, version.number, rebuilds=True)
@@ -108,7 +108,7 @@ class KnowledgeIndexCheck:
             if not any(source in _list_sources(document) for document in stored if document is not None):
                 await self.search.delete(scope, IndexName.KNOWLEDGE, SearchFilter(source_id=source))
 
-    async def _count(self, tenant: str, page: Sequence[Document]) -> list[tuple[Document, DocumentVersion, int]]:
+    async def _count_chunks(self, tenant: str, page: Sequence[Document]) -> list[tuple[Document, DocumentVersion, int]]:
         """Return the documents that turns use, each with the version and the number of its chunks in the index."""
 
         async def count(used: tuple[Document, DocumentVersion]) -> tuple[Document, DocumentVersion, int]:

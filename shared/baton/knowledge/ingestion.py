@@ -37,19 +37,19 @@ from baton.domain.errors import (
     list_error_classes,
 )
 from baton.domain.metrics import Metric, count
-from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
+from baton.knowledge.chunk_documents import list_chunk_texts, make_chunk_documents
 from baton.knowledge.document_records import (
     DocumentRecords,
     find_worked_version,
+    make_pipeline_scope,
     next_version_has_status,
-    pipeline_scope,
 )
 from baton.knowledge.ingestion_files import (
-    batch_name,
     divide_into_batches,
+    make_batch_name,
+    make_part_name,
     pack_chunks,
     pack_text,
-    part_name,
     unpack_chunks,
     unpack_text,
 )
@@ -120,7 +120,7 @@ class Ingestion:
         version = find_worked_version(document, ref, VersionStatus.WAITING, VersionStatus.PROCESSING)
         if document is None or version is None:
             return CheckResult()
-        body = await self.files.read(pipeline_scope(ref), document, ref.version, ORIGINAL)
+        body = await self.files.read(make_pipeline_scope(ref), document, ref.version, ORIGINAL)
         if body is None:
             if version.status is VersionStatus.WAITING and self.clock.now() < version.created_at + UPLOAD_WAIT:
                 return CheckResult(is_waiting=True)
@@ -160,7 +160,7 @@ class Ingestion:
         if work is None:
             return
         document, version = work
-        body = await self.files.read(pipeline_scope(ref), document, ref.version, ORIGINAL)
+        body = await self.files.read(make_pipeline_scope(ref), document, ref.version, ORIGINAL)
         if body is None or hashlib.sha256(body).hexdigest() != version.sha256:
             await self._fail(ref, "document_changed", "The content was changed while it was read. Upload it again.")
             return
@@ -171,7 +171,7 @@ class Ingestion:
             await self._fail(ref, problem.reason, problem.detail)
             return
         packed = await off_loop(LARGE, pack_text, text)
-        await self.files.write(pipeline_scope(ref), document, ref.version, part_name(part.index), packed)
+        await self.files.write(make_pipeline_scope(ref), document, ref.version, make_part_name(part.index), packed)
         percent = CHECKED_PERCENT + (EXTRACTED_PERCENT - CHECKED_PERCENT) * (part.index + 1) // part.count
         await self._record_progress(ref, IngestionStep.EXTRACT, percent)
 
@@ -184,7 +184,7 @@ class Ingestion:
         texts: list[ExtractedText] = []
         size = 0
         for index in range(parts):
-            texts.append(await unpack_text(await self._read_step_file(ref, document, part_name(index))))
+            texts.append(await unpack_text(await self._read_step_file(ref, document, make_part_name(index))))
             size += sum(len(block.text) + BLOCK_WEIGHT for block in texts[-1].blocks)
             if size > MAX_TEXT:
                 await self._fail(ref, "document_too_long", "The document has too much text. Divide it into several.")
@@ -202,11 +202,11 @@ class Ingestion:
         batches = divide_into_batches(chunks)
         for index, batch in enumerate(batches):
             body = await off_loop(LARGE, pack_chunks, batch)
-            await self.files.write(pipeline_scope(ref), document, ref.version, batch_name(index), body)
+            await self.files.write(make_pipeline_scope(ref), document, ref.version, make_batch_name(index), body)
         if ref.rebuilds:
             return len(batches) if await self._prepare_reindexing(ref, len(chunks)) else 0
 
-        def describe(document: Document) -> Document | None:
+        def record_chunks(document: Document) -> Document | None:
             if not next_version_has_status(document, ref.version, VersionStatus.PROCESSING):
                 return None
             version = replace(
@@ -221,7 +221,7 @@ class Ingestion:
             titled = replace(document, title=_choose_title(document, texts))
             return titled.begin(version, self.clock.now())
 
-        return len(batches) if await self.records.change(ref, describe) is not None else 0
+        return len(batches) if await self.records.change(ref, record_chunks) is not None else 0
 
     async def index(self, ref: DocumentRef, batch: int, batches: int) -> None:
         """Embed one batch of chunks and put it into the index."""
@@ -229,7 +229,7 @@ class Ingestion:
         if work is None:
             return
         document, version = work
-        chunks = await unpack_chunks(await self._read_step_file(ref, document, batch_name(batch)))
+        chunks = await unpack_chunks(await self._read_step_file(ref, document, make_batch_name(batch)))
         try:
             vectors = await self._embed(ref.tenant_id, document, chunks)
         except WrongEmbeddings as error:  # every repetition would fail too
@@ -238,9 +238,9 @@ class Ingestion:
         if await self._find_work(ref) is None:  # the version may have ended while it was embedded
             return
         embedder = self.embedder.name if self.embedder.dimensions else None
-        documents = chunk_documents(document, version, chunks, vectors, embedder)
+        documents = make_chunk_documents(document, version, chunks, vectors, embedder)
         try:
-            await self.search.put(pipeline_scope(ref), IndexName.KNOWLEDGE, documents)
+            await self.search.put(make_pipeline_scope(ref), IndexName.KNOWLEDGE, documents)
         except SearchIndexFull as error:
             await self._fail(ref, error.code, error.detail)
             return
@@ -257,7 +257,7 @@ class Ingestion:
         if work is None:
             return
         _, version = work
-        indexed = await self.search.count(pipeline_scope(ref), IndexName.KNOWLEDGE, _select_chunks(ref))
+        indexed = await self.search.count(make_pipeline_scope(ref), IndexName.KNOWLEDGE, _select_chunks(ref))
         if not version.chunks or indexed != version.chunks:
             raise StoreUnavailable("A step came before the one that it needs.")
         if ref.rebuilds:
@@ -307,13 +307,13 @@ class Ingestion:
 
         Return False if the version is no longer in use.
         """
-        await self.search.delete(pipeline_scope(ref), IndexName.KNOWLEDGE, _select_chunks(ref))
+        await self.search.delete(make_pipeline_scope(ref), IndexName.KNOWLEDGE, _select_chunks(ref))
 
-        def describe(document: Document) -> Document | None:
+        def record_chunks(document: Document) -> Document | None:
             version = find_worked_version(document, ref)
             return replace(document, active=replace(version, chunks=chunks)) if version is not None else None
 
-        return await self.records.change(ref, describe) is not None
+        return await self.records.change(ref, record_chunks) is not None
 
     async def _find_work(self, ref: DocumentRef) -> tuple[Document, DocumentVersion] | None:
         """Return the document and the version if the work on it has not ended; None if it has."""
@@ -323,16 +323,16 @@ class Ingestion:
 
     async def _read_step_file(self, ref: DocumentRef, document: Document, name: str) -> bytes:
         """Return a file of an earlier step. Raises ``StoreUnavailable`` if it does not exist."""
-        body = await self.files.read(pipeline_scope(ref), document, ref.version, name)
+        body = await self.files.read(make_pipeline_scope(ref), document, ref.version, name)
         if body is None:
             raise StoreUnavailable("A step came before the one that it needs.")
         return body
 
     async def _embed(self, tenant_id: str, document: Document, chunks: Sequence[Chunk]) -> Sequence[Vector | None]:
-        """Return the vectors of ``chunk_texts``; none if embedding is off."""
+        """Return the vectors of ``list_chunk_texts``; none if embedding is off."""
         if not self.embedder.dimensions:
             return []
-        texts = chunk_texts(document, chunks)
+        texts = list_chunk_texts(document, chunks)
         vectors = await self.embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT, tenant_id=tenant_id)
         if len(vectors) != len(texts):
             raise EmbedderUnavailable
@@ -341,7 +341,7 @@ class Ingestion:
     async def _record_progress(self, ref: DocumentRef, step: IngestionStep, percent: int) -> None:
         if ref.rebuilds:
             return
-        await self.records.documents.note_progress(pipeline_scope(ref), ref, step, percent, self.clock.now())
+        await self.records.documents.note_progress(make_pipeline_scope(ref), ref, step, percent, self.clock.now())
 
 
 def _select_chunks(ref: DocumentRef) -> SearchFilter:

@@ -17,12 +17,12 @@ MANY_BATCHES = 25
 """The number of batches of a document, unless they would be too small or too large. Progress is stored after each."""
 
 
-def part_name(index: int) -> str:
+def make_part_name(index: int) -> str:
     """Return the name of the file with the text of a part, counted from 0."""
     return f"parts/{index:05d}.json"
 
 
-def batch_name(index: int) -> str:
+def make_batch_name(index: int) -> str:
     """Return the name of the file with a batch of chunks, counted from 0."""
     return f"chunks/{index:05d}.json"
 
@@ -34,6 +34,7 @@ def divide_into_batches(chunks: Sequence[Chunk]) -> list[Sequence[Chunk]]:
 
 
 def pack_text(text: ExtractedText) -> bytes:
+    """Return the content of the file with a part's text, as JSON."""
     return _make_text_adapter().dump_json(text)
 
 
@@ -43,6 +44,7 @@ async def unpack_text(body: bytes) -> ExtractedText:
 
 
 def pack_chunks(chunks: Sequence[Chunk]) -> bytes:
+    """Return the content of the file with a batch of chunks, as JSON."""
     return _make_chunk_adapter().dump_json(list(chunks))
 
 

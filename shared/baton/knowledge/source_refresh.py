@@ -44,6 +44,7 @@ class RefreshReport:
     sources: int = 0
     pages_changed: int = 0
     failed: int = 0
+    """Sources whose refresh failed unexpectedly; unavailable pages do not count."""
     is_complete: bool = True
     """True if every due source was handled. The others stay due."""
 

@@ -58,7 +58,8 @@ class Sources:
     async def create(self, scope: Scope, agent_id: str, request: SourceRequest) -> Source:
         """Store a source, which is then read within minutes. A repeated request returns the existing source.
 
-        Raises ``InvalidRequest``, ``SourceRefused`` for a source that the deployment forbids, and ``SourceConflict``.
+        Raises ``InvalidRequest``, ``SourceRefused`` for a source that the deployment forbids, and ``SourceConflict`` if
+        the id is that of a deleted or another source.
         """
         source = self._check_source(scope, agent_id, request)
         stored = await self.store.get(scope, agent_id, source.id)

@@ -46,7 +46,7 @@ class AgentMemory:
         """Return the findings for a message. Raises as ``search`` does."""
         return await self.recall.find(agent, search, earlier=earlier)
 
-    async def prompt_for(
+    async def make_prompt(
         self,
         agent: AgentDefinition,
         search: MemorySearch,
@@ -109,10 +109,10 @@ class AgentMemory:
                 follows_procedures=history.handoff is None,
             )
 
-        unshortened, room = assembly.windowed(), 0
+        unshortened, room = assembly.window_history(), 0
         recalled = choose(unshortened)
         tokens = count_total_tokens(recalled.prompts, self.counter)
-        if tokens and assembly.windowed(tokens).included != unshortened.included:
+        if tokens and assembly.window_history(tokens).included != unshortened.included:
             room = count_total_tokens(recalled.procedure.prompts, self.counter) + agent.memory.retrieved_tokens
-            recalled = choose(assembly.windowed(room))
-        return assembly.prompt(number_knowledge(recalled, numbers), room=room)
+            recalled = choose(assembly.window_history(room))
+        return assembly.make_prompt(number_knowledge(recalled, numbers), room=room)

@@ -43,7 +43,7 @@ class RetrievalStep(Generic[T]):
         end = self._ended if self._ended is not None else self._loop.time()
         return timedelta(seconds=max(0.0, end - self._began))
 
-    def outcome(self, deadline: timedelta) -> tuple[tuple[T, ...], str | None]:
+    def get_outcome(self, deadline: timedelta) -> tuple[tuple[T, ...], str | None]:
         """Return the findings, and the reason if the retrieval failed or was late; otherwise None."""
         if not self.task.done() or self.task.cancelled():
             count(Metric.RECALLS_INCOMPLETE)
@@ -119,7 +119,10 @@ class MessageEmbedding:
         return await asyncio.shield(self._task)
 
     async def find(self, find: Find[T]) -> T:
-        """Search by words and meaning, or by words only if the index was made for another embedding model."""
+        """Search by words and meaning, or by words only.
+
+        Words decide alone if there is no embedding, or if the index was made for another embedding model.
+        """
         vector = await self.get()
         try:
             return await find(vector)
@@ -190,7 +193,7 @@ class EarlyRecall:
         is_same = (scope.tenant_id, scope.user_id) == self._owner and query == self._query
         return is_same and asyncio.get_running_loop().time() - self._began < FRESH_SECONDS
 
-    def knowledge_of(self, agent: AgentDefinition) -> RetrievalStep[FoundItem] | None:
+    def find_knowledge_step(self, agent: AgentDefinition) -> RetrievalStep[FoundItem] | None:
         """Return the search of the agent's documents; None if it has not begun.
 
         The session may use a version of the agent with other libraries.
@@ -198,7 +201,7 @@ class EarlyRecall:
         return self._knowledge if (agent.id, agent.libraries) == self._searched else None
 
     def join(self) -> None:
-        """Add its spans to the trace of the run that uses it."""
+        """Add the spans of the early steps to the trace of the current run."""
         self._steps.join(get_current_span())
 
     async def stop(self) -> None:

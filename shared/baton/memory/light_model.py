@@ -116,7 +116,7 @@ class LightModel:
         """Return a copy whose requests have this caller."""
         return replace(self, caller=caller)
 
-    async def text(self, task: str, instructions: str, data: Mapping[str, Any], *, max_tokens: int) -> str:
+    async def write_text(self, task: str, instructions: str, data: Mapping[str, Any], *, max_tokens: int) -> str:
         """Return the answer. If it was cut, return it up to the end of its last whole sentence.
 
         ``task`` names the request for endpoints that get metadata. Raises ``ModelError``.
@@ -124,7 +124,7 @@ class LightModel:
         answer, is_cut = await self._ask(task, instructions, data, max_tokens, None)
         return cut_to_whole_sentences(answer) if is_cut else answer.strip()
 
-    async def json(
+    async def write_json(
         self, task: str, instructions: str, data: Mapping[str, Any], *, schema: Mapping[str, Any], max_tokens: int
     ) -> dict[str, Any]:
         """Return the object that the model answers with. It need not follow ``schema``: check every value.
@@ -154,7 +154,7 @@ class LightModel:
             Prompt(Role.USER, json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
         ]
         max_characters = max_tokens * CHARACTERS_A_TOKEN
-        # ``json`` repeats the request itself.
+        # ``write_json`` repeats the request itself.
         answer = await ask_for_short_answer(
             self.model, settings, prompts, max_characters=max_characters, asks_again=schema is None
         )

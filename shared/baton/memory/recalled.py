@@ -41,7 +41,7 @@ class Retrieval(Generic[T]):
     error: str | None = None
     """The reason why it failed, or searched by words only; None otherwise."""
     is_asked: bool = False
-    """True if a search was made; False if the agent's file switches the retrieval off."""
+    """True if a search was made; False if the retrieval is switched off, or the message has nothing to search for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ NOTHING_FOUND = Findings()
 class MemorySearch:
     """A search of memory for one message.
 
-    ``AgentMemory.search`` may make it before the rest of a prompt is known; otherwise ``AgentMemory.prompt_for`` does.
+    ``AgentMemory.search`` may make it before the rest of a prompt is known; otherwise ``AgentMemory.make_prompt`` does.
     """
 
     scope: Scope

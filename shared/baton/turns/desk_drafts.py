@@ -14,7 +14,7 @@ from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.light_model import ask_for_short_answer, cut_to_whole_sentences
-from baton.memory.prompt.history_reading import select_spoken
+from baton.memory.prompt.history_reading import select_spoken_messages
 from baton.memory.prompt.message_prompts import describe_speaker, explain_speakers
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents.chat_model import ModelCaller, ModelSettings, Prompt
@@ -76,14 +76,14 @@ class DeskDrafts:
         """Ask the model for a draft, and count its tokens."""
         services, thread, owner = self.services, at_desk.thread, at_desk.owner
         agent = (await services.registry.in_session(owner, thread)).main(thread)
-        messages = select_spoken(
+        messages = select_spoken_messages(
             await self.store.recent_messages(
                 owner, thread, token_budget=HISTORY_TOKENS, first_ordinal=thread.episode_first_ordinal
             )
         )
         question = next((message.text for message in reversed(messages) if message.is_own), "")
         search = MemorySearch(owner, question, with_episodes=False)
-        context = await services.memory.prompt_for(agent, await services.memory.search(agent, search))
+        context = await services.memory.make_prompt(agent, await services.memory.search(agent, search))
         lines = [_describe_message(message) for message in messages]
         prompts = [
             *context.prompts[: context.head],

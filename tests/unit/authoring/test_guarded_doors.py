@@ -253,7 +253,9 @@ async def earlier_summary() -> GuardedHarness:
         update={"memory": harness.assistant.memory.model_copy(update={"summary": True})}
     )
     [prompt] = [
-        prompt for prompt in Assembly(agent, history, harness.counter).prompt().prompts if WORD in str(prompt.content)
+        prompt
+        for prompt in Assembly(agent, history, harness.counter).make_prompt().prompts
+        if WORD in str(prompt.content)
     ]
     harness.judged.append((str(prompt.origin), str(prompt.content)))
     return harness

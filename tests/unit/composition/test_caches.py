@@ -222,7 +222,7 @@ def vectors() -> tuple[object, Use]:
 
     def use(number: int) -> Awaitable[object]:
         wanted = procedure(f"about {number}")
-        return made.nearest(procedure_matching.ProcedureSet([wanted]), embedder.vector("cats"))
+        return made.find_nearest(procedure_matching.ProcedureSet([wanted]), embedder.vector("cats"))
 
     return made, use
 

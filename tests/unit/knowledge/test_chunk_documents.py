@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
-from baton.knowledge.chunk_documents import PASSAGES, chunk_documents, chunk_texts
+from baton.knowledge.chunk_documents import PASSAGES, list_chunk_texts, make_chunk_documents
 from baton.knowledge.passages import MAX_PASSAGES
 from baton_documents.chunks.chunk import Chunk
 from tests.extraction.chunks.texts import sentences
@@ -18,11 +18,11 @@ CHUNK = Chunk(3, "7 | red", ("Pumps", "Colours"), 4, 5, "Number | Colour")
 
 
 def test_a_chunk_is_searched_with_title_headings_and_table_header():
-    assert chunk_texts(DOCUMENT, [CHUNK]) == ["Pumps > Colours\nNumber | Colour\n7 | red"]
+    assert list_chunk_texts(DOCUMENT, [CHUNK]) == ["Pumps > Colours\nNumber | Colour\n7 | red"]
 
 
 def test_the_document_of_the_index_names_version_place_and_permission():
-    [made] = chunk_documents(DOCUMENT, VERSION, [CHUNK], [(1.0, 0.0)], "model")
+    [made] = make_chunk_documents(DOCUMENT, VERSION, [CHUNK], [(1.0, 0.0)], "model")
 
     assert (made.id, made.source_id, made.kind) == ("d1@2#3", "d1@2", "chunk")
     assert (made.agent_id, made.required_permission, made.embedder, made.at) == ("knowledge", "pump:read", "model", AT)
@@ -43,25 +43,25 @@ def test_the_document_of_the_index_names_version_place_and_permission():
 
 def test_a_long_chunk_is_embedded_by_its_passages_and_searched_by_its_words_as_a_whole() -> None:
     chunk = Chunk(0, sentences(22))
-    texts = chunk_texts(DOCUMENT, [CHUNK, chunk])
+    texts = list_chunk_texts(DOCUMENT, [CHUNK, chunk])
     assert len(texts) == 1 + MAX_PASSAGES
     assert all(text.startswith("Pumps\nSentence ") for text in texts[1:])
     vectors = [(float(number), 1.0) for number in range(len(texts))]
-    _, made = chunk_documents(DOCUMENT, VERSION, [CHUNK, chunk], vectors, "model")
+    _, made = make_chunk_documents(DOCUMENT, VERSION, [CHUNK, chunk], vectors, "model")
     assert made.views["chunk"].vector is None
     assert made.views["chunk"].text.endswith(chunk.text)
     assert [made.views[name].vector for name in PASSAGES] == vectors[1:]
 
 
 def test_without_an_embedder_no_text_has_a_vector() -> None:
-    [made] = chunk_documents(DOCUMENT, VERSION, [Chunk(0, sentences(22))], [], None)
+    [made] = make_chunk_documents(DOCUMENT, VERSION, [Chunk(0, sentences(22))], [], None)
     assert made.embedder is None
     assert all(view.vector is None for view in made.views.values())
 
 
 def test_a_chunk_that_could_not_be_embedded_names_no_model():
     plain = replace(DOCUMENT, url=None, required_permission=None)
-    [made] = chunk_documents(plain, VERSION, [Chunk(0, "Text.")], [None], "model")
+    [made] = make_chunk_documents(plain, VERSION, [Chunk(0, "Text.")], [None], "model")
 
     assert made.embedder is None
     assert made.fields.keys() == {"text", "title", "document_id", "version", "ordinal"}

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
-from baton.knowledge.chunk_documents import MAX_PLACES, MAX_SECTION, ChunkPosition, chunk_documents, find_position
+from baton.knowledge.chunk_documents import MAX_PLACES, MAX_SECTION, ChunkPosition, find_position, make_chunk_documents
 from baton_documents.chunks.chunk import Chunk, ChunkPart
 from baton_documents.chunks.division import divide_into_chunks
 from baton_documents.results import BlockKind, TextBlock
@@ -29,7 +29,7 @@ MANUAL = (
 
 
 def place(chunk: Chunk, passage: int | None, query: str) -> ChunkPosition:
-    [made] = chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
+    [made] = make_chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
     return find_position(chunk.text, made.fields, passage, query)
 
 
@@ -79,7 +79,7 @@ def test_among_parts_without_any_of_the_words_the_longest_of_the_passage_counts(
 def test_a_chunk_of_too_many_parts_is_cited_as_a_whole() -> None:
     parts = tuple(ChunkPart(number * 3, (f"H{number}",), number) for number in range(MAX_PLACES + 1))
     chunk = Chunk(0, "ab " * (MAX_PLACES + 1), ("All",), 0, MAX_PLACES, None, parts)
-    [made] = chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
+    [made] = make_chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
     assert "places" not in made.fields
     assert place(chunk, None, "ab") == ChunkPosition("All", 0, MAX_PLACES)
 

@@ -55,7 +55,7 @@ async def prompt(agent: AgentDefinition, found: Findings, tokens: Sequence[int])
     current = StoredMessage(f"m{len(tokens)}", Role.USER, QUESTION, len(tokens), "now", NOON, 8)
     search = MemorySearch(ADA, QUESTION, agent_id=agent.id, found=found)
     memory = replace(built(FakeSearchIndex(), FakeEmbedder()), counter=WordCounter())
-    return await memory.prompt_for(agent, search, AgentHistory(HERE, history, (current,)))
+    return await memory.make_prompt(agent, search, AgentHistory(HERE, history, (current,)))
 
 
 @given(
@@ -83,11 +83,11 @@ async def test_an_agent_without_history_sees_only_the_message_and_what_was_recal
     search, embedder = FakeSearchIndex(), FakeEmbedder()
     await remember(search, embedder, ADA, "The pump is started by hand.")
     asked = MemorySearch(ADA, QUESTION)
-    made = await built(search, embedder).prompt_for(shipped_agents.agent(), asked)
+    made = await built(search, embedder).make_prompt(shipped_agents.agent(), asked)
     assert [prompt.role for prompt in made.prompts] == [Role.SYSTEM, Role.CONTEXT, Role.USER]
     assert "started by hand" in str(made.prompts[1].content)
     assert made.prompts[2].content == QUESTION
-    without = await built(search, embedder).prompt_for(shipped_agents.agent(), replace(asked, with_episodes=False))
+    without = await built(search, embedder).make_prompt(shipped_agents.agent(), replace(asked, with_episodes=False))
     assert [prompt.role for prompt in without.prompts] == [Role.SYSTEM, Role.USER]
 
 
@@ -104,7 +104,7 @@ async def test_an_agent_that_takes_over_searches_its_own_knowledge_and_nothing_e
     await remember(ports.search, ports.embedder, ADA, "The pump is started by hand.")
     memory = app.memory.agent_memory
     search = await memory.search(shipped_agents.agent(id="assistant"), MemorySearch(ADA, QUESTION, procedures))
-    made = await memory.prompt_for(shipped_agents.agent(id="specialist"), search)
+    made = await memory.make_prompt(shipped_agents.agent(id="specialist"), search)
     assert [each.shown for each in made.recalled.episodes.included] == ["The pump is started by hand."]
     assert reads == 1
     assert ports.embedder.queries == [QUESTION]

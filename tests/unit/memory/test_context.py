@@ -53,7 +53,7 @@ def agent(*, memory: dict[str, Any] | None = None, **fields: str) -> AgentDefini
 def assemble(
     speaker: AgentDefinition, history: Sequence[StoredMessage], current: Sequence[StoredMessage]
 ) -> AssembledContext:
-    return Assembly(speaker, AgentHistory("thread", history, current), COUNTER).prompt()
+    return Assembly(speaker, AgentHistory("thread", history, current), COUNTER).make_prompt()
 
 
 def conversation(runs: Sequence[Sequence[int]]) -> list[StoredMessage]:
@@ -89,12 +89,12 @@ def test_pruning_keeps_a_suffix_within_budget(runs: list[list[int]], room: int) 
     history = split_exchanges(conversation(runs))
     kept = kept_of(history, room)
     assert kept == history[len(history) - len(kept) :]
-    assert sum(exchange.tokens() for exchange in kept) <= room
+    assert sum(exchange.count_tokens() for exchange in kept) <= room
     if 0 < len(kept) < len(history):
         oldest_lost = history[len(history) - len(kept) - 1]
-        assert oldest_lost.tokens() + sum(exchange.tokens() for exchange in kept) > KEPT_SHARE * room
+        assert oldest_lost.count_tokens() + sum(exchange.count_tokens() for exchange in kept) > KEPT_SHARE * room
     elif history and not kept:
-        assert history[-1].tokens() > room
+        assert history[-1].count_tokens() > room
 
 
 @given(run_sizes, st.integers(500, 2_000), st.integers(1, 3_000))

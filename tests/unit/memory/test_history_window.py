@@ -94,7 +94,7 @@ def play(speaker: AgentDefinition, said: Sequence[Turn], *, summarised: bool = F
         recalled = RecalledBlocks(RecalledBlock(BlockKind.PROCEDURE, prompts=found))
         summary = stored[window.summary_at].summaries[AGENT] if window.summary_at is not None else None
         history = AgentHistory("thread", read, (question,), summary, window)
-        context = Assembly(speaker, history, COUNTER).prompt(recalled)
+        context = Assembly(speaker, history, COUNTER).make_prompt(recalled)
         assert context.history is not None
         window = context.history.window
         played.append(Played(context, window))
@@ -237,7 +237,7 @@ def test_a_stride_without_a_summary_keeps_the_old_one() -> None:
 def test_masking_old_results_is_enough_where_they_take_the_room() -> None:
     messages = [message for index in range(6) for message in messages_of(Turn(1, (200,), 1), 4 * index)]
     stored = split_exchanges(messages)
-    room = sum(exchange.tokens() for exchange in stored) - 1
+    room = sum(exchange.count_tokens() for exchange in stored) - 1
     moved = slide(stored, HistoryWindow(AGENT), WindowRules(room, whole_results=2))
     assert moved.window.first_ordinal == 0
     assert moved.window.masked_below == messages[4 * 4 + 2].ordinal, "the newest two results stay whole"

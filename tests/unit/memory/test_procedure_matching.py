@@ -27,12 +27,12 @@ async def test_procedures_are_compared_although_their_vectors_are_pushed_out_mea
     vectors = ProcedureVectors(embedder)
     cats, dogs, birds, fish = (procedure(name) for name in ("cats", "dogs", "birds", "fish"))
     wanted = embedder.vector("cats")
-    await vectors.nearest(ProcedureSet([cats]), wanted)
+    await vectors.find_nearest(ProcedureSet([cats]), wanted)
     embedder.seconds = 0.05
-    slow = asyncio.ensure_future(vectors.nearest(ProcedureSet([cats, dogs]), wanted))
+    slow = asyncio.ensure_future(vectors.find_nearest(ProcedureSet([cats, dogs]), wanted))
     await asyncio.sleep(0)
     embedder.seconds = 0.0
-    await vectors.nearest(ProcedureSet([birds, fish]), wanted)
+    await vectors.find_nearest(ProcedureSet([birds, fish]), wanted)
     assert [match.procedure.draft.name for match in await slow] == ["cats", "dogs"]
 
 
@@ -59,7 +59,7 @@ async def test_among_many_procedures_the_exact_similarity_decides() -> None:
     vectors = ProcedureVectors(embedder)
     for number in (0, 77, 299):
         wanted = embedder.vector(text_of(f"number {number}"))
-        best, *_ = await vectors.nearest(many(300), wanted)
+        best, *_ = await vectors.find_nearest(many(300), wanted)
         assert best.procedure.draft.name == f"number {number}"
         assert best.cosine == pytest.approx(1.0, abs=0.001)
     assert len(embedder.embedded) == 300
@@ -70,13 +70,13 @@ async def test_what_was_embedded_in_time_is_compared_and_the_rest_by_later_messa
     vectors = ProcedureVectors(embedder)
     wanted = embedder.vector(text_of("number 0"))
     embedder.seconds = 0.4
-    best, *_ = await vectors.nearest(many(300), wanted, seconds=0.5)
+    best, *_ = await vectors.find_nearest(many(300), wanted, seconds=0.5)
     assert best.procedure.draft.name == "number 0"
     late = embedder.vector(text_of("number 299"))
-    found = await vectors.nearest(many(300), late, seconds=0.5)
+    found = await vectors.find_nearest(many(300), late, seconds=0.5)
     assert all(match.procedure.draft.name != "number 299" for match in found)
     embedder.seconds = 0.0
-    best, *_ = await vectors.nearest(many(300), late, seconds=0.5)
+    best, *_ = await vectors.find_nearest(many(300), late, seconds=0.5)
     assert best.procedure.draft.name == "number 299"
 
 
@@ -84,7 +84,7 @@ async def test_if_nothing_is_embedded_in_time_that_is_said() -> None:
     embedder = Dense()
     embedder.seconds = 60
     with pytest.raises(EmbedderUnavailable):
-        await ProcedureVectors(embedder).nearest(many(2), embedder.vector("x"), seconds=0.5)
+        await ProcedureVectors(embedder).find_nearest(many(2), embedder.vector("x"), seconds=0.5)
 
 
 async def test_skills_of_the_same_name_of_two_users_are_compared_each_by_its_own_words() -> None:
@@ -95,5 +95,5 @@ async def test_skills_of_the_same_name_of_two_users_are_compared_each_by_its_own
         skill = Procedure(
             draft, "acme", "assistant", user, NOON, version=1, status=ProcedureStatus.PRIVATE, scope=ProcedureScope.USER
         )
-        [match] = await vectors.nearest(ProcedureSet().with_skills([skill]), embedder.vector(f"Mine: {about}"))
+        [match] = await vectors.find_nearest(ProcedureSet().with_skills([skill]), embedder.vector(f"Mine: {about}"))
         assert match.score == pytest.approx(1.0, abs=0.01)

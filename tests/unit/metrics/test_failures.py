@@ -487,7 +487,7 @@ async def a_use_that_cannot_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said.finished is not None
     messages = (*said.finished.messages[:-1], replace(said.finished.messages[-1], end=end))
     monkeypatch.setattr(harness.procedures, "record_use", Failing(StoreUnavailable()).record_use)
-    await harness.app.procedures.learning.after_run(harness.ada, said.finished.thread, messages)
+    await harness.app.procedures.learning.learn_from_run(harness.ada, said.finished.thread, messages)
 
 
 @failure(Metric.AGENTS_UNREADABLE)

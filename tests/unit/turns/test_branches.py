@@ -331,7 +331,7 @@ async def test_an_episode_is_made_of_the_branch_that_was_selected_at_its_end() -
     episode = await make_episode(harness)
     assert episode.message_count == 4
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    windows = harness.app.memory.episode_messages.windows(harness.ada, thread, episode.ref)
+    windows = harness.app.memory.episode_messages.read_windows(harness.ada, thread, episode.ref)
     reported = [(entry.id, entry.content) async for window in windows for entry in window]
     assert [text for _, text in reported] == ["First", "One.", "Second", "Another two."]
     assert reported[2][0] == "m2"

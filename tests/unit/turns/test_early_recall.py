@@ -105,7 +105,7 @@ async def test_a_specialist_that_takes_over_after_an_early_embedding_was_late_se
     memory.recall.deadline = timedelta(milliseconds=400)
     search = MemorySearch(ADA, QUESTION, early=memory.begin(ADA, QUESTION, AGENT))
     first = await memory.search(AGENT, search)
-    built = await memory.prompt_for(shipped_agents.agent(id="specialist"), first)
+    built = await memory.make_prompt(shipped_agents.agent(id="specialist"), first)
     assert built.recalled.knowledge.error == "the embedding took more than 240 ms: searched by words only"
 
 

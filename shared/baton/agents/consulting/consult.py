@@ -194,7 +194,7 @@ class Consultations:
         """Return a consulted agent's prompt, with its own knowledge but without the user's conversations."""
         context, services = self._context, self._context.services
         today = Prompt(Role.SYSTEM, context.today.sentence)
-        assembled = await services.memory.prompt_for(
+        assembled = await services.memory.make_prompt(
             context.fit_agent(agent),
             MemorySearch(context.scope, message, with_episodes=False),
             notes=Notes(changing=await compute_prompt(agent, context), today=today),

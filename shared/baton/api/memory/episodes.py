@@ -71,7 +71,7 @@ async def get_episode(
     messages: list[EpisodeMessage] = []
     for _ in range(MAX_READS):
         room = limit - len(messages)
-        page, before = await app.memory.episode_messages.page(caller, thread, ref, before=before, limit=room)
+        page, before = await app.memory.episode_messages.read_page(caller, thread, ref, before=before, limit=room)
         messages = [*page, *messages]
         if (
             before is None

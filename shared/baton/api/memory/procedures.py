@@ -116,12 +116,12 @@ async def list_procedures(
     versions are listed. Private skills are not listed here: `GET /v1/skills` lists them for their makers, and
     `GET /v1/procedures?status=offered` lists offered skills.
     """
-    statuses = status or app.procedures.administration.statuses_for(scope)
+    statuses = status or app.procedures.administration.list_readable_statuses(scope)
     if not set(statuses) <= set(REVIEWED):
         raise errors.InvalidRequest(
             "status: private skills are listed by GET /v1/skills, offers by GET /v1/procedures."
         )
-    procedures, after = await app.procedures.administration.page(
+    procedures, after = await app.procedures.administration.read_page(
         scope, agent.id, list(dict.fromkeys(statuses)), limit=limit, cursor=cursor
     )
     return Listing[ServedProcedure](items=list(map(ServedProcedure.from_record, procedures)), next_cursor=after)

@@ -39,9 +39,9 @@ async def list_skills(
     """
     start = _read_position(cursor)
     agents = (await app.agents.in_force(scope)).visible(scope)
-    procedures = [] if of is ProcedureScope.USER else await app.procedures.administration.usable(scope, agents)
+    procedures = [] if of is ProcedureScope.USER else await app.procedures.administration.list_usable(scope, agents)
     if of in (None, ProcedureScope.USER):
-        procedures += await app.procedures.skills.own(scope, agents)
+        procedures += await app.procedures.skills.list_own(scope, agents)
     procedures = [procedure for procedure in procedures if of in (None, procedure.scope)]
     after = encode({"from": start + limit}) if len(procedures) > start + limit else None
     items = [ServedProcedure.from_record(procedure) for procedure in procedures[start : start + limit]]
@@ -114,7 +114,7 @@ async def list_all_procedures(
     agents = (await app.agents.in_force(scope)).visible(scope)
     if status is ProcedureStatus.OFFERED:
         ids = [agent.id for agent in agents]
-        procedures, after = await app.procedures.skills.offered(scope, ids, limit=limit, cursor=cursor)
+        procedures, after = await app.procedures.skills.list_offered(scope, ids, limit=limit, cursor=cursor)
     elif status in REVIEWED:
         procedures, after = await app.procedures.administration.of_all_agents(
             scope, agents, status, limit=limit, cursor=cursor

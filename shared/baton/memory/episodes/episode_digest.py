@@ -90,7 +90,7 @@ class Digester:
     async def digest(
         self, episode_id: str, windows: AsyncIterator[Sequence[EpisodeMessage]], *, message_count: int
     ) -> tuple[str | None, tuple[Fact, ...]]:
-        """Return summary and facts of the redacted messages. Both are redacted too.
+        """Return summary (None: the model wrote none) and facts of the redacted messages. Both are redacted too.
 
         ``message_count`` is the most messages that ``windows`` yields. Raises ``ModelError``, ``JunkAnswer``, and as
         the detector does.
@@ -109,22 +109,24 @@ class Digester:
             raise failures.exceptions[0] from None
         summaries = [task.result()[0] for task in tasks]
         facts = [fact for task in tasks for fact in task.result()[1]]
-        return await self._combine(summaries), await self._select_facts(episode_id, facts)
+        return await self._combine_summaries(summaries), await self._select_facts(episode_id, facts)
 
     async def _digest_chunk(self, chunk: _Chunk) -> tuple[str, list[Fact]]:
         data = {"messages": chunk.entries}
         note = explain_speakers(chunk.messages)
-        summary = await self.light_model.text("episode_summary", SUMMARIZE + note, data, max_tokens=SUMMARY_TOKENS)
-        answer = await self.light_model.json(
+        summary = await self.light_model.write_text(
+            "episode_summary", SUMMARIZE + note, data, max_tokens=SUMMARY_TOKENS
+        )
+        answer = await self.light_model.write_json(
             "episode_facts", LIST_FACTS + note, data, schema=FACTS_SCHEMA, max_tokens=FACTS_TOKENS
         )
         return summary, _read_facts(answer, chunk.messages)
 
-    async def _combine(self, summaries: Sequence[str]) -> str | None:
+    async def _combine_summaries(self, summaries: Sequence[str]) -> str | None:
         summaries = [summary for summary in summaries if summary]
         if len(summaries) > 1:
             data = {"summaries": [summary[:MAX_SUMMARY] for summary in summaries]}
-            summary = await self.light_model.text("episode_summary", COMBINE, data, max_tokens=SUMMARY_TOKENS)
+            summary = await self.light_model.write_text("episode_summary", COMBINE, data, max_tokens=SUMMARY_TOKENS)
         else:
             summary = "".join(summaries)
         summary = await self._redact(summary)

@@ -190,7 +190,7 @@ class EpisodeIndex:
         """
         written = await self._find_written(scope, episode.ref)
         async for batch in self._make_message_documents(scope, thread, episode, held):
-            await self._write(scope, [document for document in batch if self._digest(document) not in written])
+            await self._write(scope, [document for document in batch if self._compute_digest(document) not in written])
         # An earlier run may have written facts that were dropped since as duplicates of another episode's.
         await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.ref.id, kinds=(FACT,)))
         await self._write(scope, make_documents(episode, (), episode.summary, episode.facts))
@@ -208,13 +208,13 @@ class EpisodeIndex:
         chosen = SearchFilter(source_id=ref.id, kinds=(MESSAGE,))
         embedder = self.embedder.name if self.embedder.dimensions else None
         return {
-            self._digest(document)
+            self._compute_digest(document)
             async for document in self.search.list(scope, IndexName.EPISODES, chosen)
             if document.embedder == embedder
         }
 
     @staticmethod
-    def _digest(document: IndexDocument) -> bytes:
+    def _compute_digest(document: IndexDocument) -> bytes:
         texts = "\0".join(f"{name}\0{view.text}" for name, view in sorted(document.views.items()))
         return hashlib.sha256(f"{document.id}\0{texts}".encode(errors="surrogatepass")).digest()
 
@@ -227,7 +227,9 @@ class EpisodeIndex:
         self, scope: Scope, thread: Thread, episode: Episode, held: HeldMessages | None
     ) -> AsyncIterator[list[IndexDocument]]:
         """Yield the messages' documents in batches, each made with its neighbouring messages."""
-        async for before, core, after in _divide_into_batches(self.messages.windows(scope, thread, episode.ref, held)):
+        async for before, core, after in _divide_into_batches(
+            self.messages.read_windows(scope, thread, episode.ref, held)
+        ):
             documents = make_documents(episode, [*before, *core, *after], None, ())
             yield documents[len(before) : len(before) + len(core)]
 

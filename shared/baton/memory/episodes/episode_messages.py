@@ -32,7 +32,7 @@ class EpisodeMessages:
     store: ThreadStore
     episodes: Episodes
 
-    async def windows(
+    async def read_windows(
         self, scope: Scope, thread: Thread, ref: EpisodeRef, held: HeldMessages | None = None
     ) -> AsyncIterator[list[EpisodeMessage]]:
         """Yield the messages in order, a few at a time. Messages that are ``held`` are not read again.
@@ -69,12 +69,13 @@ class EpisodeMessages:
         first, last = messages[0].ordinal, messages[-1].ordinal
         return await self.episodes.read_redactions(scope, thread.id, first_ordinal=first, end_ordinal=last + 1)
 
-    async def page(
+    async def read_page(
         self, scope: Scope, thread: Thread, ref: EpisodeRef, *, before: int | None, limit: int
     ) -> tuple[Sequence[EpisodeMessage], int | None]:
         """Return the last messages before the ordinal ``before`` (None: the end), and ``before`` of the next page.
 
-        A page may have fewer messages than ``limit``, because some messages of a thread are not shown.
+        A page may have fewer messages than ``limit``, because some messages of a thread are not shown. Raises
+        ``StoreUnavailable``.
         """
         top = ref.end_ordinal if before is None else min(before, ref.end_ordinal)
         if top <= ref.first_ordinal:
@@ -99,7 +100,10 @@ async def _read_in_windows(messages: Sequence[StoredMessage]) -> AsyncIterator[l
 
 
 async def keep_runs_whole(windows: AsyncIterator[list[StoredMessage]]) -> AsyncIterator[list[StoredMessage]]:
-    """Yield the messages of windows, regrouped so that no run is divided, because its last message has its end."""
+    """Yield the messages of windows, regrouped so that no run is divided, because its last message has its end.
+
+    Only a run of more than ``MAX_HELD`` messages is divided.
+    """
     held: list[StoredMessage] = []
     async for window in windows:
         messages = [*held, *window]

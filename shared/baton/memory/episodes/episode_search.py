@@ -91,7 +91,10 @@ async def rank_episodes(
     chosen: SearchFilter = EVERYTHING,
     weights: EpisodeWeights = USUAL_WEIGHTS,
 ) -> EpisodeRanking:
-    """Return the ranked documents of the user's episodes, by one search. Raises ``SearchUnavailable``."""
+    """Return the ranked documents of the user's episodes, by one search.
+
+    Raises ``SearchUnavailable``, and ``WrongDimension`` if the index was made for another embedding model.
+    """
     of_messages = compute_clause_weights(weights.messages)
     of_digests = compute_clause_weights({DIGEST: 1.0})
 
@@ -142,14 +145,14 @@ def score_messages(
     of_session: dict[str, list[float]] = defaultdict(list)
     for id_, score in scores.items():
         of_session[sessions[id_]].append(score)
-    shares = {name: _share_of_best(session_scores, weights) for name, session_scores in of_session.items()}
+    shares = {name: _compute_share_of_best(session_scores, weights) for name, session_scores in of_session.items()}
     by_signal: dict[tuple[Signal, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for clause, ranking in weigh_rankings(candidates, of_messages).items():
         for candidate, score in ranking:
             by_signal[clause.signal, candidate.source_id][candidate.id] += score
     sums: dict[str, float] = defaultdict(float)
     for (_, name), signal_scores in by_signal.items():
-        sums[name] += max(signal_scores.values()) + _share_of_best(signal_scores.values(), weights)
+        sums[name] += max(signal_scores.values()) + _compute_share_of_best(signal_scores.values(), weights)
     greatest = 1 + weights.session
     return MessageScores(
         {id_: (score + shares[sessions[id_]]) / greatest for id_, score in scores.items()},
@@ -157,7 +160,7 @@ def score_messages(
     )
 
 
-def _share_of_best(scores: Iterable[float], weights: EpisodeWeights) -> float:
+def _compute_share_of_best(scores: Iterable[float], weights: EpisodeWeights) -> float:
     # Missing messages count as 0, so that a session with one found message scores less than one with three.
     return weights.session * sum(sorted(scores)[-weights.session_messages :]) / weights.session_messages
 
@@ -263,7 +266,7 @@ class EpisodeSearch:
         ``until`` is excluded. ``vector`` is the query's embedding, if it is known already. If the query cannot be
         embedded in time, or if the index was made for another embedding model, words decide alone.
 
-        Raises ``SearchUnavailable``.
+        Returns none for a blank query. Raises ``SearchUnavailable``.
         """
         if not query.strip() or limit < 1:
             return []

@@ -63,16 +63,18 @@ class FactChanges:
     index: EpisodeIndex
 
     async def apply(self, scope: Scope, episode: Episode) -> Episode | None:
-        """Compare the facts, record the result and return the changed episode. A repetition changes nothing.
+        """Compare the facts, record the result and return the changed episode; None if it was deleted.
+
+        A repetition changes nothing.
 
         A fact that another episode has already is dropped. Of two contradicting facts, the earlier one is superseded
         on the day of the later one, whichever episode was closed first.
 
         Raises ``SearchUnavailable``, ``EmbedderUnavailable``, ``ModelError`` and ``JunkAnswer``.
         """
-        others = await self._find_similar(scope, episode) if episode.facts else []
+        others = await self._find_similar_facts(scope, episode) if episode.facts else []
         facts, changed = list(episode.facts), dict[str, EpisodeRef]()
-        for fact, other, relation in await self._find_related(scope, episode, others):
+        for fact, other, relation in await self._find_related_facts(scope, episode, others):
             if relation == SAME:
                 facts = [own for own in facts if own.id != fact.id]
             elif (fact.on, episode.ref.ended_at) >= (other.fact.on, other.episode.ref.ended_at):
@@ -90,7 +92,7 @@ class FactChanges:
                 await self.index.put_facts(scope, now)
         return await self.episodes.keep_facts(scope, episode.ref, facts)
 
-    async def _find_similar(self, scope: Scope, episode: Episode) -> list[_Other]:
+    async def _find_similar_facts(self, scope: Scope, episode: Episode) -> list[_Other]:
         """Return valid facts of the user's other episodes that are similar to facts of the episode."""
         documents: dict[str, IndexDocument] = {}
         about_facts = make_documents(episode, (), None, episode.facts)
@@ -124,7 +126,7 @@ class FactChanges:
             others += [_Other(episode, fact) for fact in valid]
         return others
 
-    async def _find_related(
+    async def _find_related_facts(
         self, scope: Scope, episode: Episode, others: Sequence[_Other]
     ) -> list[tuple[Fact, _Other, str]]:
         """Return related facts, with their relation: facts with the same text, then the pairs that the model names."""
@@ -140,7 +142,7 @@ class FactChanges:
             "others": [_to_json(number, other.fact) for number, other in enumerate(others, 1)],
         }
         light_model = self.light_model.of(ModelCaller.of(scope, episode.ref.thread_id))
-        answer = await light_model.json("fact_changes", COMPARE, data, schema=SCHEMA, max_tokens=ANSWER_TOKENS)
+        answer = await light_model.write_json("fact_changes", COMPARE, data, schema=SCHEMA, max_tokens=ANSWER_TOKENS)
         listed = answer.get("pairs")
         for pair in listed[: len(facts) * len(others)] if isinstance(listed, list) else ():
             match pair:

@@ -66,7 +66,7 @@ class IndexCheck:
             for tenant_id in (None,) if with_others else tuple(indexed):
                 async for source in self.administration.list_sources(IndexName.EPISODES, tenant_id):
                     indexed.setdefault(source.tenant_id, []).append(source)
-        return [await self._verify(tenant, sources) for tenant, sources in sorted(indexed.items())]
+        return [await self._verify_tenant(tenant, sources) for tenant, sources in sorted(indexed.items())]
 
     async def repair(self, check: TenantCheck) -> TenantCheck:
         """Index missing documents, delete orphaned ones, and check the tenant again."""
@@ -95,13 +95,13 @@ class IndexCheck:
         async for episode in self.episodes.of_tenant(make_stored_scope(tenant, OPERATOR)):
             user, is_missing = episode.user_id, _is_due(episode)
             if is_missing and self.administration is None and user not in indexed:
-                indexed[user] = {source.source_id for source in await self._list(tenant, user)}
+                indexed[user] = {source.source_id for source in await self._list_sources(tenant, user)}
             is_missing = is_missing and episode.ref.id not in indexed[user]
             if is_missing:
                 await self.index_episode(make_stored_scope(tenant, user), episode)
             yield is_missing
 
-    async def _verify(self, tenant: str, sources: Sequence[IndexedSource]) -> TenantCheck:
+    async def _verify_tenant(self, tenant: str, sources: Sequence[IndexedSource]) -> TenantCheck:
         """Compare the index with the stored episodes."""
         stored = {
             EpisodeKey(episode.user_id, episode.ref.id): episode
@@ -109,7 +109,7 @@ class IndexCheck:
         }
         if self.administration is None:
             users = sorted({key.user_id for key in stored})
-            sources = [source for user in users for source in await self._list(tenant, user)]
+            sources = [source for user in users for source in await self._list_sources(tenant, user)]
         indexed = {EpisodeKey(source.user_id, source.source_id): source for source in sources}
         missing = [key for key, episode in stored.items() if _is_due(episode) and key not in indexed]
         plain = [key for key, source in indexed.items() if source.without_vectors and key in stored]
@@ -123,7 +123,7 @@ class IndexCheck:
             orphaned=tuple(sorted(indexed.keys() - stored.keys())),
         )
 
-    async def _list(self, tenant: str, user: str) -> list[IndexedSource]:
+    async def _list_sources(self, tenant: str, user: str) -> list[IndexedSource]:
         documents, plain = Counter[str](), Counter[str]()
         async for document in self.search.list(make_stored_scope(tenant, user), IndexName.EPISODES, SearchFilter()):
             documents[document.source_id] += 1

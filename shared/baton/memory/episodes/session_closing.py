@@ -189,7 +189,7 @@ class SessionClosing:
             return episode
         if not self.with_facts or episode.message_count < MIN_MESSAGES:
             return await self.episodes.describe(scope, ref, None, ())
-        windows = self.messages.windows(scope, session.thread, ref, session.held)
+        windows = self.messages.read_windows(scope, session.thread, ref, session.held)
         caller = ModelCaller.of(scope, ref.thread_id, agent_id=session.thread.agent_id)
         try:
             summary, facts = await self.digester.of(caller).digest(ref.id, windows, message_count=episode.message_count)

@@ -24,7 +24,7 @@ from baton.memory.recalled import BlockKind, RecalledBlock
 from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt, TokenCounter, ToolSpec
 
 MAX_CALLS = 200
-"""Model calls of a run that are recorded. One agent may make fewer (``ToolLimits.model_calls``)."""
+"""Model calls of a run that are recorded, and also verdicts. One agent may make fewer (``ToolLimits.model_calls``)."""
 
 SUMMARY_HEAD = SUMMARISED.partition("{")[0]
 """The beginning of the summary of earlier messages in a prompt."""
@@ -82,6 +82,7 @@ class Inspection:
     contexts: list[AgentContext] = field(default_factory=list)
     calls: list[ModelCall] = field(default_factory=list)
     calls_left_out: int = 0
+    """The number of calls beyond ``MAX_CALLS``, which are not recorded."""
     judgements: list[Judgement] = field(default_factory=list)
     data: ConversationData = field(default_factory=ConversationData)
     data_before: Mapping[str, Any] | None = None

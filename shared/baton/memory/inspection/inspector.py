@@ -68,13 +68,16 @@ class Inspector:
             logger.exception("context not kept", thread_id=thread_id, run_id=run_id)
 
     async def describe(self, thread_id: str, run_id: str, inspection: Inspection) -> dict[str, Any]:
-        """Return the record of a run that is not stored, without personal data if the policy requires it."""
+        """Return the record of a run that is not stored, redacted if the policy requires it.
+
+        Raises as the detector does.
+        """
         now = self.clock.now()
         record = await off_loop(LARGE, make_context_record, inspection, thread_id, run_id, self.counter, now)
         return await self._prepare(record, is_redacted=self.policy.redacts)
 
     async def read(self, scope: Scope, thread: Thread, run_id: str) -> dict[str, Any] | None:
-        """Return a run's record; None if there is none. Raises ``StoreUnavailable``."""
+        """Return a run's record; None if there is none. Raises ``StoreUnavailable``, and as the detector does."""
         stored = await self.records.get(scope, thread.id, run_id)
         if stored is None:
             return None
@@ -113,7 +116,10 @@ class Inspector:
         return messages
 
     async def with_feedback(self, record: dict[str, Any], feedback: Sequence[Feedback]) -> dict[str, Any]:
-        """Return a record with the feedback on the run's answers, without personal data if the record has none."""
+        """Return a record with the feedback on the run's answers, whose comments are redacted if the record is.
+
+        Raises as the detector does.
+        """
         redactor = Redactor(self.detector)
         entries: list[dict[str, Any]] = []
         for rating in feedback:
@@ -132,7 +138,10 @@ class Inspector:
 
 
 async def redact_record(record: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
-    """Return the record with every text redacted. Raises as the detector does."""
+    """Return the record with the ``TEXTS`` of its blocks, calls and tool state redacted.
+
+    Raises as the detector does.
+    """
     parts = {name: record[name] for name in ("blocks", "calls", "toolState") if name in record}
     clean = await redactor.redact_each(_list_texts(parts))
     return {**record, **_replace(parts, clean), "redacted": True}

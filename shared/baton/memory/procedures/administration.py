@@ -69,10 +69,13 @@ class ProcedureAdministration:
     audit: AuditLog
     clock: Clock
 
-    async def page(
+    async def read_page(
         self, scope: Scope, agent_id: str, statuses: Collection[ProcedureStatus], *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Procedure], str | None]:
-        """Return a page of the versions in these statuses, newest first. Raises ``Forbidden``."""
+        """Return a page of an agent's versions in these statuses, newest first, and the cursor of the next page.
+
+        Raises ``Forbidden`` for other statuses than ``approved`` without ``procedure:approve``.
+        """
         if set(statuses) != {ProcedureStatus.APPROVED}:
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
         procedures, after = await self.store.of_agents(scope, [agent_id], statuses, limit=limit, cursor=cursor)
@@ -95,7 +98,7 @@ class ProcedureAdministration:
         owners = [agent.id for agent in agents]
         return await self.store.of_agents(scope, owners, [status], limit=limit, cursor=cursor)
 
-    def statuses_for(self, scope: Scope) -> Sequence[ProcedureStatus]:
+    def list_readable_statuses(self, scope: Scope) -> Sequence[ProcedureStatus]:
         """Return the statuses of the versions that the caller may read."""
         return REVIEWED if scope.has(Permission.PROCEDURE_APPROVE) else (ProcedureStatus.APPROVED,)
 
@@ -205,15 +208,18 @@ class ProcedureAdministration:
         return newest.version
 
     async def match(self, scope: Scope, agent: AgentDefinition, query: str) -> RecalledBlock:
-        """Return the block with the procedure that a turn of the agent would follow for a message."""
+        """Return the block with the procedure that a turn of the agent would follow for a message.
+
+        Only deciders get the sources of its items.
+        """
         procedures = partial(self.approved.of, scope, agent.id, since=self.clock.now())
         search = MemorySearch(scope, query, procedures, with_knowledge=False, with_episodes=False)
-        block = (await self.memory.prompt_for(agent, search)).recalled.procedure
+        block = (await self.memory.make_prompt(agent, search)).recalled.procedure
         if scope.has(Permission.PROCEDURE_APPROVE):
             return block
         return replace(block, items=tuple(replace(item, source=NO_SOURCE) for item in block.items))
 
-    async def usable(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
+    async def list_usable(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
         """Return the approved procedures of these agents, then the tenant's; with sources only for deciders."""
         procedures: list[Procedure] = []
         for agent in agents:

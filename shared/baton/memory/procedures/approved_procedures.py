@@ -75,9 +75,9 @@ class ApprovedProcedures:
             self._read(scope, "", ProcedureScope.TENANT, None),
             self._read_skills(scope, agent_id, since),
         )
-        return (await self._set(scope, agent_id, own, shared)).with_skills(skills)
+        return (await self._get_set(scope, agent_id, own, shared)).with_skills(skills)
 
-    async def _set(self, scope: Scope, agent_id: str, own: _Read, shared: _Read) -> ProcedureSet:
+    async def _get_set(self, scope: Scope, agent_id: str, own: _Read, shared: _Read) -> ProcedureSet:
         key = (scope.tenant_id, agent_id)
         cached = self._sets.get(key)
         if cached is not None and cached[0].procedures is own.procedures and cached[1].procedures is shared.procedures:

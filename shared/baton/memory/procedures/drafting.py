@@ -6,7 +6,7 @@ short lines of text without personal data, and only tools that were called.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final
 
 from baton.domain.handoffs.triggers import is_phrase
@@ -75,7 +75,9 @@ async def detect_task(light_model: LightModel, record: TaskRecord) -> str | None
     """
     _check_specifics(record)
     data = {"record": record.entries}
-    answer = await light_model.json("procedure_detect", DETECT, data, schema=DETECT_SCHEMA, max_tokens=DETECT_TOKENS)
+    answer = await light_model.write_json(
+        "procedure_detect", DETECT, data, schema=DETECT_SCHEMA, max_tokens=DETECT_TOKENS
+    )
     if answer.get("task") is not True:
         return None
     return await _clean_line(answer.get("name"), record.specifics, MAX_NAME, has_placeholders=False) or None
@@ -85,7 +87,7 @@ async def draft_procedure(light_model: LightModel, name: str, record: TaskRecord
     """Return the procedure of a task. Raises ``NoProcedure``, and as ``detect_task`` does."""
     _check_specifics(record)
     data = {"task": name, "record": record.entries, "tools": record.tools}
-    answer = await light_model.json("procedure_draft", DRAFT, data, schema=DRAFT_SCHEMA, max_tokens=DRAFT_TOKENS)
+    answer = await light_model.write_json("procedure_draft", DRAFT, data, schema=DRAFT_SCHEMA, max_tokens=DRAFT_TOKENS)
     return await to_draft(answer, name, record)
 
 
@@ -128,7 +130,7 @@ def list_texts(draft: ProcedureDraft) -> Sequence[str]:
     return [draft.name, draft.description, *draft.triggers, *(step.text for step in draft.steps), *conditions]
 
 
-async def _read_steps(value: Any, specifics: Specifics) -> Any:
+async def _read_steps(value: Any, specifics: Specifics) -> AsyncIterator[Mapping[str, Any]]:
     """Yield the steps that have a text, each generalised and bounded."""
     for step in value[:MAX_STEPS] if isinstance(value, list) else ():
         if isinstance(step, Mapping) and (text := await _clean_line(step.get("text"), specifics, MAX_STEP)):
@@ -137,8 +139,8 @@ async def _read_steps(value: Any, specifics: Specifics) -> Any:
             yield {"text": text, "condition": condition or None}
 
 
-async def _read_triggers(value: Any, title: str, specifics: Specifics) -> Any:
-    """Yield the phrases of several words, or else the title. Patterns of a model are ignored."""
+async def _read_triggers(value: Any, title: str, specifics: Specifics) -> AsyncIterator[str]:
+    """Yield at most ``MAX_TRIGGERS`` phrases of several words, or else the title. Patterns of a model are ignored."""
     triggers: list[str] = []
     for trigger in (*_read_list(value, 20), title):
         if len(triggers) == MAX_TRIGGERS or (triggers and trigger is title):

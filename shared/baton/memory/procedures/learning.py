@@ -55,7 +55,7 @@ class Learning:
     is_on: bool = True
     """True if the deployment captures procedures. Uses are counted in any case."""
 
-    async def after_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> None:
+    async def learn_from_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> None:
         """Count the procedures that the run followed, and start a capture if it may have completed a task.
 
         ``messages`` are the messages of the run, after those of the runs that it continues. Nothing else is read
@@ -67,7 +67,7 @@ class Learning:
             count(Metric.USES_NOT_COUNTED)
             logger.exception("use of a procedure not counted", thread_id=thread.id)
         try:
-            ref = await self.candidate(scope, thread, messages, session_from=thread.episode_first_ordinal)
+            ref = await self.find_candidate(scope, thread, messages, session_from=thread.episode_first_ordinal)
             if ref is not None:
                 await self.captures().start(scope, ref, attempt=1)
         except Exception:  # as above
@@ -93,7 +93,7 @@ class Learning:
                 scope, used.agent_id, used.procedure_id, used.version, run_id=run_id, went_well=went_well
             )
 
-    async def candidate(
+    async def find_candidate(
         self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage], *, session_from: int
     ) -> CaptureRef | None:
         """Return the capture of the messages; None if they complete no task by the rules.
@@ -159,10 +159,10 @@ class SessionLearning:
             await self.learning.count_uses(scope, exchange)
         start = episode_ref.first_ordinal
         capture_refs = [
-            await self.learning.candidate(scope, thread, exchange, session_from=start) for exchange in exchanges
+            await self.learning.find_candidate(scope, thread, exchange, session_from=start) for exchange in exchanges
         ]
         if not any(capture_refs):
-            capture_refs = [await self.learning.candidate(scope, thread, messages, session_from=start)]
+            capture_refs = [await self.learning.find_candidate(scope, thread, messages, session_from=start)]
         started = 0
         for ref in filter(None, capture_refs):
             capture = await self.records.get(scope, ref)

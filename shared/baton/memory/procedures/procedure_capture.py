@@ -142,7 +142,7 @@ class ProcedureCapture:
         return replace(capture, name=name)
 
     async def _draft(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
-        record = await self._record(scope, thread, capture)
+        record = await self._read_record(scope, thread, capture)
         light_model = self.light_model.of(ModelCaller.of(scope, thread.id, agent_id=thread.agent_id))
         return replace(capture, draft=await draft_procedure(light_model, capture.name or "", record))
 
@@ -178,7 +178,7 @@ class ProcedureCapture:
     async def _store(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         if capture.draft is None:
             return _end(capture, CaptureStatus.REFUSED, "there is no draft")
-        record = await self._record(scope, thread, capture)
+        record = await self._read_record(scope, thread, capture)
         source = ProcedureSource(capture.ref.thread_id, run_id=record.run_id, message_ids=record.message_ids)
         stored = await self.propose(scope, capture, capture.draft, source)
         try:
@@ -211,7 +211,7 @@ class ProcedureCapture:
     async def _find_agent(self, scope: Scope, thread: Thread) -> AgentDefinition:
         return (await self.agents.in_session(scope, thread)).main(thread)
 
-    async def _record(self, scope: Scope, thread: Thread, capture: Capture) -> TaskRecord:
+    async def _read_record(self, scope: Scope, thread: Thread, capture: Capture) -> TaskRecord:
         return await self.records.read(scope, thread, await self._find_agent(scope, thread), capture.ref)
 
 

@@ -96,7 +96,7 @@ class ProcedureSources:
         messages = await self._read_messages(reader, thread, source.message_ids)
         missing = len(set(source.message_ids) - {message.id for message in messages})
         source_messages = await self.readers.redact_for(scope, thread.user_id, messages)
-        return SourceTurns(list(_cut(source_messages)), missing, not sees_all(scope, thread.user_id))
+        return SourceTurns(list(_cut_texts(source_messages)), missing, not sees_all(scope, thread.user_id))
 
     async def _read_messages(self, scope: Scope, thread: Thread, named: Sequence[str]) -> Sequence[SourceMessage]:
         """Return the named messages and the calls between the first and the last of them."""
@@ -108,12 +108,12 @@ class ProcedureSources:
         named_ids, messages = set(named), list[SourceMessage]()
         async for window in read_message_windows(self.store, scope, branch, max(0, end - MAX_MESSAGES), end):
             for message in window:
-                if message.id in named_ids or (messages and _is_a_call(message)):
+                if message.id in named_ids or (messages and _belongs_to_call(message)):
                     messages.append(_to_source_message(message))
         return messages
 
 
-def _is_a_call(message: StoredMessage) -> bool:
+def _belongs_to_call(message: StoredMessage) -> bool:
     if message.role is Role.TOOL:
         return message.tool_name is not None and is_shown(message.tool_name)
     return not message.is_said and any(is_shown(call.name) for call in message.tool_calls)
@@ -137,7 +137,7 @@ def _to_source_message(message: StoredMessage) -> SourceMessage:
     )
 
 
-def _cut(messages: Iterable[SourceMessage]) -> Iterator[SourceMessage]:
+def _cut_texts(messages: Iterable[SourceMessage]) -> Iterator[SourceMessage]:
     """Yield the messages with their texts cut to ``MAX_TEXT`` each and ``MAX_TEXTS`` together."""
     room = MAX_TEXTS
 

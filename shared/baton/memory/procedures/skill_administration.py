@@ -35,7 +35,7 @@ class SkillAdministration:
     audit: AuditLog
     clock: Clock
 
-    async def own(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
+    async def list_own(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
         """Return the caller's skills in use for these agents. Raises ``StoreUnavailable``."""
         agent_ids = {agent.id for agent in agents}
         return [
@@ -44,10 +44,13 @@ class SkillAdministration:
             if procedure.agent_id in agent_ids and procedure.status in IN_USE
         ]
 
-    async def offered(
+    async def list_offered(
         self, scope: Scope, agent_ids: Sequence[str], *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Procedure], str | None]:
-        """Return a page of the skills that users offer, the latest first. Raises ``Forbidden``."""
+        """Return a page of the skills that users offer, the latest first, and the cursor of the next page.
+
+        Raises ``Forbidden``.
+        """
         scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
         return await self.skills.offered(scope, agent_ids, limit=limit, cursor=cursor)
 

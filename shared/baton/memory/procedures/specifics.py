@@ -50,8 +50,8 @@ class Specifics:
         self._names: set[str] = set()
         self._vocabulary: set[str] = set()
         for tool, schema in schemas.items():
-            self.know(tool)
-            for name, values in _find_declared(schema, 0):
+            self.add_tool_name(tool)
+            for name, values in _list_declared_properties(schema, 0):
                 self._names.add(name)
                 self._vocabulary |= {
                     _make_comparable(name),
@@ -61,7 +61,7 @@ class Specifics:
         self._literals: dict[str, str] = {}
         self._pattern: re.Pattern[str] | None = None
 
-    def know(self, tool: str) -> None:
+    def add_tool_name(self, tool: str) -> None:
         """Add the name of a tool to the vocabulary, which is not specific."""
         self._vocabulary |= {_make_comparable(tool), *map(_make_comparable, _WORD.findall(tool.replace("_", " ")))}
 
@@ -112,7 +112,7 @@ class Specifics:
         """Return a text from which the placeholders are removed, for names and triggers."""
         return _PLACEHOLDER.sub(" ", text)
 
-    def placeholders(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_placeholders(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the first 50 arguments of a call for the light model, with a placeholder for each literal."""
         placeholders: dict[str, Any] = {}
         for name, value in list(arguments.items())[:50]:
@@ -214,7 +214,7 @@ def _divide_literal(literal: str) -> Iterator[str]:
                 yield word
 
 
-def _find_declared(schema: Any, depth: int) -> Iterator[tuple[str, Sequence[Any]]]:
+def _list_declared_properties(schema: Any, depth: int) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield the names of a schema's properties, each with the values that the schema lists for it."""
     if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
         return
@@ -222,13 +222,13 @@ def _find_declared(schema: Any, depth: int) -> Iterator[tuple[str, Sequence[Any]
     if isinstance(properties, Mapping):
         for name, inner in properties.items():
             yield str(name), tuple(_list_values(inner))
-            yield from _find_declared(inner, depth + 1)
+            yield from _list_declared_properties(inner, depth + 1)
     for key in ("items", "additionalProperties"):
-        yield from _find_declared(schema.get(key), depth + 1)
+        yield from _list_declared_properties(schema.get(key), depth + 1)
     for key in ("anyOf", "oneOf", "allOf"):
         options = schema.get(key)
         for option in options if isinstance(options, list) else ():
-            yield from _find_declared(option, depth + 1)
+            yield from _list_declared_properties(option, depth + 1)
 
 
 def _list_values(schema: Any) -> Iterable[Any]:

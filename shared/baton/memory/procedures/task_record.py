@@ -81,7 +81,7 @@ class TaskRecords:
         arguments = {call.id: call.parse_arguments() or {} for message in messages for call in message.tool_calls}
         for message in messages:
             for call in message.tool_calls:
-                specifics.know(call.name)
+                specifics.add_tool_name(call.name)
         for argument in arguments.values():
             specifics.add(argument)
         results = [message.text for message in messages if message.role is Role.TOOL]
@@ -98,7 +98,7 @@ class TaskRecords:
             and message.tool_name is not None
             and not BUILTIN_TOOLS.fullmatch(message.tool_name)
         )
-        return TaskRecord(messages, _select_last(entries), tuple(called), specifics)
+        return TaskRecord(messages, _select_last_entries(entries), tuple(called), specifics)
 
 
 async def _make_entries(
@@ -107,7 +107,7 @@ async def _make_entries(
     """Yield the entries of one message: its text, or a call with its outcome, and the workflows that it completed."""
     if message.role is Role.TOOL:
         if message.tool_name is not None and is_shown(message.tool_name):
-            placeholders = specifics.placeholders(arguments.get(message.tool_call_id or "", {}))
+            placeholders = specifics.make_placeholders(arguments.get(message.tool_call_id or "", {}))
             outcome = message.call_end.value
             yield {"by": "tool", "tool": message.tool_name, "arguments": placeholders, "outcome": outcome}
     elif message.is_said:
@@ -119,7 +119,7 @@ async def _make_entries(
         yield {"by": "workflow", "completed_with": workflow.agent_id, "collected": collected}
 
 
-def _select_last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def _select_last_entries(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """Return the first entry, usually the user's request, and the last entries that fit ``MAX_RECORD`` with it."""
     room = MAX_RECORD - len(str(entries[0])) if entries else 0
     last_entries: list[Mapping[str, Any]] = []

@@ -17,7 +17,7 @@ from baton.memory.prompt.message_prompts import (
     REPLY_TOKENS,
     count_message_tokens,
     count_total_tokens,
-    find_unjudged,
+    find_unjudged_ids,
     to_prompts,
 )
 from baton.memory.prompt.quoting import quote
@@ -42,7 +42,7 @@ quoted steps of a skill that the user has made count as the user's words, and ch
 
 
 def make_system_prompt(agent: AgentDefinition) -> str:
-    """Return the agent's system prompt, with the rules unless its file switches all retrieval off.
+    """Return the agent's system prompt, with ``MEMORY_RULES`` unless its file switches off knowledge and episodes.
 
     It contains no dates and no recalled items, so that it is the same in every turn and providers can cache it.
     """
@@ -177,7 +177,7 @@ class Assembly:
         current = sum(message.tokens for message in history.current)
         self._fixed = count_message_tokens(make_system_prompt(agent), counter) + notes_tokens + current + REPLY_TOKENS
 
-    def windowed(self, tokens: int = 0) -> history_window.WindowedHistory:
+    def window_history(self, tokens: int = 0) -> history_window.WindowedHistory:
         """Return the history that fits next to ``tokens`` of recalled items."""
         earlier = self._history.earlier
         rules = make_window_rules(self._agent, max(0, self._budget - self._fixed - tokens), self._history.handoff)
@@ -186,14 +186,14 @@ class Assembly:
             history_window.split_exchanges(earlier, is_cut=rules.is_cut), self._window, rules, end=end
         )
 
-    def prompt(self, recalled: RecalledBlocks = NOTHING_RECALLED, *, room: int = 0) -> AssembledContext:
+    def make_prompt(self, recalled: RecalledBlocks = NOTHING_RECALLED, *, room: int = 0) -> AssembledContext:
         """Return the prompt with the recalled items, which take at least ``room`` tokens from the history.
 
         They precede the history or the message, as the agent's ``memory.retrieved`` says.
         """
         agent, history, summary = self._agent, self._history, self._summary
         tokens = count_total_tokens(recalled.prompts, self._counter)
-        windowed = self.windowed(max(room, tokens))
+        windowed = self.window_history(max(room, tokens))
         if windowed.window.summary_at != self._window.summary_at:
             summary = _make_summary_prompts(find_summary_among(history.earlier, windowed.window))
         shows_calls = history.handoff is not None and history.handoff.show_tool_calls
@@ -205,7 +205,7 @@ class Assembly:
             shows_calls=shows_calls,
             masked_below=windowed.window.masked_below,
             later=history.current,
-            unjudged=find_unjudged(messages, agent.id),
+            unjudged=find_unjudged_ids(messages, agent.id),
         )
         # Only the system prompt is marked, because later prompts of the head may be joined with the first message.
         head = [Prompt(Role.SYSTEM, make_system_prompt(agent), ends_prefix=True), *self._notes.steady, *summary]

@@ -29,10 +29,10 @@ def select_granted_ids(mode: ContextMode, count: int, history: Sequence[StoredMe
     """
     if mode not in (ContextMode.RECENT, ContextMode.FORKED):
         return ()
-    return tuple(message.id for message in select_spoken(history)[-count:])
+    return tuple(message.id for message in select_spoken_messages(history)[-count:])
 
 
-def select_granted(handoff: HandoffRequest, history: Sequence[StoredMessage]) -> list[StoredMessage]:
+def select_granted_messages(handoff: HandoffRequest, history: Sequence[StoredMessage]) -> list[StoredMessage]:
     """Return the messages of a thread that the handoff's target may see: its session and the granted messages.
 
     Tool calls before the handoff are included only if the handoff shows them.
@@ -68,7 +68,7 @@ def make_handoff_notes(handoff: HandoffRequest | None) -> list[Prompt]:
     return [Prompt(Role.CONTEXT, note)]
 
 
-def select_spoken(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+def select_spoken_messages(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
     """Return the messages that were said, without those of filtered runs and questions whose run failed."""
     filtered = list_filtered_runs(messages)
     return [

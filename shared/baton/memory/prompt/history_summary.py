@@ -16,7 +16,7 @@ from baton.domain.threads.history_window import HistoryWindow, SummaryDue
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.memory.light_model import ask_for_short_answer
-from baton.memory.prompt.history_reading import read_stored_summary, select_spoken
+from baton.memory.prompt.history_reading import read_stored_summary, select_spoken_messages
 from baton.memory.prompt.message_prompts import describe_speaker, explain_speakers
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
 from baton.ports.threads.threads import ThreadStore
@@ -62,11 +62,11 @@ class HistorySummaries:
             return False
         thread = thread.continue_from(due.below)  # the user may have selected another branch since
         first = max(due.since, due.summary_at or 0)
-        messages = await self._read(scope, thread, first, due.below + 1)
+        messages = await self._read_messages(scope, thread, first, due.below + 1)
         if messages and due.agent_id in messages[-1].summaries:
             return True
         if len(messages) == 1 and first < due.below:  # the message that will store the summary used up the budget
-            messages = [*await self._read(scope, thread, first, due.below), *messages]
+            messages = [*await self._read_messages(scope, thread, first, due.below), *messages]
         earlier = await self._find_earlier_summary(scope, thread, due, messages)
         summary = await self._summarise(scope, due, earlier, messages[:-1])
         if not summary:
@@ -74,7 +74,7 @@ class HistorySummaries:
         await self.store.put_summary(scope, thread, ordinal=due.below, agent_id=due.agent_id, summary=summary)
         return True
 
-    async def _read(self, scope: Scope, thread: Thread, first: int, end: int) -> Sequence[StoredMessage]:
+    async def _read_messages(self, scope: Scope, thread: Thread, first: int, end: int) -> Sequence[StoredMessage]:
         return await self.store.recent_messages(
             scope, thread, token_budget=MAX_READ_TOKENS, before=end, first_ordinal=first
         )
@@ -94,7 +94,7 @@ class HistorySummaries:
         self, scope: Scope, due: SummaryDue, earlier: str | None, messages: Sequence[StoredMessage]
     ) -> str:
         """Return the light model's summary; empty if it fails."""
-        spoken = [_to_json(message) for message in select_spoken(messages)]
+        spoken = [_to_json(message) for message in select_spoken_messages(messages)]
         material = json.dumps({"summary": earlier or "", "messages": spoken}, ensure_ascii=False)
         settings = ModelSettings(
             model=self.light_model,

@@ -53,7 +53,7 @@ class Exchange:
     def first_ordinal(self) -> int:
         return self.messages[0].ordinal
 
-    def tokens(self, masked_below: int = 0) -> int:
+    def count_tokens(self, masked_below: int = 0) -> int:
         """Return the tokens in a prompt that masks the tool results below an ordinal; by default it masks none."""
         if self.is_left_out:
             return 0
@@ -159,7 +159,7 @@ def find_next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
     """
     window, rules = windowed.window, windowed.rules
     inside = [*windowed.included, current]
-    used = windowed.tokens + current.tokens(window.masked_below)
+    used = windowed.tokens + current.count_tokens(window.masked_below)
     if used <= DUE_SHARE * rules.room or _find_prepared_window(inside, window, rules) is not None:
         return None
     masked_below = _find_mask_limit(inside, window, rules.whole_results)
@@ -198,8 +198,8 @@ def _count_fitting(inside: Sequence[Exchange], masked_below: int, room: int) -> 
     """Return the number of newest exchanges that a stride keeps."""
     count, tokens, raw = 0, 0, 0
     for exchange in reversed(inside):
-        tokens += exchange.tokens(masked_below)
-        raw += exchange.tokens()
+        tokens += exchange.count_tokens(masked_below)
+        raw += exchange.count_tokens()
         share = KEPT_SHARE if count else 1.0
         if tokens > share * room or raw > share * RAW_FACTOR * room:
             break
@@ -228,4 +228,4 @@ def _is_summarised(exchange: Exchange, window: HistoryWindow, rules: WindowRules
 
 
 def _count_tokens(inside: Sequence[Exchange], masked_below: int = 0) -> int:
-    return sum(exchange.tokens(masked_below) for exchange in inside)
+    return sum(exchange.count_tokens(masked_below) for exchange in inside)

@@ -161,7 +161,7 @@ def to_prompts(
         origin = Origin.HISTORY if message.id in unjudged else None
         if message.role is Role.TOOL:
             if message.author is not None:
-                note = NOTED.format(person=_describe(message.author, message), note=quote(message.text))
+                note = NOTED.format(person=_describe_person(message.author, message), note=quote(message.text))
                 prompts.append(Prompt(Role.CONTEXT, note, origin=origin))
             elif message.is_handoff_summary and message.agent_id != agent_id:
                 report = REPORTED.format(agent=message.agent_name, report=quote(message.text))
@@ -170,7 +170,7 @@ def to_prompts(
         if message.author is not None:
             words = message.text or ", ".join(f"[{part['type']}]" for part in message.attachments)
             sentence = IMPORTED_FROM_PERSON if message.source == IMPORTED else WRITTEN_BY_PERSON
-            text = sentence.format(person=_describe(message.author, message), text=quote(words))
+            text = sentence.format(person=_describe_person(message.author, message), text=quote(words))
             prompts.append(Prompt(Role.CONTEXT, text, origin=origin))
             continue
         calls = message.tool_calls if message.agent_id == agent_id else ()
@@ -199,12 +199,12 @@ def to_prompts(
         )
         for call in calls:
             result = results.get(call.id)
-            result_text = _make_result(result, masked_below, is_current=is_current)
+            result_text = _make_result_text(result, masked_below, is_current=is_current)
             prompts.append(Prompt(Role.TOOL, result_text, tool_call_id=call.id, origin=origin))
     return prompts
 
 
-def _describe(person: Person, message: StoredMessage) -> str:
+def _describe_person(person: Person, message: StoredMessage) -> str:
     """Return a person's name, safe for one line, with their desk if it is known."""
     name = as_source(person.name)
     return f"{name} of {message.agent_name}" if message.agent_name else name
@@ -226,7 +226,7 @@ def explain_speakers(messages: Iterable[Spoken]) -> str:
     return of_people + (OF_EVENTS if any(message.begun_by is not None for message in messages) else "")
 
 
-def find_unjudged(messages: Sequence[StoredMessage], agent_id: str) -> frozenset[str]:
+def find_unjudged_ids(messages: Sequence[StoredMessage], agent_id: str) -> frozenset[str]:
     """Return the ids of the messages whose words the input guardrails of an agent have not judged.
 
     The end of a run names the agents that have judged the user's message; copies and imports have no such names. The
@@ -255,7 +255,7 @@ def quote_cause(source: RunSource, text: str) -> str:
     return f"{words}\n{LATE.format(minutes=max(1, source.late // 60))}" if source.late else words
 
 
-def _make_result(result: StoredMessage | None, masked_below: int, *, is_current: bool) -> str:
+def _make_result_text(result: StoredMessage | None, masked_below: int, *, is_current: bool) -> str:
     if result is None:
         return NOT_CARRIED_OUT
     if is_masked(result, masked_below):

@@ -52,8 +52,8 @@ def quote_json(value: object) -> str:
 def write_episode_line(item: FoundItem, text: str, *, zone: str) -> str:
     """Return a snippet's line. ``text`` is the part of its text to quote.
 
-    Its date is the user's day at that time, or else the day in UTC, which the line then says. It does not if all dates
-    of the prompt are in UTC: ``zone`` is the prompt's time zone.
+    The line begins with the user's day at that time if it is known, otherwise with the day in UTC. ``zone`` is the time
+    zone of the prompt's other dates: if it is not UTC, the line names UTC.
     """
     day = (
         f"{item.day}"
@@ -141,5 +141,8 @@ def _describe_location(item: FoundItem) -> str:
 
 
 def as_source(title: str) -> str:
-    """Return a source in one short line without quotation marks, so that it cannot be taken for the quoted text."""
+    """Return a source in one line of at most 80 characters; ``unknown`` if nothing is left of it.
+
+    It has no quotation marks, so that it cannot be taken for the quoted text.
+    """
     return re.sub(r'[\s"]+', " ", _UNSAFE.sub(" ", title)).strip()[:80] or "unknown"

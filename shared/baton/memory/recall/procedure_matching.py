@@ -28,7 +28,8 @@ MAX_PHRASES = 8
 BATCH = 96
 """Texts that are embedded in one request. The results of a request are kept even if the next request fails."""
 CANDIDATES = 48
-"""Texts that are compared exactly: those whose vectors have most signs in common with the message's vector."""
+"""Texts that are compared exactly if there are more procedures: those whose vectors have most signs in common with the
+message's vector."""
 SHOWN = 5
 """The most procedures that a retrieval by meaning returns."""
 
@@ -47,7 +48,7 @@ class _View:
     def of(cls, vector: Vector) -> _View:
         return cls(struct.pack(f"{len(vector)}e", *vector), _pack_signs(vector))
 
-    def cosine(self, vector: Vector) -> float:
+    def compute_cosine(self, vector: Vector) -> float:
         """Return the cosine similarity to a vector of length 1. Raises ``EmbedderUnavailable`` for other dimensions."""
         if len(self.halves) != 2 * len(vector):
             raise EmbedderUnavailable("The embedding model has changed the length of its vectors.")
@@ -62,20 +63,23 @@ class ProcedureVectors:
         self._embedder = embedder
         self._known: LRUCache[_Key, tuple[_View, ...]] = LRUCache(MAX_KNOWN)
 
-    async def nearest(
+    async def find_nearest(
         self, procedures: ProcedureSet, vector: Vector, *, seconds: float | None = None
     ) -> tuple[ProcedureMatch, ...]:
-        """Return the procedures most similar to a message, best first.
+        """Return the ``SHOWN`` procedures most similar to a message, best first.
 
-        Procedures that cannot be embedded within ``seconds`` are left out. For later messages, more of them are
-        embedded already. Raises ``EmbedderUnavailable``.
+        Procedures that cannot be embedded within ``seconds`` (None: any time) are left out. For later messages, more of
+        them are embedded already. Raises ``EmbedderUnavailable`` if none is embedded in time, too.
         """
         views = await self._get_views(procedures.procedures, seconds)
         size = sum(map(len, views.values())) * len(vector)
         return await off_loop(size, partial(_rank_nearest, procedures.procedures, views, vector))
 
     async def _get_views(self, procedures: Sequence[Procedure], seconds: float | None) -> dict[int, tuple[_View, ...]]:
-        """Return the views of the procedures, by their index."""
+        """Return the views of the procedures that are embedded in time, by their index.
+
+        Raises as ``find_nearest`` does.
+        """
         keys = [self._make_key(procedure) for procedure in procedures]
         # Cached vectors are taken first, because another message may displace them while others are embedded.
         known_views = {index: self._known[key] for index, key in enumerate(keys) if key in self._known}
@@ -116,7 +120,7 @@ def _rank_nearest(
         pairs = nsmallest(CANDIDATES, pairs, key=lambda pair: (pair[1].signs ^ signs).bit_count())
     best: dict[int, float] = {}
     for index, view in pairs:
-        best[index] = max(best.get(index, -1.0), view.cosine(vector))
+        best[index] = max(best.get(index, -1.0), view.compute_cosine(vector))
     matches = [ProcedureMatch(procedures[index], None, cosine) for index, cosine in best.items()]
     return tuple(sorted(matches, key=lambda match: (-match.score, match.procedure.id))[:SHOWN])
 

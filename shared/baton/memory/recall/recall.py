@@ -40,7 +40,7 @@ MAX_SHORT_WORDS = 4
 async def find_episodes(
     search: SearchIndex, scope: Scope, query: str, vector: Vector | None, embedder: str
 ) -> tuple[FoundItem, ...]:
-    """Return the findings in the user's past conversations. Raises ``SearchUnavailable``.
+    """Return the findings in the user's past conversations. Raises ``SearchUnavailable`` and ``WrongDimension``.
 
     ``embedder`` is the model that made ``vector``. Vectors of other models are not comparable.
     """
@@ -52,12 +52,10 @@ async def find_episodes(
 async def try_knowledge(
     search: KnowledgeSearch, scope: Scope, agent: AgentDefinition, query: str, *, limit: int
 ) -> FoundChunks:
-    """Return the chunks that a turn would find in the agent's documents and libraries, best first.
+    """Return at most ``limit`` of the chunks that a turn would find in the agent's documents and libraries, best first.
 
-    Chunks below the agent's relevance floor have a ``reason``.
-
-
-    Raises ``SearchUnavailable`` and ``StoreUnavailable``.
+    Chunks that a turn would leave out as irrelevant have a ``reason``. Raises ``SearchUnavailable`` and
+    ``StoreUnavailable``.
     """
     chunks = await search.search(scope, agent.id, query, libraries=agent.libraries, limit=limit)
     words = frozenset(find_content_words(query)[:MAX_QUERY_WORDS])
@@ -70,7 +68,7 @@ async def try_knowledge(
 def _make_episode_item(ranked: Ranked, embedder: str) -> FoundItem:
     document = ranked.document
     fields = document.fields
-    compared = _select_compared(ranked) if document.embedder == embedder else []
+    compared = _select_own_rankings(ranked) if document.embedder == embedder else []
     speaker = _describe_speaker(fields) if document.kind == MESSAGE else None
     day, superseded_at = fields.get("day") or fields.get("on"), fields.get("superseded_at")
     ids = [fields["message_id"]] if "message_id" in fields else fields.get("message_ids", ())
@@ -102,7 +100,7 @@ def _describe_speaker(fields: Mapping[str, Any]) -> str:
     return f"the {'user' if fields.get('role') == Role.USER else 'assistant'} said"
 
 
-def _select_compared(ranked: Ranked) -> list[str]:
+def _select_own_rankings(ranked: Ranked) -> list[str]:
     """Return the rankings in which an item's own text was compared with the message by meaning.
 
     Other views contain its neighbours too, and would make every "Thank you" next to a relevant message relevant. Only a
@@ -153,11 +151,11 @@ class Recall:
     async def find(
         self, agent: AgentDefinition, search: MemorySearch, *, earlier: Findings = NOTHING_FOUND
     ) -> Findings:
-        """Return the findings within the deadline for a message to ``agent``.
+        """Return the findings within the deadline for a message to ``agent``; ``NOTHING_FOUND`` for a blank message.
 
         The deadline does not apply to reading the agent's procedures, so that triggers always match. ``earlier`` has
-        findings for the same message to another agent: their embedding and episodes are used again. Raises only the
-        errors of reading the procedures.
+        findings for another agent: if they are for the same message, their embedding and episodes are used again.
+        Raises only the errors of reading the procedures.
         """
         query, procedures = search.text.strip()[:MAX_QUERY], search.procedures
         if not query:
@@ -251,7 +249,7 @@ class _MessageRetrievals:
         early, recall = self.early, self.recall
         if search.with_knowledge and memory.semantic_top_k and memory.retrieved_tokens:
             find = partial(recall.find_knowledge, search.scope, self.agent, self.query)
-            step = early.knowledge_of(self.agent) if early is not None else None
+            step = early.find_knowledge_step(self.agent) if early is not None else None
             knowledge = step or RetrievalStep(self.embedding.find(find))
         if wants_episodes and not earlier.is_asked:
             find = partial(recall.find_episodes, search.scope, self.query)
@@ -274,7 +272,7 @@ class _MessageRetrievals:
         )
 
     async def _find_nearest_procedures(self, reading: _Procedures) -> tuple[ProcedureMatch, ...]:
-        """Return the procedures nearest by meaning; none if a trigger matches, which decides alone."""
+        """Return the procedures nearest by meaning; none if a trigger matches, or if the message has no vector."""
         procedures, triggered = await asyncio.shield(reading)
         if not procedures.procedures or triggered:
             return ()
@@ -285,7 +283,7 @@ class _MessageRetrievals:
         until = self.began + EMBEDDED_SHARE * self.recall.deadline.total_seconds()
         seconds = max(0.0, until - asyncio.get_running_loop().time())
         with _trace_retrieval("procedures") as span:
-            matches = await self.recall.procedure_vectors.nearest(procedures, vector, seconds=seconds)
+            matches = await self.recall.procedure_vectors.find_nearest(procedures, vector, seconds=seconds)
             span.set({Attribute.FOUND: len(matches)})
         return matches
 
@@ -294,11 +292,11 @@ class _MessageRetrievals:
     ) -> Retrieval[T]:
         """Return the findings of a retrieval; ``otherwise`` if it was not begun.
 
-        ``is_by_meaning``: if the message was searched by words only, the reason is the retrieval's error.
+        ``is_by_meaning``: the retrieval needed the message's vector. If there was none, the reason becomes its error.
         """
         if step is None:
             return otherwise
-        items, error = step.outcome(self.recall.deadline)
+        items, error = step.get_outcome(self.recall.deadline)
         words_only = self.embedding.words_only if is_by_meaning else None
         return Retrieval(items, step.duration, error or words_only, is_asked=True)
 

@@ -66,13 +66,19 @@ MIN_QUOTED = 20
 
 
 def find_content_words(text: str) -> tuple[str, ...]:
-    """Return the words of a text in their form for searches, in order, without stop words if it has other words."""
-    words = tuple(split_words(to_search_form(_without_apostrophes(text[:MAX_COMPARED]))))
+    """Return the words of the first ``MAX_COMPARED`` characters in their form for searches, in order.
+
+    Stop words are left out if there are other words.
+    """
+    words = tuple(split_words(to_search_form(_remove_apostrophes(text[:MAX_COMPARED]))))
     return tuple(word for word in words if word not in STOP_WORDS) or words
 
 
 def compute_coverage(words: frozenset[str], text: str) -> float:
-    """Return the share of ``words`` that the text has, from 0 to 1. Words with the same stem count as equal."""
+    """Return the share of ``words`` that the text has, from 0 to 1. Words with the same stem count as equal.
+
+    The share is 0 if there are no words.
+    """
     if not words:
         return 0.0
     stems = {_remove_ending(word) for word in find_content_words(text)}
@@ -101,7 +107,7 @@ def make_same_text_key(text: str) -> tuple[str, ...]:
 
     Any other word distinguishes texts: a number, a name, "not", "from" and "to".
     """
-    words = split_words(normalise_text("NFKC", _without_apostrophes(text)).casefold())
+    words = split_words(normalise_text("NFKC", _remove_apostrophes(text)).casefold())
     return tuple(word for word in words if word not in FILLERS) or (text.strip(),)
 
 
@@ -137,7 +143,7 @@ def is_echo(text: tuple[str, ...], quoted: Sequence[tuple[str, ...]], *, may_add
     return len(added) < len(text) - len(remaining)
 
 
-def _without_apostrophes(text: str) -> str:
+def _remove_apostrophes(text: str) -> str:
     return text.replace("\u2019", "").replace("'", "")
 
 

@@ -83,9 +83,10 @@ def select(
 ) -> RecalledBlocks:
     """Choose the found items for a prompt, by the agent's settings.
 
-    ``sent`` is the history of that prompt, and ``zone`` the time zone of its user. Knowledge and episodes together have
-    at most ``retrieved_tokens`` tokens, their headings and frames included; the items with the best scores come first.
-    Only relevant items are chosen, each text once, at most ``semantic_top_k`` and ``episodic_top_k``.
+    ``sent`` is the history of that prompt, and ``zone`` the time zone of its user. ``follows_procedures`` is False for
+    a specialist, whose prompt has no procedure. Knowledge and episodes together have at most ``retrieved_tokens``
+    tokens, their headings and frames included; the items with the best scores come first. Only relevant items are
+    chosen, each text once, at most ``semantic_top_k`` and ``episodic_top_k``.
 
     Knowledge is left out if its score is below ``least_share`` of the best score, its similarity is below
     ``LEAST_LIKENESS`` of the best similarity, and it has no ``terms`` of the message. Such a chunk costs tokens, and
@@ -117,7 +118,7 @@ def select(
 def number_knowledge(recalled: RecalledBlocks, numbers: PassageNumbers) -> RecalledBlocks:
     """Return ``recalled`` with its passages of knowledge numbered, in the order of the prompt."""
     block = recalled.knowledge
-    found_items = sorted(block.included, key=_by_date)
+    found_items = sorted(block.included, key=_make_date_key)
     numbered: dict[str, FoundItem] = {}
     for item in found_items:
         citation = item.source.citation
@@ -143,7 +144,7 @@ def _judge(
 ) -> list[FoundItem]:
     """Return all items, best first, with the reasons of those that are left out for other causes than tokens."""
 
-    def reason(item: FoundItem) -> str | None:
+    def find_reason(item: FoundItem) -> str | None:
         if irrelevant := relevance.find_irrelevance(item, words, memory.relevance_floor):
             return irrelevant
         if sent.covers(item):
@@ -154,7 +155,9 @@ def _judge(
             else None
         )
 
-    items = _merge([_leave_out(found_item, reason(found_item)) for found_item in _sort_by_score(found_items)])
+    items = _merge_duplicates(
+        [_leave_out(found_item, find_reason(found_item)) for found_item in _sort_by_score(found_items)]
+    )
     relevant = {found_item.id for found_item in items if found_item.included}
     for position, found_item in enumerate(items):
         if found_item.superseded_by in relevant:
@@ -174,8 +177,11 @@ def _sort_by_score(items: Iterable[FoundItem]) -> list[FoundItem]:
     return sorted(items, key=lambda item: (-item.score, item.id))
 
 
-def _merge(items: Sequence[FoundItem]) -> list[FoundItem]:
-    """Leave out all but one of the items with the same content. The latest stays, with the best score among them."""
+def _merge_duplicates(items: Sequence[FoundItem]) -> list[FoundItem]:
+    """Leave out all but one of the items with the same content, and give it the best score among them.
+
+    The latest item stays; a superseded fact only if all are superseded.
+    """
     merged, alike = list(items), dict[tuple[str, ...], list[int]]()
     for index, found_item in enumerate(items):
         if found_item.included:
@@ -227,13 +233,13 @@ def _leave_out_far_below(items: Sequence[FoundItem], least_share: float) -> list
     best = max((found_item.score for found_item in items if found_item.included), default=0.0)
     best_similarity = max((found_item.cosine or 0.0 for found_item in items if found_item.included), default=0.0)
 
-    def reason(item: FoundItem) -> str | None:
+    def find_reason(item: FoundItem) -> str | None:
         is_alike = item.cosine is not None and item.cosine >= LEAST_LIKENESS * best_similarity
         if is_alike or item.terms or item.score >= least_share * best:
             return None
         return f"far below the best: {item.score:.3f} < {least_share:g} of {best:.3f}"
 
-    return [_leave_out(found_item, reason(found_item)) for found_item in items]
+    return [_leave_out(found_item, find_reason(found_item)) for found_item in items]
 
 
 def _fit(
@@ -244,7 +250,7 @@ def _fit(
     words: frozenset[str],
     counter: TokenCounter,
 ) -> dict[BlockKind, list[FoundItem]]:
-    """Leave out the items with the lowest scores that exceed ``cap`` tokens together with the others.
+    """Leave out each item that exceeds ``cap`` tokens together with the included items of better scores.
 
     The remaining items get their lines and tokens.
     """
@@ -274,7 +280,7 @@ def _fit(
 def _make_block(
     kind: BlockKind, retrieval: Retrieval[FoundItem], items: Sequence[FoundItem], head: str, counter: TokenCounter
 ) -> RecalledBlock:
-    found_items = sorted((found_item for found_item in items if found_item.included), key=_by_date)
+    found_items = sorted((found_item for found_item in items if found_item.included), key=_make_date_key)
     prompts, tokens = tuple[Prompt, ...](), 0
     if found_items:
         origin = Origin.MEMORY if kind is BlockKind.EPISODES else None
@@ -285,7 +291,7 @@ def _make_block(
     return RecalledBlock(kind, tuple(items), prompts, tokens, duration, retrieval.error)
 
 
-def _by_date(item: FoundItem) -> tuple[datetime, int, str]:
+def _make_date_key(item: FoundItem) -> tuple[datetime, int, str]:
     # Ids of chunks end with their number, so a shorter id is an earlier part of a document.
     return item.at, len(item.id) if item.source.citation is not None else 0, item.id
 

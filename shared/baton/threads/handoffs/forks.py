@@ -21,7 +21,7 @@ from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import Run, SessionVersions, Thread
-from baton.memory.prompt.history_reading import ReadHistory, read_history, read_messages_between, select_spoken
+from baton.memory.prompt.history_reading import ReadHistory, read_history, read_messages_between, select_spoken_messages
 from baton.memory.prompt.message_prompts import count_message_tokens
 from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.clock import Clock
@@ -233,7 +233,7 @@ class Forks:
         max_count = min(count, MAX_COPIED)
         while before is not None and before > 0 and len(messages) < max_count:
             page = await self.store.read_messages(scope, parent, limit=PAGE, before=before)
-            messages = [*select_spoken(page.messages), *messages]
+            messages = [*select_spoken_messages(page.messages), *messages]
             before = page.next_before
         return messages[-max_count:] if max_count else []
 

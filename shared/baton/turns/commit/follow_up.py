@@ -88,7 +88,9 @@ class FollowUp:
             await background().note_fork_ended(lease.scope, finished.thread)
         if self._thread.status is ThreadStatus.CLOSED and finished.thread.status is ThreadStatus.ACTIVE:
             await self._begin_waiting_results()
-        await self.services.learning.after_run(lease.scope, finished.thread, (*facts.unfinished, *finished.messages))
+        await self.services.learning.learn_from_run(
+            lease.scope, finished.thread, (*facts.unfinished, *finished.messages)
+        )
         is_answered_by_people = self._thread.conversation.desk is not None and not attempt.inspection.calls
         if not is_answered_by_people:  # people's messages have nothing to inspect, and a record would cost as much
             await self.services.inspector.keep(

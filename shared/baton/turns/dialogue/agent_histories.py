@@ -11,7 +11,7 @@ from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue, find_window, name_session
 from baton.domain.threads.message import Role
 from baton.memory.prompt.context import compute_reading_budget
-from baton.memory.prompt.history_reading import ReadHistory, find_session_start, read_history, select_granted
+from baton.memory.prompt.history_reading import ReadHistory, find_session_start, read_history, select_granted_messages
 from baton.memory.prompt.history_window import Exchange, WindowedHistory, find_next_start
 from baton.ports.threads.threads import ThreadStore
 from baton.threads.handoffs.conversation_states import ConversationStates
@@ -64,7 +64,7 @@ class AgentHistories:
             # The history was read for another agent: its budget may be smaller, and its summary is not for this agent.
             is_full = handoff.context_mode is ContextMode.FULL
             history = await self._read(window) if is_full else ReadHistory(history.messages)
-        return replace(history, messages=select_granted(handoff, history.messages))
+        return replace(history, messages=select_granted_messages(handoff, history.messages))
 
     def compute_windows(self, results: Sequence[AgentResult]) -> tuple[HistoryWindow, ...]:
         """Return the windows of the histories of the main and the active agent after the run."""

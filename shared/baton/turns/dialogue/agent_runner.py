@@ -30,7 +30,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.threads.content import text_of
 from baton.domain.threads.message import Role, StoredMessage, join_answer_texts
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Notes
-from baton.memory.prompt.history_reading import make_handoff_notes, select_spoken
+from baton.memory.prompt.history_reading import make_handoff_notes, select_spoken_messages
 from baton.memory.prompt.message_prompts import quote_cause
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents.chat_model import Prompt
@@ -195,7 +195,7 @@ class AgentRunner:
             if single_message is not None:
                 search = MemorySearch(context.scope, single_message, with_episodes=False)
                 notes = Notes(changing=computed, today=today)
-                assembled = await self._services.memory.prompt_for(
+                assembled = await self._services.memory.make_prompt(
                     context.fit_agent(agent), search, notes=notes, zone=context.today.zone, numbers=context.numbers
                 )
                 return await judge_context(context, agent, assembled)
@@ -217,7 +217,7 @@ class AgentRunner:
         self, handoff: HandoffRequest, transcript: Transcript, context: Attempt
     ) -> RemoteAgentRunner:
         """Return the runner of the remote specialist, with the messages that it gets."""
-        history = select_spoken((await self.histories.read()).messages)
+        history = select_spoken_messages((await self.histories.read()).messages)
         is_forked = handoff.context_mode is ContextMode.FORKED
         granted_ids = set(handoff.recent_messages)
         earlier_messages = [
@@ -271,7 +271,7 @@ class AgentRunner:
             handoff=conversation.handoff,
             asked=prompt,
         )
-        assembled = await self._services.memory.prompt_for(
+        assembled = await self._services.memory.make_prompt(
             context.fit_agent(conversation.agent),
             self._attempt.search,
             history,

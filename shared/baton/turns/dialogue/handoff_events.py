@@ -35,7 +35,7 @@ from baton.domain.threads.running_conversation import SpecialistProblem
 from baton.domain.times import find_day
 from baton.domain.tracing import Attribute
 from baton.memory.light_model import ask_for_short_answer
-from baton.memory.prompt.history_reading import select_granted_ids, select_spoken
+from baton.memory.prompt.history_reading import select_granted_ids, select_spoken_messages
 from baton.memory.prompt.message_prompts import describe_speaker, explain_speakers
 from baton.ports.agents.chat_model import ModelSettings, Prompt
 from baton.tenants.registry.registered_agents import missing_permissions
@@ -350,7 +350,7 @@ async def summarise_conversation(context: Attempt, history: Sequence[StoredMessa
     ``history`` has the messages before ``text``, the user's last message, which may be empty. Without any message, the
     summary is empty. Raises ``LeaseLost`` and ``StoreUnavailable``.
     """
-    messages = [(message, message.text_elsewhere) for message in select_spoken(history)[-MESSAGES:]]
+    messages = [(message, message.text_elsewhere) for message in select_spoken_messages(history)[-MESSAGES:]]
     question = context.facts.user_message
     messages += [(question, text)] if text and question is not None else []
     if not messages:

@@ -69,8 +69,8 @@ async def test_the_vocabulary_of_tools_is_not_specific() -> None:
 
 async def test_names_of_called_tools_stay() -> None:
     known = specifics()
-    known.know("s3_upload")
-    known.know("create_a_ticket_for_a_customer")
+    known.add_tool_name("s3_upload")
+    known.add_tool_name("create_a_ticket_for_a_customer")
     text = "Call s3_upload, then create_a_ticket_for_a_customer."
     assert await known.generalise(text) == text
 
@@ -98,7 +98,7 @@ async def test_names_of_open_arguments_are_not_taken_for_names() -> None:
 
 async def test_arguments_are_shown_without_their_values() -> None:
     known = specifics()
-    shown = known.placeholders({"customer": "Miller", "priority": "high", "replyTo": 4711, "secret key": "s"})
+    shown = known.make_placeholders({"customer": "Miller", "priority": "high", "replyTo": 4711, "secret key": "s"})
     assert shown == {"customer": "{customer}", "priority": "high", "replyTo": "{reply_to}", "value": "{value}"}
 
 
