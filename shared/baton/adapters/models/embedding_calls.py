@@ -79,7 +79,7 @@ class _Text:
 class ApiEmbedder(ABC):
     """``ports.documents.search.Embedder`` of one model. A subclass sends one request of one API.
 
-    Transient failures, and answers that hold no embeddings, are retried ``max_retries`` times, with back-off and
+    Transient failures, and answers that hold no embeddings, are retried at most ``max_retries`` times, with back-off or
     the wait that the endpoint asks for, within ``timeout_seconds`` for a batch. If several batches in a row fail, the
     circuit opens, and ``embed`` raises at once for a while. Callers with little time have a separate circuit,
     because an endpoint that is too slow for them may be fast enough for others.
@@ -159,6 +159,7 @@ class ApiEmbedder(ABC):
         return vectors
 
     def _make_batches(self, texts: Sequence[str]) -> list[list[_Text]]:
+        """Return the texts, cut to the limits of one text, in batches within the limits of one request."""
         limits = self._limits
         batches: list[list[_Text]] = []
         tokens = 0
@@ -171,14 +172,15 @@ class ApiEmbedder(ABC):
         return batches
 
     def _cut_texts(self, texts: Sequence[str]) -> Iterator[_Text]:
+        """Yield the texts, each cut to the API's limits of characters and tokens."""
         limits = self._limits
-        for index, whole_text in enumerate(texts):
+        for position, whole_text in enumerate(texts):
             text = make_embeddable(whole_text)[: limits.text_characters].strip()
             tokens = self._counter.count(text)
             while tokens > limits.text_tokens:
                 text = text[: max(1, int(len(text) * 0.98 * limits.text_tokens / tokens))]
                 tokens = self._counter.count(text)
-            yield _Text(index, text, tokens)
+            yield _Text(position, text, tokens)
 
     async def _embed_guarded(
         self,
@@ -217,9 +219,10 @@ class ApiEmbedder(ABC):
     async def _embed_with_retries(
         self, texts: list[str], purpose: EmbeddingPurpose, deadline: float | None, pace: EmbeddingPace | None = None
     ) -> list[Vector]:
-        """Return the vectors of one request's texts, after retries, before the caller's ``deadline``.
+        """Return the vectors of one request's texts, after retries, before the caller's ``deadline`` if there is one.
 
-        With a ``pace``, return an empty list if the request timed out and may be repeated with fewer texts.
+        With a ``pace``, return an empty list if the request timed out and may be repeated with fewer texts. Raises
+        ``EmbedderUnavailable`` and ``WrongEmbeddings``.
         """
         loop = asyncio.get_running_loop()
         patient_until = loop.time() + PATIENCE_SECONDS
@@ -276,7 +279,8 @@ class ApiEmbedder(ABC):
 def make_unit_vectors(embeddings: Sequence[Sequence[Any]], dimensions: int) -> list[Vector]:
     """Return embeddings as vectors of length 1.
 
-    Raises ``WrongEmbeddings`` if all have another length, and ``NoEmbeddings`` if one is not an embedding.
+    Raises ``WrongEmbeddings`` if all embeddings have the same number of numbers, which is neither 0 nor ``dimensions``.
+    Raises ``NoEmbeddings`` in other cases in which an embedding has not ``dimensions`` numbers, or has no direction.
     """
     lengths = {len(numbers) for numbers in embeddings}
     if len(lengths) == 1 and lengths.isdisjoint({0, dimensions}):

@@ -54,7 +54,10 @@ class EmbeddingPace:
             self._leave()
 
     def note_answer(self, texts: int, began: float) -> None:
-        """Note an answer to a request of ``texts`` that was sent at ``began``, a time of the event loop."""
+        """Note an answer to a request with this number of ``texts``, sent at ``began``, a time of the event loop.
+
+        A quick answer raises the limits; an answer after more than ``SLOW_SECONDS`` lowers them.
+        """
         seconds = asyncio.get_running_loop().time() - began
         if seconds > SLOW_SECONDS:
             self._slow_down(texts, began)
@@ -65,21 +68,26 @@ class EmbeddingPace:
             self.texts = min(self._most_texts, self.texts * 2)
 
     def note_timeout(self, texts: int, began: float) -> None:
-        """Note that a request was not answered in time.
+        """Note that a request, described as in ``note_answer``, was not answered in time.
 
-        The endpoint may still compute it, so no request is sent for as long as this one took.
+        The endpoint may still work on the request, so no other is sent for as long as it took, at most
+        ``MAX_PAUSE_SECONDS``.
         """
         now = asyncio.get_running_loop().time()
         self._slow_down(texts, began)
         self._paused_until = max(self._paused_until, now + min(now - began, MAX_PAUSE_SECONDS))
 
     def note_refusal(self, began: float, pause: float) -> None:
-        """Note that the endpoint is overloaded. No request is sent for ``pause`` seconds."""
-        # Halved again, so that it stays: a refusal says nothing about the number of texts.
+        """Note that the overloaded endpoint has refused a request of the time ``began``.
+
+        No request is sent for ``pause`` seconds.
+        """
+        # ``_slow_down`` halves the number of texts, about which a refusal says nothing.
         self._slow_down(self.texts * 2, began)
         self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + pause)
 
     def _slow_down(self, texts: int, began: float) -> None:
+        """Halve the parallel requests, and allow half of ``texts`` in one request."""
         # Requests that were sent together count once.
         if began >= self._slowed_at:
             self._requests = max(1.0, self._requests / 2)
@@ -88,6 +96,7 @@ class EmbeddingPace:
         self.texts = max(1, min(self.texts, texts // 2))
 
     async def _wait_for_turn(self) -> None:
+        """Wait until ``_leave`` gives this request the turn, after those that wait already."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
@@ -100,10 +109,11 @@ class EmbeddingPace:
     async def wait_for_pause_end(self) -> None:
         """Wait until requests may be sent again."""
         loop = asyncio.get_running_loop()
-        while (seconds := self._paused_until - loop.time()) > 0:  # noqa: ASYNC110  it may have been prolonged meanwhile
+        while (seconds := self._paused_until - loop.time()) > 0:  # noqa: ASYNC110  the pause may have been prolonged
             await asyncio.sleep(seconds)
 
     def _leave(self) -> None:
+        """End a request's turn, and give turns to requests that wait."""
         self._busy -= 1
         while self._waiting and self._busy < self.requests:
             turn = self._waiting.popleft()
@@ -119,5 +129,8 @@ class EmbeddingPaces:
         self._paces: dict[str, EmbeddingPace] = {}
 
     def of(self, circuit: str, most_requests: int, most_texts: int) -> EmbeddingPace:
-        """Return the pace of an endpoint and model. The operator's settings bound the number of paces."""
+        """Return the pace of an endpoint and model, with the limits of the first call for this ``circuit``.
+
+        The operator's settings bound the number of paces.
+        """
         return self._paces.setdefault(circuit, EmbeddingPace(most_requests, most_texts))

@@ -50,9 +50,9 @@ class ModelApi(Protocol):
 class ApiChatModel:
     """``ports.agents.chat_model.ChatModel`` of one endpoint's models.
 
-    As long as no chunk was yielded, transient failures are retried ``max_retries`` times, with back-off and the wait
-    that the endpoint asks for, within ``ModelSettings.timeout_seconds``. A refused request is repeated in the form that
-    the refusal asks for; a form that is accepted is kept for the model.
+    As long as no chunk was yielded, transient failures are retried at most ``max_retries`` times, with back-off or the
+    wait that the endpoint asks for, within ``ModelSettings.timeout_seconds``. A refused request is repeated in the form
+    that the refusal asks for; a form that is accepted is kept for the model.
 
     If several answers in a row fail, the tenant's circuit of ``breakers`` opens and its calls raise
     ``ModelUnavailable`` at once. Rate limits, refusals, content filters and short time limits do not count as failures.
@@ -129,7 +129,7 @@ class ApiChatModel:
         return replace(attempt.question, settings=settings, hides_tools=hides_tools)
 
     def _make_guard(self, settings: ModelSettings) -> Guard:
-        """Return the guard of a call. A time-out counts only if the caller's limit leaves a model time to think."""
+        """Return the circuit's guard of a call. A time-out counts only if the caller's limit lets a model think."""
         caller = settings.caller
         is_patient = caller is None or settings.timeout_seconds >= PATIENT_SECONDS
         return self._breakers.guard(
@@ -144,7 +144,7 @@ class ApiChatModel:
         return list_learned_facts(self._profiles.find_declared(model), self._profiles.of(model))
 
     async def _prepare_retry(self, error: Exception, attempt: _Attempt, settings: ModelSettings) -> float:
-        """Return the seconds until the next attempt, or raise the error that ends the call."""
+        """Prepare the next attempt and return the seconds until it, or raise the error that ends the call."""
         now = asyncio.get_running_loop().time()
         failure, model = _to_failure(error), settings.model
         if failure.name == FORBIDDEN_CALLS:
@@ -184,6 +184,7 @@ class _Attempt:
         self.deadline = asyncio.get_running_loop().time() + question.settings.timeout_seconds
         self.question = question
         self.number = 0
+        """The number of retries so far, without repetitions in another form."""
         self.size = 0
         """The bytes of the answer that were read so far."""
         self.is_answering = False
@@ -259,7 +260,7 @@ class _AnswerReader:
         return chunks
 
     def end(self) -> Sequence[ModelChunk]:
-        """Return the last chunks. Raises ``ModelUnavailable`` for an answer without its end."""
+        """Return the last chunks, and learn facts from a complete answer. Raises as ``AnswerSoFar.end`` does."""
         chunks = list(self._answer.end())
         for index, chunk in enumerate(chunks):
             if isinstance(chunk, Finished):
@@ -289,7 +290,7 @@ class _AnswerReader:
 
 
 def _to_failure(error: Exception) -> ProviderFailure:
-    """Return the failure as it is logged."""
+    """Return the failure that an error of an attempt means, for the log and the retry."""
     if isinstance(error, RefusedQuestion):
         return error.failure
     if isinstance(error, ProviderFailure):

@@ -20,6 +20,7 @@ from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt
 NOTE = "<system-note>\n{text}\n</system-note>"
 """The form of a system message for a model that takes it only as text of the user."""
 BEGINNING = "[The conversation begins before this message.]"
+"""The user's first message for models that need one, if the history begins with an answer."""
 BETWEEN = "Noted."
 """The assistant's message between a tool's result and the user's text, for templates that need one."""
 _FRAME_TAG = re.compile(r"<(/?)(system-note|quoted-context)", re.IGNORECASE)
@@ -35,12 +36,13 @@ class PromptLayout:
     origin: str
     """The provider and model of the request. Only the parts of answers by this model are sent back."""
     sends_parts: bool = True
+    """Whether opaque parts of earlier answers are sent back."""
     calls_as_text: bool = False
     """Whether calls and their results are written as text, because the request declares no tools."""
 
 
 def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layout: PromptLayout) -> list[LaidMessage]:
-    """Return the messages of a request. ``pieces`` has the content of each prompt, with its attachments."""
+    """Return the messages of a request as its profile asks. ``pieces`` has the content of each prompt, in order."""
     profile = layout.profile
     last_question = max((position for position, prompt in enumerate(prompts) if prompt.role is Role.USER), default=-1)
     head = next((position for position, prompt in enumerate(prompts) if prompt.role is not Role.SYSTEM), len(prompts))
@@ -99,7 +101,7 @@ def _lay_out_message(
 
 
 def _select_own_parts(parts: ProviderParts | None, layout: PromptLayout, *, is_current: bool) -> ProviderParts | None:
-    """Return the opaque parts of an earlier answer that this request sends back to the model."""
+    """Return the opaque parts of an earlier answer that this request sends back to the model; None if it sends none."""
     if parts is None or not layout.sends_parts or parts.origin != layout.origin:
         return None
     names = layout.profile.replayed_fields
@@ -177,7 +179,7 @@ def _with_ids(laid: Sequence[LaidMessage], pattern: str) -> list[LaidMessage]:
 
 
 def _with_one_system(laid: Sequence[LaidMessage], system_place: SystemPlace) -> list[LaidMessage]:
-    """Join the system messages into one, or put them before the user's first text."""
+    """Join the system messages into one. For ``SystemPlace.USER`` it becomes a note of the user before all messages."""
     head = [message for message in laid if message.role is Role.SYSTEM]
     rest = [message for message in laid if message.role is not Role.SYSTEM]
     if not head:
@@ -189,7 +191,7 @@ def _with_one_system(laid: Sequence[LaidMessage], system_place: SystemPlace) -> 
 
 
 def _join_neighbours(laid: Sequence[LaidMessage], *, joins_answers: bool) -> list[LaidMessage]:
-    """Join neighbours of the same role."""
+    """Join neighbouring messages of the user, and if ``joins_answers`` those of the assistant."""
     roles = (Role.USER, Role.ASSISTANT) if joins_answers else (Role.USER,)
     joined: list[LaidMessage] = []
     for message in laid:
@@ -209,7 +211,7 @@ def _join_neighbours(laid: Sequence[LaidMessage], *, joins_answers: bool) -> lis
 
 
 def _with_user_first(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
-    """Put a message of the user after the system's messages, unless one follows them already."""
+    """Put a message of the user after the first messages of the system, unless they are followed by one already."""
     first = next((position for position, message in enumerate(laid) if message.role is not Role.SYSTEM), len(laid))
     if first < len(laid) and laid[first].role is Role.USER:
         return list(laid)
@@ -227,13 +229,16 @@ def _with_answers_after_tools(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
 
 
 def parse_arguments(call: ToolCall) -> dict[str, object]:
-    """Return the arguments of a call as an object, which APIs demand even of a malformed call."""
+    """Return the arguments of a call as an object. Malformed arguments are its member ``malformed``."""
     parsed = call.parse_arguments()
     return parsed if parsed is not None else {"malformed": call.arguments}
 
 
 def write_arguments(call: ToolCall) -> str:
-    """Return valid JSON arguments. Some endpoints parse them and would reject every request with a malformed call."""
+    """Return the arguments of a call as valid JSON, malformed ones in the member ``malformed``.
+
+    Some endpoints parse the arguments, and would reject every request with a malformed call.
+    """
     if call.parse_arguments() is not None:
         return call.arguments
     return json.dumps({"malformed": call.arguments}, ensure_ascii=False)

@@ -54,7 +54,10 @@ class ProviderModels:
         self._shows_reasons = shows_reasons
 
     def load(self, *models: str) -> None:
-        """Create the clients that these models need. Blocks while their libraries load."""
+        """Create the clients that these models need. Blocks while their libraries load.
+
+        Models without a provider are ignored. Raises ``ValueError`` for a provider that cannot be used.
+        """
         for model in models:
             provider = self._providers.get(route(model, self._providers).provider)
             if provider is not None:
@@ -100,7 +103,7 @@ class ProviderModels:
                 return
 
     def list_learned_facts(self, model: str) -> Mapping[str, JsonValue]:
-        """See ``LearningModel``."""
+        """See ``LearningModel``. The result is empty for a provider that no call has needed yet."""
         selected = route(model, self._providers)
         provider = self._providers.get(selected.provider)
         if provider is None or not isinstance(provider.client, LearningModel):
@@ -114,7 +117,10 @@ class ProviderModels:
                 await provider.client.aclose()
 
     async def _select_provider(self, name: str) -> tuple[ChatModel, str]:
-        """Return the model's provider and its name there. Raises ``ModelMisconfigured`` without a usable provider."""
+        """Return the client of the model's provider, and the model's name there.
+
+        Raises ``ModelMisconfigured`` without a usable provider.
+        """
         selected = route(name, self._providers)
         provider = self._providers.get(selected.provider)
         if provider is None:

@@ -51,7 +51,7 @@ def choose_output_limit(settings: ModelSettings, profile: ModelProfile) -> int |
 
 
 def without_refused(settings: ModelSettings, profile: ModelProfile) -> ModelSettings:
-    """Return the settings without the values that the model refuses."""
+    """Return the settings, with None for those whose values the model refuses."""
     return replace(settings, **dict.fromkeys(_list_refused_settings(settings, profile)))  # type: ignore[arg-type]  # to None
 
 
@@ -62,8 +62,8 @@ def _list_refused_settings(settings: ModelSettings, profile: ModelProfile) -> se
 def find_lost_parts(question: ModelQuestion, profile: ModelProfile) -> set[str]:
     """Return the names of the parts of a question that the model does not get as they are.
 
-    These are settings whose values the model refuses, ``images``, ``documents`` if the model gets only the text of a
-    document, and ``answer_schema`` if only the prompt contains the schema.
+    These are the names of settings whose values the model refuses, ``images`` if it gets no image, ``documents`` if it
+    gets only the text of a document, and ``answer_schema`` if only the prompt contains the schema.
     """
     names = _list_refused_settings(question.settings, profile)
     media_types = question.attachments.media_types  # of the attachments that were read
@@ -145,8 +145,9 @@ async def prepare_question(
 
 def _with_note(messages: list[LaidMessage], note: str, profile: ModelProfile) -> list[LaidMessage]:
     """Add a note to the system prompt, at a position that is the same in all requests of a turn."""
-    head = next((at for at, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
+    head = next((index for index, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
     if not head:
         return [LaidMessage(Role.SYSTEM, (note,)), *messages]
-    at = head - 1 if profile.system is SystemPlace.HEAD else 0
-    return [*messages[:at], replace(messages[at], pieces=(*messages[at].pieces, note)), *messages[at + 1 :]]
+    index = head - 1 if profile.system is SystemPlace.HEAD else 0
+    message = messages[index]
+    return [*messages[:index], replace(message, pieces=(*message.pieces, note)), *messages[index + 1 :]]

@@ -73,31 +73,32 @@ class TiktokenCounter:
             return self._count(text, self._remembered if len(text) <= MAX_REMEMBERED else self._count_exactly)
         size = MAX_COUNTED // SAMPLES
         starts = [number * (len(text) - size) // (SAMPLES - 1) for number in range(SAMPLES)]
-        counted = sum(self._count(text[start : start + size], self._count_exactly) for start in starts)
-        return counted * len(text) // MAX_COUNTED
+        tokens = sum(self._count(text[start : start + size], self._count_exactly) for start in starts)
+        return tokens * len(text) // MAX_COUNTED
 
     def prepare(self, texts: Iterable[str]) -> None:
-        """Load the files that counts of such texts need. Raises as ``count`` does."""
+        """Count ``texts``, so that the files that their counts need are loaded. Raises as ``count`` does."""
         for text in texts:
             self.count(text)
 
     def load(self) -> tiktoken.Encoding:
-        """Load the vocabulary, unless it is loaded. Raises as ``count`` does."""
+        """Return the vocabulary, and load it if necessary. Raises as ``count`` does."""
         with _reading:
             if self._path not in _encodings:
                 _encodings[self._path] = _read_encoding(self._path)
             self._encoding = _encodings[self._path]
             return self._encoding
 
-    def _count(self, text: str, exactly: Callable[[str], int]) -> int:
+    def _count(self, text: str, count_exactly: Callable[[str], int]) -> int:
+        """Return the number of tokens, or in an event loop an estimate while a thread loads the vocabulary."""
         try:
-            return exactly(text)
-        except TooManyLookups as stopped:
+            return count_exactly(text)
+        except TooManyLookups as excess:
             if self._path not in _encodings and _is_in_event_loop():
                 self._begin_loading()
-                return stopped.estimate
+                return excess.estimate
         self.load()
-        return exactly(text)
+        return count_exactly(text)
 
     def _count_exactly(self, text: str) -> int:
         """Return the number of tokens. Raises ``TooManyLookups`` if the vocabulary is needed and not loaded."""
@@ -121,7 +122,10 @@ class TiktokenCounter:
 
 @cache
 def _load_piece_counter(path: Path) -> PieceCounter | None:
-    """Return the counter with the table; None if this machine cannot read it, or if only the vocabulary is there."""
+    """Return the counter with the table; None if this machine cannot read it, or if there is no such file.
+
+    Raises ``RuntimeError`` if the file is damaged.
+    """
     if sys.byteorder != "little" or not path.exists():
         return None
     return PieceCounter(_read_file(path, TABLE_SHA256))

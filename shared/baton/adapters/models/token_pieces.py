@@ -44,6 +44,7 @@ GUESSED_BYTES = 3
 """Bytes that an estimate assumes for each token if no piece of the text was counted."""
 
 _ABSENT = 1 << 32
+"""The rank of bytes that are no token. It is higher than every rank."""
 
 
 class TooManyLookups(Exception):
@@ -66,7 +67,7 @@ class PieceCounter:
         self._count = lru_cache(REMEMBERED)(self._count_piece)
 
     def count(self, text: str) -> int:
-        """Return the number of tokens. Raises ``TooManyLookups``."""
+        """Return the number of tokens. Lone surrogates count as U+FFFD. Raises ``TooManyLookups`` with an estimate."""
         self._limit = min(MAX_LOOKUPS, self._lookups + MAX_TEXT_LOOKUPS)
         pieces = _cut_ascii(text) if text.isascii() else _make_cutter()(text)
         try:
@@ -89,7 +90,10 @@ class PieceCounter:
         return tokens * whole // size if size else whole // GUESSED_BYTES
 
     def _count_piece(self, text: str) -> int:
-        """Return the tokens of a piece by byte-pair encoding, which merges the pair of the lowest rank first."""
+        """Return a piece's number of tokens by byte-pair encoding, which merges the pair of the lowest rank first.
+
+        Raises ``TooManyLookups``, and ``UnicodeEncodeError`` for a lone surrogate.
+        """
         piece = text.encode()
         if self._look_up_rank(piece) != _ABSENT:
             return 1
@@ -145,12 +149,12 @@ def make_table(ranks: Mapping[bytes, int]) -> bytes:
     for token in ranks:
         buckets[crc32(token) & (1 << BITS) - 1].append(token)
     tokens = [token for bucket in buckets for token in bucket]
-    numbers = [
+    arrays = [
         array("I", accumulate(map(len, buckets), initial=0)),
         array("I", accumulate(map(len, tokens), initial=0)),
         array("I", map(ranks.__getitem__, tokens)),
     ]
-    return b"".join([_HEAD.pack(BITS, len(tokens)), *(number.tobytes() for number in numbers), *tokens])
+    return b"".join([_HEAD.pack(BITS, len(tokens)), *(numbers.tobytes() for numbers in arrays), *tokens])
 
 
 def _make_ascii_pattern() -> str:

@@ -68,12 +68,15 @@ class ModelTools:
         return self._outside.get(name, name)
 
     def name_inside(self, name: str) -> str:
-        """Return the own name of the tool that a model calls ``name``."""
-        meant = self.find_offered_name(name) or name
-        return next((own for own, outside in self._outside.items() if outside == meant), meant)
+        """Return the tool's own name for the ``name`` that a model has written; the name itself for no offered tool."""
+        offered = self.find_offered_name(name) or name
+        return next((own for own, outside in self._outside.items() if outside == offered), offered)
 
     def find_offered_name(self, name: str) -> str | None:
-        """Return the offered tool that ``name`` means, without the marks of chat templates around it, or None."""
+        """Return the name of the offered tool that a model means by ``name``; None if there is none.
+
+        Marks of chat templates around the name are ignored.
+        """
         recipient = _RECIPIENT.search(name)
         bare = (recipient[1] if recipient is not None else name.partition("<|")[0]).strip(_AROUND_NAMES)
         short = _SUFFIX.sub("", _PREFIX.sub("", bare))
@@ -82,7 +85,7 @@ class ModelTools:
 
 
 def make_model_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: Sequence[str] = ()) -> ModelTools:
-    """Return the tools as the model takes them. ``called`` are names in the history, which are changed as well.
+    """Return the tools as the model takes them. ``called`` are names of tools in the history, changed by the same rule.
 
     Raises ``ModelRefused`` for more tools than the model takes.
     """
@@ -111,6 +114,7 @@ def make_model_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: S
 
 
 def _make_fitting_name(name: str, pattern: str, taken: set[str]) -> str:
+    """Return a name like ``name`` that is not ``taken`` and that ``pattern`` allows, if it allows ``t_name_2``."""
     cleaned = re.sub(r"[^a-zA-Z0-9_-]+", "_", name) or "tool"
     for candidate in (cleaned, f"t_{cleaned}"):
         short = candidate[:64]
@@ -177,7 +181,8 @@ class _Flattening:
 def _make_sendable(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema without lone surrogates and without numbers that JSON does not have.
 
-    The result allows any object if the schema is nested too deeply to be written.
+    A number that JSON does not have, such as NaN, is left out with its key. The result allows any object if the schema
+    is nested too deeply to be written.
     """
     try:
         json.dumps(schema, ensure_ascii=False, allow_nan=False).encode()
@@ -197,7 +202,8 @@ def normalise_schema(
 ) -> dict[str, Any]:
     """Return a JSON Schema with the keys of all its objects in order, without the ``dropped`` keywords.
 
-    The order matters to prompt caches, because some tool servers change it.
+    The order matters to prompt caches, because some tool servers change it. With ``inlines_refs``, references within
+    the schema are replaced by their targets. Parts beyond the limits of this module allow any value.
     """
     walk = _Walk(
         dropped | ({"$defs", "definitions"} if inlines_refs else frozenset()), schema if inlines_refs else None
@@ -284,6 +290,7 @@ def _find_target(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | No
 
 
 def _without_no_numbers(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object without ``_NO_NUMBER``, as ``object_pairs_hook`` of the parser."""
     return {key: _drop_no_numbers(value) for key, value in members if value is not _NO_NUMBER}
 
 

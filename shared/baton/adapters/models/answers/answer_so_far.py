@@ -79,6 +79,8 @@ class AnswerSoFar(ABC):
     async def read_next(self) -> Sequence[ModelChunk] | None:
         """Return the chunks of the stream's next event; None at the end of the stream.
 
+        An event that exceeds a limit cuts the answer. No chunk of it is returned if it has too many parts.
+
         Raises ``ProviderFailure``, ``ModelError`` and ``StreamTooLong``.
         """
         event = await anext(self._events, None)
@@ -95,7 +97,7 @@ class AnswerSoFar(ABC):
 
     @abstractmethod
     def _take(self, event: Any) -> Sequence[ModelChunk]:
-        """Return the chunks of an event. Raises ``TooManyParts``, ``ProviderFailure`` and ``ModelError``."""
+        """Take an event and return its chunks. Raises ``TooManyParts``, ``ProviderFailure`` and ``ModelError``."""
 
     def cut(self) -> None:
         """End the answer here, because it is too long."""
@@ -166,10 +168,10 @@ class AnswerSoFar(ABC):
         return self.reason
 
     def _find_unsent(self, dropped: Collection[str]) -> tuple[str, ...]:
-        """Return the names of the agent's settings that were ``dropped`` and not sent."""
+        """Return the names, sorted, of the settings in ``dropped`` that the agent has set, and that were not sent."""
         return tuple(name for name in sorted(dropped) if getattr(self._settings, name, None) is not None)
 
     def _refuse_calls(self) -> None:
-        """Raise ``ProviderFailure`` for calls where none may be made, if the model has any tools."""
+        """Raise ``ProviderFailure`` if the model has tools, because it has called one although it may call none."""
         if self._tools.tools:
             raise ProviderFailure(FORBIDDEN_CALLS, FailureKind.PROTOCOL, text="The model called a tool again.")

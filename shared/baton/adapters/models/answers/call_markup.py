@@ -87,14 +87,15 @@ class Unreadable(Exception):
 def read_calls(text: str, tools: ModelTools, *, is_bare: bool) -> list[WrittenCall]:
     """Return the calls in ``text``, which reaches from the first mark to the end of the answer.
 
-    The list is empty if the text is not a call or names no offered tool. An unreadable call that names an offered tool
-    after a mark gets the text itself as its arguments. ``is_bare`` means that the text has no mark.
+    The list has at most ``MAX_CALLS`` calls. It is empty if no call names an offered tool, or if other text follows the
+    calls. An unreadable call that names an offered tool after a mark gets the beginning of the text as its arguments.
+    ``is_bare`` means that the text has no mark.
     """
     reader = _Reader(text, tools, is_bare=is_bare)
     calls: list[WrittenCall] = []
     try:
         for call in islice(reader.read_all(), MAX_CALLS):
-            calls.append(call)  # noqa: PERF402 - those before an error count
+            calls.append(call)  # noqa: PERF402 - the calls before an error decide whether text follows them
     # Values that Python has and JSON has not, such as sets, raise TypeError.
     except (Unreadable, TypeError, ValueError, RecursionError, MemoryError, SyntaxError):
         is_followed = bool(calls) and not any(opening in reader.rest.lower() for opening in OPENINGS)
@@ -103,7 +104,10 @@ def read_calls(text: str, tools: ModelTools, *, is_bare: bool) -> list[WrittenCa
 
 
 def _keep_unread(text: str, tools: ModelTools) -> list[WrittenCall]:
-    """Return a call of the first offered tool that the text names, with the text as its arguments; empty without."""
+    """Return a call of the first offered tool that the text names; an empty list if it names none.
+
+    The arguments are the first ``MAX_RAW`` characters of the text.
+    """
     names = "|".join(re.escape(tool.name) for tool in tools.tools)
     start = 0
     while (noise := _NOISE.match(text, start)) is not None and noise.end() > start:
@@ -132,7 +136,7 @@ class _Reader:
         return self._text[self._position :]
 
     def read_all(self) -> Iterator[WrittenCall]:
-        """Yield the calls. Raises ``Unreadable``, and the errors of parsers."""
+        """Yield the calls. Raises ``Unreadable``, and the errors of parsers that ``read_calls`` catches."""
         while True:
             self._skip_noise()
             if self._position >= len(self._text):
@@ -164,6 +168,10 @@ class _Reader:
             yield self._read_call(member)
 
     def _read_call(self, value: Any) -> WrittenCall:
+        """Return the call in an object. Raises ``Unreadable`` if it is none.
+
+        Models name the tool and its arguments by various keys. A bare call has both, and no unknown key.
+        """
         if not isinstance(value, dict):
             raise Unreadable
         inner = value.get("function")
@@ -232,7 +240,7 @@ class _Reader:
     def _to_typed_json(self, name: str, pairs: list[tuple[str, str]]) -> str:
         """Return the arguments as JSON. Their texts are converted to the types in the tool's schema."""
         offered = self._tools.find_offered_name(name)
-        schema: Mapping[str, Any] = next((t.parameters for t in self._tools.tools if t.name == offered), {})
+        schema: Mapping[str, Any] = next((tool.parameters for tool in self._tools.tools if tool.name == offered), {})
         properties = schema.get("properties") or {}
         return json.dumps({key.strip(): _convert_value(text, properties.get(key.strip())) for key, text in pairs})
 
@@ -250,12 +258,18 @@ class _Reader:
             for node in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
                 if not isinstance(node, ast.Call) or node.args:
                     raise Unreadable
-                arguments = {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg is not None}
+                arguments = {
+                    keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg is not None
+                }
                 yield ast.unparse(node.func), json.dumps(arguments, ensure_ascii=False, allow_nan=False)
 
 
 def _convert_value(text: str, schema: Any) -> Any:
-    """Return the value of a parameter that was written as text: JSON, unless its schema asks for a text."""
+    """Return the value of a parameter that was written as text.
+
+    If the text is JSON and the schema asks for no text, it is parsed. Otherwise the text is returned without its outer
+    line ends.
+    """
     text = text.removeprefix("\n").removesuffix("\n")
     kind = schema.get("type") if isinstance(schema, Mapping) else None
     if kind != "string":

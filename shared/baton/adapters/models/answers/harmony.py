@@ -50,7 +50,7 @@ class Harmony:
         return [passage for passage in self._read_content(held) if passage[0]]
 
     def _read_content(self, text: str) -> list[Passage]:
-        """Return text of the current message. Within a head, add to the head; if it is too long, return it as text."""
+        """Return text of the current message. Within a head, add to the head, which is text if it is too long."""
         if self._header is None:
             return [(text, self._kind is _THINKING)]
         self._header += text
@@ -73,6 +73,7 @@ class Harmony:
         return []
 
     def _begin_message(self, header: str) -> list[Passage]:
+        """Begin the message after a complete head. Return the mark of a call, or nothing for other messages."""
         channel, recipient = _CHANNEL.search(header), _RECIPIENT.search(header)
         name = channel[1] if channel is not None else "final"
         self.first_channel = self.first_channel or name

@@ -16,12 +16,12 @@ class TooManyParts(Exception):
 
 
 def get_text(value: object) -> str:
-    """Return a value that is a text; an empty text for any other."""
+    """Return ``value`` if it is a text; an empty text for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def get_mapping(value: object) -> Mapping[str, Any]:
-    """Return a value that is an object; an empty one for any other."""
+    """Return ``value`` if it is an object; an empty object for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -38,7 +38,8 @@ def make_call_id() -> str:
 def make_unique_calls(drafts: Iterable[tuple[str, str, str]]) -> list[ToolCall]:
     """Return the calls for ids, names and arguments. Raises ``ModelUnavailable`` if a call has no name.
 
-    Results are matched by unique ids, but some endpoints send none or the same one for every call.
+    A missing id, and an id that an earlier call has, is replaced by a new one. Results are matched by unique ids, but
+    some endpoints send no ids, or the same id for every call.
     """
     calls: list[ToolCall] = []
     taken: set[str] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 MAX_MARKS = 100
-"""The maximum number of marks that are read in an answer. Each costs a search of all text before it."""
+"""The maximum number of marks that are read in an answer. Each mark costs a search of all text before it."""
 _FENCE = re.compile(r"^[ \t>*+\-\d.)]*(?:```|~~~)[^`\n]*$", re.MULTILINE)
 _QUOTES = "\"'`\u2018\u201a\u201c\u201e\u00ab\u2039\u300c\u300e("
 """Characters directly before a mark that is only mentioned."""
@@ -38,8 +38,8 @@ class Beginnings:
         self._longest = max(map(len, marks)) - 1
 
     def measure_at_end(self, text: str) -> int:
-        """Return how many characters at the end of ``text`` may be the beginning of a mark."""
-        for at in range(max(0, len(text) - self._longest), len(text)):
-            if text[at].lower() in self._all and text[at:].lower() in self._all:
-                return len(text) - at
+        """Return how many characters at the end of ``text`` may be the beginning of a mark; 0 if none are."""
+        for start in range(max(0, len(text) - self._longest), len(text)):
+            if text[start].lower() in self._all and text[start:].lower() in self._all:
+                return len(text) - start
         return 0

@@ -65,7 +65,7 @@ class SeparatedText:
     text: str = ""
     thinking: str = ""
     takes_back: bool = False
-    """Whether all text so far was thinking, which only a closing tag has shown."""
+    """Whether all text that was returned so far was thinking, which only a later mark has shown."""
 
 
 class ThinkingTags:
@@ -143,7 +143,10 @@ class ThinkingTags:
         return self._has_said_words and not (self._close or self._waits_for_close) and self._harmony is None
 
     def _hold_blanks(self, blanks: str) -> bool:
-        """Return whether ``blanks`` follow an undecided tag and decide nothing. Hold at most ``MAX_BLANKS`` of them."""
+        """Hold ``blanks`` that follow an undecided tag and decide nothing. Drop them after about ``MAX_BLANKS``.
+
+        Return False for other blanks, which the caller reads.
+        """
         if not self._undecided or ("\n" in blanks and self._undecided.lower() not in ANSWERS.values()):
             return False
         if len(self._held) < len(self._undecided) + MAX_BLANKS:

@@ -32,7 +32,7 @@ class _CallStart(NamedTuple):
     length: int
     """The characters of the mark and of the line ends before it; of a call without a mark, only the line ends."""
     is_sure: bool
-    """Whether a call may begin here for certain; False if more text is needed."""
+    """Whether the text so far shows that a call may begin here; False if more text is needed."""
     is_bare: bool = False
     """Whether the call has no mark."""
 
@@ -57,6 +57,7 @@ class WrittenCalls:
         """The text from a mark on, once it names a tool."""
         self._said: list[str] = []
         self._marks = 0
+        """The number of marks that were taken as text."""
 
     @property
     def holds_call(self) -> bool:
@@ -80,7 +81,7 @@ class WrittenCalls:
         return "".join(self._said[begin:])
 
     def end(self, *, cut: bool) -> tuple[str, list[ToolCall]]:
-        """Return the text that is no call, and the calls. If the answer was ``cut``, its calls are dropped."""
+        """Return the held text that is no call, and the calls. If the answer was ``cut``, calls are dropped."""
         held = "".join(self._call) if self._call is not None else self._held
         is_bare = self._open is not None and self._open.is_bare
         calls = read_calls(held, self._tools, is_bare=is_bare) if self._call is not None else []
@@ -122,7 +123,7 @@ class WrittenCalls:
         free = len(self._held) - _BEGINNINGS.measure_at_end(self._held)
         return max(len(self._held[:free].rstrip("\n")), free - MAX_LINE_ENDS)
 
-    def _look_for_name(self, opened: _CallStart) -> bool:
+    def _look_for_name(self, start: _CallStart) -> bool:
         """Take the held text as a call if it names a tool. If it is too long without a tool's name, its mark is text.
 
         Return whether to go on reading. This is False if the held text is a call or if more text is needed.
@@ -133,17 +134,17 @@ class WrittenCalls:
             return False
         if len(self._held) < MAX_UNNAMED:
             return False
-        self._take_mark_as_text(opened)
+        self._take_mark_as_text(start)
         return True
 
-    def _take_mark_as_text(self, opened: _CallStart) -> None:
-        """Take a mark as text."""
+    def _take_mark_as_text(self, start: _CallStart) -> None:
+        """Take the mark at the beginning of the held text as the answer's text."""
         self._marks += 1
         self._open = None
-        self._pass_on(max(1, opened.length))
+        self._pass_on(max(1, start.length))
 
     def _find_start(self) -> _CallStart | None:
-        """Return the first place where a call may begin."""
+        """Return the first place in the held text where a call may begin; None if there is none."""
         match = _OPENING.search(self._held)
         starts = [_CallStart(match.start(), len(match[0]), is_sure=True)] if match is not None else []
         if self._reads_bare:

@@ -47,12 +47,14 @@ class LaidMessage:
     parts: ProviderParts | None = None
     """The opaque parts of an earlier answer, which are sent back to the model with this message."""
     ends_prefix: bool = False
+    """Whether a prefix that later requests repeat ends with this message."""
 
     @property
     def text(self) -> str:
-        """The text pieces, with a blank line between two of them."""
+        """The text pieces, with a blank line between two of them; empty without text."""
         return "\n\n".join(piece for piece in self.pieces if isinstance(piece, str))
 
     @property
     def media(self) -> tuple[Media, ...]:
+        """The attachments among the pieces."""
         return tuple(piece for piece in self.pieces if isinstance(piece, Media))

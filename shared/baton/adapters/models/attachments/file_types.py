@@ -133,6 +133,7 @@ def _find_by_mark(data: bytes) -> FileType | None:
 
 
 def _detect_archive_type(data: bytes) -> FileType:
+    """Return the type of a ZIP file: an Office or OpenDocument file, another archive, or ``_DAMAGED``."""
     if data.count(_ENTRY) > _MAX_ENTRIES:
         return _ARCHIVE
     try:
@@ -155,6 +156,7 @@ def _detect_archive_type(data: bytes) -> FileType:
 
 
 def _detect_text_type(data: bytes, media_type: MediaType, name: str) -> FileType | None:
+    """Return the type of a text with its content; None for data with too many control characters for a text."""
     claims = [essence for essence in (media_type.essence, type_by_name(name)) if _TEXT_TYPES.fullmatch(essence)]
     media = claims[0] if claims else HTML if is_page(data) else TEXT
     # Without a type, a text may be one that declares its encoding.

@@ -52,12 +52,15 @@ class TextRoom:
         self._left = min(MAX_TEXT_CHARACTERS, of_model)
 
     def cut(self, text: str) -> str | None:
-        """Return as much of a text as there is room for; None if there is too little room."""
+        """Return as much of a text as there is room for, and reduce the room by it.
+
+        Return None if the room is less than ``LEAST_CHARACTERS`` and less than the text.
+        """
         if self._left < min(len(text), LEAST_CHARACTERS):
             return None
-        cut = text[: self._left]
-        self._left -= len(cut)
-        return cut
+        beginning = text[: self._left]
+        self._left -= len(beginning)
+        return beginning
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,8 @@ class AttachedFile:
     def frame(self, text: str, room: TextRoom, *, characters: int | None = None, pages: int | None = None) -> str:
         """Return the text of the file between tags with its name, type and size.
 
-        ``characters`` is the length of the whole text, None if it is longer by an unknown length.
+        The text is cut to ``room``; a sentence replaces it if there is too little room. ``characters`` is the length of
+        the whole text, None if it is longer by an unknown length. ``pages`` is None for a file without pages.
         """
         cut = room.cut(text)
         if cut is None:
@@ -109,9 +113,9 @@ class AttachedFile:
             note = f"\n[cut: the document has more than {len(text)} characters]"
         elif characters > len(cut):
             note = f"\n[cut: the document has {characters} characters]"
-        counted = f' pages="{pages}"' if pages else ""
+        pages_attribute = f' pages="{pages}"' if pages else ""
         return (
-            f'<document name="{self.name}" type="{self.type.mime_type}" bytes="{self.size}"{counted}>\n'
+            f'<document name="{self.name}" type="{self.type.mime_type}" bytes="{self.size}"{pages_attribute}>\n'
             f"{cut}{note}\n</document>"
         )
 
@@ -155,6 +159,7 @@ class Attachments:
             return [await self._make_pieces(content, profile, room) for content in latest_first][::-1]
 
     async def _read_all(self, parts: Iterable[_Attached]) -> None:
+        """Read the attachments that were not read yet, in their order, which decides what exceeds the size limit."""
         unread = [*{key: part for part in parts if (key := _make_key(part)) not in self._read}.items()]
         for start in range(0, len(unread), _AT_ONCE):
             batch = unread[start : start + _AT_ONCE]
@@ -192,6 +197,7 @@ class Attachments:
         return file
 
     async def _make_pieces(self, content: Content, profile: ModelProfile, room: TextRoom) -> tuple[Piece, ...]:
+        """Return the pieces of one content, without blank text. Its attachments have been read."""
         if isinstance(content, str):
             return (content,) if content.strip() else ()
         sent: list[Media] = []
@@ -275,7 +281,10 @@ def explain_omission(word: str, name: str, reason: str) -> str:
 
 
 def _find_image_refusal(profile: ModelProfile, sent: Sequence[Media], size: int = 0) -> str | None:
-    """Return why the model gets no image beside the media of the message that are ``sent``; None if it gets it."""
+    """Return why the model does not get an image beside the message's media that are ``sent``; None if it gets it.
+
+    ``size`` is the image's size in bytes, 0 for an image that the provider fetches.
+    """
     if profile.max_image_bytes is not None and size > profile.max_image_bytes:
         return f"it reads images of at most {profile.max_image_bytes} bytes"
     if not profile.images:

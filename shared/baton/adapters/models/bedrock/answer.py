@@ -42,7 +42,10 @@ class ConverseAnswer(AnswerSoFar):
         self._text_block = 0
         """The index of the newest block with text."""
         self._held: list[ModelChunk] = []
-        """The newest text. A guardrail may have put it in place of the answer, which only the stream's end shows."""
+        """With a guardrail, the newest chunks, which ``_take`` holds back until the next ones.
+
+        A guardrail may have put them in place of the answer, which only the stream's end shows.
+        """
         self._has_guardrail = "guardrailConfig" in request.body
 
     @property
@@ -94,6 +97,7 @@ class ConverseAnswer(AnswerSoFar):
         return []  # padding, the beginning of a message, and events that are not known yet
 
     def _take_delta(self, index: int, delta: Mapping[str, Any]) -> list[ModelChunk]:
+        """Take a piece of the block at ``index``, and return its chunks. Raises ``TooManyParts``."""
         text, call, reasoning = delta.get("text"), delta.get("toolUse"), delta.get("reasoningContent")
         if isinstance(call, Mapping):
             self._blocks.add_arguments(index, call.get("input"))
@@ -132,12 +136,13 @@ class ConverseAnswer(AnswerSoFar):
 
 
 def _read_index(fields: Mapping[str, Any]) -> int:
+    """Return the index of an event's block; 0 if it is missing or invalid."""
     index = fields.get("contentBlockIndex")
     return index if isinstance(index, int) and index >= 0 else 0
 
 
 def _read_usage(reported: object) -> Usage | None:
-    """Return the token counts. The service's input tokens leave out the cached ones, so these are added."""
+    """Return the token counts; None without a report. The service's input tokens leave out the cached tokens."""
     if not isinstance(reported, Mapping):
         return None
     sent, answered = _read_count(reported, "inputTokens"), _read_count(reported, "outputTokens")

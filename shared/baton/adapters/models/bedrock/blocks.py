@@ -54,10 +54,10 @@ class AnswerBlocks:
         self._calls: dict[int, int] = {}
         """The keys of the newest calls' blocks, by index in the stream. Gateways send all calls under one index."""
         self.size = 0
-        """Bytes of all pieces but text."""
+        """Approximate bytes of all pieces but text."""
 
     def begin_call(self, index: int, call: Mapping[str, Any]) -> None:
-        """Begin a call with its id and name. Raises ``TooManyParts``."""
+        """Begin a call with its id and name, and its arguments if they arrive whole. Raises ``TooManyParts``."""
         newest = self._blocks.get(self._calls.get(index, index))
         if newest is not None and (newest.name or newest.length):
             self._calls[index] = max(self._blocks) + 1
@@ -89,7 +89,7 @@ class AnswerBlocks:
         return get_text(piece.get("text"))
 
     def note_text(self, index: int, length: int) -> None:
-        """Note that a block has shown this many more characters. Raises ``TooManyParts``."""
+        """Note that ``length`` more characters of a block have been shown. Raises ``TooManyParts``."""
         self._get_block(index).length += length
 
     def forget_text(self) -> None:
@@ -110,7 +110,10 @@ class AnswerBlocks:
         )
 
     def make_parts(self, profile: ModelProfile, *, with_calls: bool) -> list[dict[str, Any]]:
-        """Return the blocks as parts of a ``ProviderParts``, with the reasoning to send back in later requests."""
+        """Return the blocks as parts of a ``ProviderParts``, with the reasoning to send back in later requests.
+
+        Reasoning that the model would refuse is left out, and so are calls unless ``with_calls``.
+        """
         parts: list[dict[str, Any]] = []
         calls = 0
         for _, block in sorted(self._blocks.items()):

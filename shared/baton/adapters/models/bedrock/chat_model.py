@@ -80,6 +80,7 @@ class BedrockChatModel(ApiChatModel):
         await self._connection.aclose()
 
     def _render_request(self, question: PreparedQuestion) -> tuple[ConverseRequest, bytes]:
+        """Return the request, and its body as bytes of JSON."""
         request = make_converse_request(question, guardrail=self._guardrail, sends_metadata=self._sends_metadata)
         # Lone surrogates have no UTF-8 form.
         return request, json.dumps(request.body, ensure_ascii=False).encode("utf-8", "replace")

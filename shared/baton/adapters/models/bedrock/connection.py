@@ -58,7 +58,7 @@ class NoSession:
 
 
 def make_model_url(endpoint: str, model: str, action: str) -> str:
-    """Return the URL for a model's id or ARN. Its ``:`` and ``/`` are percent-encoded, as boto3 sends them."""
+    """Return the URL for an action of the model with this id or ARN, percent-encoded as boto3 sends it."""
     return f"{endpoint.rstrip('/')}/model/{quote(model, safe='')}/{action}"
 
 
@@ -96,7 +96,7 @@ class Signer:
             raise NoCredentials(str(error)) from None
 
     def _find_credentials(self) -> ReadOnlyCredentials:
-        """Return credentials, found or renewed. Blocks."""
+        """Return the credentials, and find or renew them if necessary. Blocks. Raises ``NoCredentials``."""
         with self._lock:
             if self._credentials is None:
                 self._credentials = self._make_session().get_credentials()

@@ -14,7 +14,7 @@ from baton.ports.documents.search import EmbeddingPurpose
 PARALLEL = 5
 """The number of requests at the same time. Models that take one text a request reach rate limits sooner than others."""
 MAX_TEXT_TOKENS = 4_000
-"""The number of tokens of a text that are embedded, in OpenAI's vocabulary. The models' limit is 8,192 of theirs."""
+"""The number of tokens of a text that are embedded, in OpenAI's vocabulary. The models take 8,192 of their tokens."""
 MAX_CHARACTERS = 50_000
 """The number of characters of a text that Amazon's models take."""
 
@@ -42,7 +42,10 @@ def find_embedding_model(name: str) -> BedrockEmbeddingModel | None:
 
 
 def read_vectors(response: object, model: BedrockEmbeddingModel, texts: int, dimensions: int) -> list[Vector]:
-    """Return the vectors of a response, with length 1. Raises ``NoEmbeddings`` and ``WrongEmbeddings``."""
+    """Return the vectors, of length 1, in a response to a number of ``texts``.
+
+    Raises ``NoEmbeddings`` and ``WrongEmbeddings``.
+    """
     if not isinstance(response, Mapping):
         raise NoEmbeddings("The answer is no object.")
     numbers = model.read_numbers(response)

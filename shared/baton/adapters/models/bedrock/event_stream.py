@@ -99,6 +99,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         return bytes(body)
 
     def _add_piece(self, piece: bytes) -> None:
+        """Add the next bytes of the stream. Raises ``StreamTooLong``."""
         self._total += len(piece)
         self._unread += len(piece)
         if self._total > self._limits.stream_bytes:
@@ -108,7 +109,10 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._frames.add_data(piece)
 
     def _read_next_event(self) -> StreamEvent | None:
-        """Return the next complete event; None if more bytes are needed."""
+        """Return the next complete event; None if more bytes are needed.
+
+        Raises ``BrokenStream`` and ``StreamTooLong``.
+        """
         try:
             frame: Any = next(self._frames, None)  # its attributes are declared wrongly
             if frame is None:
@@ -119,6 +123,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             raise BrokenStream(f"The event stream cannot be decoded: {type(error).__name__}.") from None
 
     def _decode_frame(self, frame: Any) -> StreamEvent:
+        """Return the event of a frame. Raises ``StreamTooLong`` for too many values, ``ValueError`` for no object."""
         payload = frame.payload
         if count_values(payload) > self._limits.event_values:
             raise StreamTooLong(f"An event of the stream holds more than {self._limits.event_values} values.")

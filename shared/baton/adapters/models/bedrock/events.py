@@ -62,6 +62,7 @@ class Events(AsyncIterator[StreamEvent]):
         return event
 
     async def _read_next(self) -> StreamEvent | None:
+        """Return the next event; None at the end. An answer that arrives whole is divided into events."""
         if self._stream is not None and self._whole is None:
             try:
                 return await anext(self._stream, None)
@@ -80,6 +81,7 @@ class Events(AsyncIterator[StreamEvent]):
             await self._response.aclose()
 
     async def _read_answer(self) -> Mapping[str, Any]:
+        """Return an answer that is not streamed. Raises as ``read_json`` does."""
         answer = await read_json(self._response, WHOLE_LIMITS)
         if not isinstance(answer, Mapping):
             raise BrokenStream("The answer is no object.")
@@ -108,6 +110,7 @@ def _list_events(answer: Mapping[str, Any]) -> list[StreamEvent]:
 
 
 def _list_block_events(index: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEvent]:
+    """Return the events of one block. ``index`` is their common field ``contentBlockIndex``."""
     events: list[StreamEvent] = []
     deltas: list[dict[str, Any]] = []
     call, reasoning = get_mapping(block.get("toolUse")), get_mapping(block.get("reasoningContent"))

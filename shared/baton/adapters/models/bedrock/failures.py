@@ -74,7 +74,7 @@ class NoCredentials(ValueError):
 
 
 def read_response_failure(status: int, headers: Mapping[str, str], body: bytes) -> ProviderFailure:
-    """Return the failure that an HTTP response from Bedrock means."""
+    """Return the failure that an HTTP response from Bedrock means. A ``body`` that is not JSON is its text."""
     fields: Any
     try:
         fields = json.loads(body)

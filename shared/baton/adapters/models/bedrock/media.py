@@ -54,7 +54,7 @@ class MessageMedia:
         self._sent = Counter[MediaKind]()
 
     def make_blocks(self, media: Media) -> list[Block]:
-        """Return the blocks of an attachment, or of a sentence that says why it is left out."""
+        """Return the blocks of an attachment, or a block with a sentence if the service does not take it."""
         if media.data is None:
             return [{"text": f"[Image {media.name} at {media.url}]"}]  # Converse fetches nothing from the web
         refusal = self._find_refusal(media, media.data)

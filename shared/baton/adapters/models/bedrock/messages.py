@@ -132,12 +132,13 @@ class ConverseMessages:
         return {"toolResult": result}
 
     def _mark(self, content: list[Block], message: LaidMessage) -> None:
+        """Add a cache point to content that ends with ``message``, if a prefix ends there and a point may follow."""
         if self._adds_cache_points and message.ends_prefix and content and is_allowed_after(content[-1], self._profile):
             content.append(dict(CACHE_POINT))
 
 
 def _make_output_block(text: str, profile: ModelProfile) -> Block:
-    """Return the block of a tool's output. Mistral's models read JSON better, others read text better."""
+    """Return the block of a tool's output: JSON for the models that read JSON better, text for others."""
     if profile.further.get("results") != "json":
         return {"text": text}
     value = load_json(text)
@@ -157,13 +158,13 @@ def _make_answer_blocks(message: LaidMessage, tools: ModelTools) -> list[Block]:
             position += length
         elif part.get("call") in calls:
             blocks.append(calls.pop(part["call"]))
-    first_call = next((at for at, block in enumerate(blocks) if "toolUse" in block), len(blocks))
+    first_call = next((index for index, block in enumerate(blocks) if "toolUse" in block), len(blocks))
     blocks[first_call:first_call] = _make_text_blocks(text[position:])  # nothing but calls may follow a call
     return [*blocks, *calls.values()]
 
 
 def select_reasoning(reasoning: Mapping[str, Any], profile: ModelProfile) -> Block | None:
-    """Return the block of reasoning that is sent back; None if the model would refuse it.
+    """Return the block of reasoning that is sent back; None if the model would refuse it, or if it is empty.
 
     Anthropic's models refuse a text without its signature. All other models refuse a text with a signature.
     """

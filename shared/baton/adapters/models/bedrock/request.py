@@ -99,7 +99,11 @@ def make_converse_request(
 
 
 def make_request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the metadata of invocation logs within AWS's limits of number, length and characters."""
+    """Return the metadata of invocation logs within AWS's limits of number, length and characters.
+
+    Values that are not text become JSON. Characters that AWS refuses become ``_``, and long values are cut. Pairs with
+    a long or empty name are left out.
+    """
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in values.items()
@@ -109,6 +113,7 @@ def make_request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _make_draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfile) -> _Draft:
+    """Return the draft with its thinking and its limit of output tokens."""
     default = profile.default_max_output
     max_tokens = None if "max_output_tokens" in profile.dropped else settings.max_output_tokens
     thinking = make_thinking(settings, profile, max_tokens)
@@ -124,6 +129,7 @@ def _make_draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfil
 
 
 def _make_inference_config(draft: _Draft) -> dict[str, Any]:
+    """Return ``inferenceConfig``. A model that thinks with a budget takes no sampling. The temperature is 1 at most."""
     settings, profile = draft.settings, draft.profile
     temperature, top_p = settings.temperature, settings.top_p
     if temperature is not None and ("temperature" in profile.dropped or draft.thinking.budget):
@@ -145,6 +151,7 @@ def _make_inference_config(draft: _Draft) -> dict[str, Any]:
 
 
 def _make_tool_config(draft: _Draft) -> dict[str, Any] | None:
+    """Return ``toolConfig`` with the tools, and with a demand for a call if the model takes it; None without tools."""
     if not draft.tools.tools:
         return None
     config: dict[str, Any] = {
@@ -166,12 +173,12 @@ def _make_tool_config(draft: _Draft) -> dict[str, Any] | None:
     if not may_force or draft.thinking.budget:  # a model that thinks refuses a forced call
         draft.dropped.add("tool_choice")
         return config
-    one = {"tool": {"name": draft.tools.name_outside(choice or "")}}
-    return {**config, "toolChoice": {"any": {}} if choice == "required" else one}
+    single_tool = {"tool": {"name": draft.tools.name_outside(choice or "")}}
+    return {**config, "toolChoice": {"any": {}} if choice == "required" else single_tool}
 
 
 def _make_model_fields(draft: _Draft) -> dict[str, Any]:
-    """Return the fields that the service passes on to the model."""
+    """Return the fields that the service passes on to the model: those for thinking, and the agent's own."""
     settings, profile = draft.settings, draft.profile
     for name in ("verbosity", "parallel_tool_calls"):
         if getattr(settings, name) is not None:
@@ -256,7 +263,10 @@ class Thinking:
 
 
 def make_thinking(settings: ModelSettings, profile: ModelProfile, max_output: int | None) -> Thinking | None:
-    """Return the fields that ask for the agent's effort of thinking; None if the model takes no effort."""
+    """Return the fields that ask for the agent's effort of thinking; None if the model does not take this effort.
+
+    ``max_output`` is the agent's limit of the answer's tokens, of which a budget of thinking is at most half.
+    """
     asked_effort = settings.reasoning_effort
     if "reasoning_effort" in profile.dropped or profile.effort is EffortForm.NONE:
         return None if asked_effort else Thinking()
@@ -278,6 +288,7 @@ def make_thinking(settings: ModelSettings, profile: ModelProfile, max_output: in
 
 
 def _make_adaptive_thinking(effort: str | None, profile: ModelProfile, *, shows: bool) -> Thinking:
+    """Return the fields for a model that decides how long it thinks. With ``shows``, its thinking is shown."""
     off = profile.further.get("thinking_off", "disabled")
     if effort == "none" and off != "never":
         return Thinking({"thinking": {"type": off}})
@@ -292,6 +303,7 @@ def _make_adaptive_thinking(effort: str | None, profile: ModelProfile, *, shows:
 
 
 def _make_budgeted_thinking(effort: str | None, max_output: int | None) -> Thinking | None:
+    """Return the fields with a budget of thinking; None if half of ``max_output`` is less than the minimum budget."""
     if effort in (None, "none"):
         return Thinking()
     budget = BUDGETS.get(effort or "", BUDGETS["medium"])
@@ -303,7 +315,10 @@ def _make_budgeted_thinking(effort: str | None, max_output: int | None) -> Think
 
 
 def _find_nearest_effort(effort: str, profile: ModelProfile) -> str:
-    """Return the model's level that is nearest to ``effort``, the higher one if two are equally near."""
+    """Return the model's level that is nearest to ``effort``, the higher level if two are equally near.
+
+    Return ``effort`` itself if it is no known level, or if the model's levels are not known.
+    """
     efforts = profile.further.get("efforts", "").split(",")
     if effort in efforts or effort not in LEVELS or efforts == [""]:
         return effort

@@ -85,7 +85,10 @@ def _limit_to_request(form: RequestForm, changed: Change) -> Change:
 
 
 def _adapt_api(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    """Send the request over the other API, if the refusal says that this one is not served."""
+    """Return the form for the other API, if the refusal says that this API is not served; None otherwise.
+
+    If both are refused, the effort of thinking with tools may be changed instead.
+    """
     profile, words = form.profile, refusal.words
     if profile.api is Api.CHAT and ("v1/responses" in words or rules.OTHER_ROUTE.search(words)):
         if Api.RESPONSES not in form.refused_apis:
@@ -108,7 +111,10 @@ def _switch_api(form: RequestForm, api: Api) -> RequestForm:
 
 
 def _adapt_parts(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    """Return the form that sends fields of earlier answers back, or no longer sends the fields that are refused."""
+    """Return the form that sends fields of earlier answers back, or no longer sends the fields that are refused.
+
+    Return None if the refusal is about something else.
+    """
     profile, words = form.profile, refusal.words
     if not refusal.is_about(Topic.MESSAGES):
         return None
@@ -144,7 +150,10 @@ def _list_member_names(name: str, value: Any) -> Iterator[str]:
 
 
 def _with_replayed(form: RequestForm, sent: SentFeatures, names: Sequence[str]) -> Change:
-    """Return the form that sends these fields with every earlier answer. A text is empty where an answer had none."""
+    """Return the form that sends these fields with every earlier answer; None if the present form does.
+
+    The first of them that is a text is sent empty with answers that had none.
+    """
     texts = [name for name in names if isinstance(sent.withheld.get(name, ""), str)]
     return form.with_facts(
         replay=Replay.ALWAYS,
@@ -154,7 +163,7 @@ def _with_replayed(form: RequestForm, sent: SentFeatures, names: Sequence[str]) 
 
 
 def _adapt_field(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    """Leave a field out that the refusal names, or send it in another form."""
+    """Return the form without a field that the refusal names, or with another form of it; None if it names none."""
     profile, words = form.profile, refusal.words
     limits = [name for name in _LIMITS if name in sent.fields and name not in profile.dropped]
     if limits and rules.LIMIT_TOO_LARGE.search(words):
@@ -182,7 +191,10 @@ def _adapt_field(form: RequestForm, refusal: RefusalText, sent: SentFeatures, se
 
 
 def _leave_out(form: RequestForm, refusal: RefusalText, names: Sequence[str], settings: ModelSettings | None) -> Change:
-    """Return the form without the named fields. If the endpoint accepts other values, only the present values are."""
+    """Return the form without the named fields, or without their present values if the endpoint takes other values.
+
+    Return None if the form leaves these out already.
+    """
     is_value = rules.VALUE_CODES.search(refusal.code) or rules.VALUES.search(refusal.text)
     chosen = {name: getattr(settings, name, None) for name in (_SETTINGS.get(name, name) for name in names)}
     values = {(name, repr(value)) for name, value in chosen.items() if value is not None}
@@ -206,7 +218,7 @@ def _apply_rule(form: RequestForm, refusal: RefusalText, sent: SentFeatures, set
 
 
 def _drop_keywords(form: RequestForm, refusal: RefusalText) -> Change:
-    """Leave the keywords that the refusal names out of the schemas of tools."""
+    """Return the form that leaves the keywords which the refusal names out of tools' schemas; None without any."""
     if not refusal.is_about(Topic.TOOLS) or not re.search(r"schema|unknown name|parameters", refusal.words):
         return None
     new = rules.KEYWORDS - form.profile.dropped_keywords
@@ -220,7 +232,10 @@ def _make_keyword_pattern(word: str) -> str:
 
 
 def _drop_media(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    """Send no attachments of the kind that the refusal names, or none at all."""
+    """Return the form without attachments of the kind that the refusal names, or of all kinds.
+
+    Return None if the refusal is about something else.
+    """
     words = refusal.words
     if not sent.has_media or not refusal.is_about(Topic.MESSAGES) or not rules.MEDIA.search(words):
         return None

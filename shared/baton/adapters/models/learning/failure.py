@@ -149,7 +149,7 @@ class ProviderFailure(Exception):
         return _make_error_of_words(f"{self.name} {self.code} {self.type}".lower())
 
     def log_fields(self, secret: str) -> dict[str, object]:
-        """Return the log fields, without ``secret``."""
+        """Return the log fields, with ``***`` in place of ``secret``; an empty secret replaces nothing."""
         fields: dict[str, object] = {"failure": self.name}
         if self.kind is FailureKind.ANSWER:
             code, kind = (_redact(secret, text)[:MAX_LOGGED] or None for text in (self.code, self.type))
@@ -162,12 +162,18 @@ class ProviderFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """The waits between attempts. The first one takes up to ``seconds``, each further one twice as long."""
+    """The waits between attempts. The first takes up to ``seconds``, each further one twice as long.
+
+    No wait is longer than ``MAX_BACKOFF_SECONDS``.
+    """
 
     seconds: float
 
     def choose_delay(self, failure: ProviderFailure, attempt: int) -> float | None:
-        """Return the seconds to wait after a failed attempt, from 0; None if a retry is useless."""
+        """Return the seconds to wait after the failed ``attempt``, counted from 0; None if a retry is useless.
+
+        The endpoint's wait counts first. A retry is useless if that wait is longer than ``MAX_RETRY_AFTER_SECONDS``.
+        """
         if failure.kind is FailureKind.TIMEOUT or failure.is_final:
             return None
         if not isinstance(failure.error, errors.ModelRateLimited | errors.ModelUnavailable | errors.ModelTimeout):
@@ -177,7 +183,7 @@ class Backoff:
         return self.compute_delay(attempt)
 
     def compute_delay(self, attempt: int) -> float:
-        """Return the seconds to wait after a failed attempt, from 0, with jitter."""
+        """Return the seconds to wait after the failed ``attempt``, counted from 0. Jitter takes up to a quarter."""
         backoff = min(self.seconds * 2.0**attempt, MAX_BACKOFF_SECONDS)
         return backoff * (1 - 0.25 * random.random())  # noqa: S311 - jitter
 
@@ -246,14 +252,17 @@ def write_json_text(value: Any) -> str:
 
 
 def _read_status(value: object) -> int | None:
-    """Return the HTTP status that a gateway puts into an error inside a stream of status 200."""
+    """Return the HTTP status that an error's field means; None for other values.
+
+    Gateways put it into an error inside a stream of status 200.
+    """
     if isinstance(value, str) and value.isdecimal() and len(value) == 3:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600 else None
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of ``Retry-After`` (RFC 9110 10.2.3) or ``retry-after-ms``; None without them."""
+    """Return the seconds of ``retry-after-ms`` or ``Retry-After`` (RFC 9110 10.2.3); None without a valid value."""
     seconds = _read_number(headers.get("retry-after-ms"))
     if seconds is not None:
         return seconds / 1000

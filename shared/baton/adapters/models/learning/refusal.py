@@ -61,7 +61,7 @@ class RequestWords:
         return cls(frozenset(_list_texts(body)))
 
     def remove_quotations(self, text: str) -> str:
-        """Return ``text``, which is in lower case, without its quotations from the request."""
+        """Return ``text``, which is in lower case, with blanks in place of its quotations from the request."""
         for quoted in sorted(
             (words for words in self.texts if len(words) > 1 and words in text), key=len, reverse=True
         ):
@@ -82,13 +82,13 @@ class RequestWords:
         """Return ``text`` with blanks in place of ``RUN`` or more successive words of the request."""
         words = list(_WORD.finditer(text))
         places: dict[tuple[str, ...], list[int]] = {}
-        for at in range(len(words) - RUN + 1):
-            places.setdefault(tuple(word[0] for word in words[at : at + RUN]), []).append(at)
+        for index in range(len(words) - RUN + 1):
+            places.setdefault(tuple(word[0] for word in words[index : index + RUN]), []).append(index)
         shared: set[tuple[str, ...]] = set()
         for own in map(_WORD.findall, self.texts):
             shared |= places.keys() & set(zip(*(own[offset:] for offset in range(RUN)), strict=False))
-        for at in sorted({at for run in shared for at in places[run]}, reverse=True):
-            first, last = words[at].start(), words[at + RUN - 1].end()
+        for index in sorted({index for run in shared for index in places[run]}, reverse=True):
+            first, last = words[index].start(), words[index + RUN - 1].end()
             text = text[:first] + " " * (last - first) + text[last:]
         return text
 
@@ -168,11 +168,11 @@ class RefusalText:
         return is_quoted or "_" in name or COMPLAINT.search(self.words) is not None
 
     def refers_to(self, name: str) -> bool:
-        """Return whether the refusal names a field of the messages."""
+        """Return whether the refusal names a field of the messages, in its text or in ``param``."""
         return self.mentions(name) or re.search(rf"(^|\W){_make_field_pattern(name)}($|\W)", self.param) is not None
 
     def find_position(self, name: str) -> int:
-        """Return the position at which the text names a field; -1 if ``param`` does, the end if neither does."""
+        """Return the position at which the text names a field; -1 if ``param`` names it, the end if neither does."""
         if re.search(rf"(^|\.){_make_field_pattern(name)}($|[.\[])", self.param):
             return -1
         match = re.search(rf"(?<![\w.]){_make_field_pattern(name)}(?!\w)", self.text)

@@ -118,9 +118,9 @@ LACKING = join_patterns(
     r"(?:missing|lacks?|without).{0,30}(?:thinking|reasoning|thought|signature)",
     r"(?:thinking|reasoning|thought|signature)\w*\W.{0,40}(?:missing|required|must be|absent|not found|expected)",
 )
-"""Something of earlier answers is wanted back."""
+"""The endpoint wants a part of earlier answers back."""
 UNSIGNED = join_patterns(r"(?:missing|lacks?|without|requires?|must (?:have|contain|include)).{0,20}signature")
-"""A call has no signature, as those of other models."""
+"""A call has no signature, as calls of other models."""
 LOST_PARTS = join_patterns(
     r"signature",
     r"encrypted[_ ]content",

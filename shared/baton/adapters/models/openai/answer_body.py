@@ -103,6 +103,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
             raise ProviderFailure(type(error).__name__, kind, text=str(error)) from None
 
     async def _drain(self) -> None:
+        """Read the rest of the body, for ``DRAIN_SECONDS`` at most, and close it."""
         with suppress(TimeoutError, ProviderFailure, StreamTooLong):
             async with asyncio.timeout(DRAIN_SECONDS):
                 while await self._read_next_piece() is not None:
@@ -119,6 +120,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
             self._end()
 
     def _take(self, line: bytes) -> None:
+        """Take a line. The first that is not blank shows whether the body is a stream, JSON, or no answer."""
         if self._is_stream is None and line.strip():
             self._is_stream = _FIELD.match(line) is not None
             if not self._is_stream and line.lstrip()[:1] not in (b"{", b"["):
@@ -131,6 +133,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
             self._take_field(line)
 
     def _take_field(self, line: bytes) -> None:
+        """Take a line of an event stream. Only data and names of events count."""
         field = _FIELD.match(line)
         if field is None and line.startswith(b"{"):  # some servers send an error without ``data:``
             self._dispatch()
@@ -169,7 +172,10 @@ class AnswerBody(AsyncIterator[AnswerValue]):
         return self._first is not None
 
     def _dispatch(self) -> None:
-        """End the current event, and add its value to the ready ones."""
+        """End the current event, and add its value, if it has one, to the ready values.
+
+        Raises ``ValueError`` for data that is not JSON.
+        """
         data, name, first = self._data, self._name, self._first
         self._data, self._name, self._first, self._meter = [], "", None, None
         if first is None or name:
@@ -252,6 +258,7 @@ class _Lines:
             yield self._take_line()
 
     def _take_line(self) -> bytes:
+        """Return and clear the current line, without the byte order mark of the first one."""
         line = bytes(self._line)
         self._line.clear()
         if self._is_first:

@@ -105,11 +105,13 @@ class ChatAnswer(AnswerSoFar):
         return self.reason is not None and counted * MAX_TOKEN_CHARACTERS >= self._asked_characters
 
     def _make_parts(self, calls: Sequence[ToolCall]) -> ProviderParts | None:
-        """Return the fields of the message and of its calls that later requests send back."""
+        """Return the fields of the message and of its calls that later requests send back; None if there are none."""
         fields = self._fields.replayed
         parts: list[dict[str, Any]] = [{"fields": fields}] if fields else []
         of_calls = [
-            {"call": at, "fields": extra} for at, extra in enumerate(self._fragments.fields[: len(calls)]) if extra
+            {"call": index, "fields": extra}
+            for index, extra in enumerate(self._fragments.fields[: len(calls)])
+            if extra
         ]
         replay = Replay.ALWAYS if of_calls else self._profile.replay
         return ProviderParts.of(self._origin, replay, [*parts, *of_calls], self._fields.withheld)
@@ -162,6 +164,7 @@ class ChatAnswer(AnswerSoFar):
         return chunks
 
     def _take_usage(self, usage: object) -> None:
+        """Take token counts, if they are complete."""
         # Some endpoints send cumulative counts with every chunk, so the last ones are the totals.
         sent, answered = _read_count(usage, "prompt_tokens"), _read_count(usage, "completion_tokens")
         if isinstance(usage, dict) and sent is not None and answered is not None:

@@ -74,7 +74,10 @@ class ChatCompletions:
 
 
 def _find_withheld(prompts: Sequence[Prompt], origin: str, messages: Sequence[Wire]) -> dict[str, Any]:
-    """Return the fields that this model has sent in more of its answers than the messages send back."""
+    """Return the fields, with their first values, that this model has sent in more answers than the messages send back.
+
+    ``origin`` names the API, the host and the model.
+    """
     answers = [prompt.provider_parts for prompt in prompts if prompt.provider_parts is not None]
     withheld: dict[str, list[Any]] = {}
     for fields in (_list_fields(parts) for parts in answers if parts.origin == origin):
@@ -97,7 +100,10 @@ def _list_fields(parts: ProviderParts) -> dict[str, Any]:
 
 
 def _nest(value: Any) -> Any:
-    """Return an object of Responses in the form of Chat Completions: its members under the name of its type."""
+    """Return an object of Responses in the form of Chat Completions: its members under the name of its type.
+
+    Other values, and objects with a type only, are returned unchanged.
+    """
     if not isinstance(value, dict) or len(value) == 1:
         return value
     members = {name: member for name, member in value.items() if name != "type"}
@@ -105,7 +111,10 @@ def _nest(value: Any) -> Any:
 
 
 def choose_prefix_ends(prompts: Sequence[Prompt | LaidMessage], most: int = MAX_BREAKPOINTS) -> Sequence[int]:
-    """Return the indices of the messages to mark: the first ones, whose prefixes change least, and the newest."""
+    """Return the indices of at most ``most`` messages that end a prefix, to mark them.
+
+    Of more messages, half are the first, whose prefixes change least, and half are the newest.
+    """
     ends = [index for index, prompt in enumerate(prompts) if prompt.ends_prefix]
     if len(ends) <= most:
         return ends
@@ -119,6 +128,7 @@ def mark_messages(messages: Sequence[dict[str, Any]], marks: Sequence[int]) -> l
 
 
 def _mark(message: dict[str, Any]) -> dict[str, Any]:
+    """Return the message with ``cache_control`` on its last part, or unchanged if it has no content."""
     content: Any = message.get("content")
     parts = [{"type": "text", "text": content}] if isinstance(content, str) and content else content
     if not isinstance(parts, list) or not parts:

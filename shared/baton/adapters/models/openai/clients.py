@@ -86,7 +86,7 @@ class OpenAIClients:
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
 
     def get(self) -> AsyncOpenAI:
-        """Return this event loop's client."""
+        """Return this event loop's client, which the first call creates."""
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
@@ -125,6 +125,7 @@ class OpenAIClients:
         return {"api_key": self._get_key, "base_url": self._base_url}
 
     async def _get_key(self) -> str:
+        """Return the key, ``none`` without one. Raises the errors of ``api_key``."""
         key = self._api_key if isinstance(self._api_key, str) else await self._api_key()
         return key or "none"  # Endpoints without keys get a well-formed header too.
 
@@ -136,13 +137,19 @@ def _load_trusted_authorities() -> ssl.SSLContext:
 
 
 async def limit_answer(response: httpx.Response) -> None:
-    """Apply the limits of the requested API to a response. This is an event hook of the client."""
+    """Apply the limits of the requested API to a response, as an event hook of the client.
+
+    Raises ``httpx.DecodingError`` for a compressed response.
+    """
     is_responses = response.request.url.path.endswith("/responses")
     await limit_response(response, RESPONSES_LIMITS if is_responses else LIMITS)
 
 
 async def limit_response(response: httpx.Response, limits: StreamLimits = LIMITS) -> None:
-    """Apply the limits to a response. This is an event hook of the client."""
+    """Apply ``limits`` to a response, as an event hook of the client. An error's body is cut at ``MAX_ERROR_BYTES``.
+
+    Raises ``httpx.DecodingError`` for a compressed response.
+    """
     stream = response.stream
     assert isinstance(stream, httpx.AsyncByteStream)  # noqa: S101 - an AsyncClient has no other streams
     if response.headers.get("content-encoding", "identity").lower() != "identity":

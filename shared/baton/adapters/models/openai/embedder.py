@@ -106,6 +106,7 @@ def _read_vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
 
 
 def _decode_numbers(embedding: object) -> Sequence[float]:
+    """Return the numbers of an embedding in base64 or as a list; none for another value. Raises ``NoEmbeddings``."""
     if not isinstance(embedding, str):
         return embedding if isinstance(embedding, list) else ()
     try:

@@ -31,7 +31,7 @@ class Endpoint:
     """The operator's choice; None for the choice of the model's profile."""
 
     def choose_hints(self, profile: ModelProfile) -> CacheHints:
-        """Return the hints for the prompt cache that the model takes."""
+        """Return the operator's or the profile's hints for the prompt cache; ``NONE`` if the model refuses them."""
         hints = profile.cache if self.cache_hints is None else self.cache_hints
         return CacheHints.NONE if "cache_control" in profile.dropped else hints
 
@@ -53,7 +53,7 @@ class Endpoint:
         return {name: value for name, value in fields.items() if value is not None and name not in profile.dropped}
 
     def post(self, path: str, body: dict[str, Any]) -> Awaitable[AsyncStream[object]]:
-        """Send a request and return the stream of its answer.
+        """Send a request and return the stream of its answer. Raises the SDK's errors.
 
         The fields depend on the profile, so only the endpoint can check them. The SDK's methods for these paths take
         half a second to load, copy every message, and make pydantic models of every event.
@@ -78,7 +78,10 @@ def note_refusal(sent: SentFeatures) -> Iterator[None]:
 
 
 def choose_tools(question: ModelQuestion, profile: ModelProfile) -> Sequence[ToolSpec]:
-    """Return the tools to declare. If the model may call none, return none, unless the history needs them."""
+    """Return the tools to declare: none if the question hides them.
+
+    If the model may call no tool, they are declared too, unless the history has calls for which the profile needs none.
+    """
     if question.hides_tools:
         return ()
     is_needed = profile.tools_with_history or not any(prompt.tool_calls for prompt in question.prompts)
@@ -95,7 +98,7 @@ def make_answer_format(schema: Mapping[str, Any] | None, profile: ModelProfile) 
 
 
 def make_tool_choice(choice: str | None, tools: ModelTools) -> Any:
-    """Return ``ModelSettings.tool_choice`` as Responses takes it; None without tools."""
+    """Return ``ModelSettings.tool_choice`` as Responses takes it; None without a choice or without tools."""
     if choice in (None, "auto", "none", "required") or not tools.tools:
         return choice if tools.tools else None
     return {"type": "function", "name": tools.name_outside(choice or "")}

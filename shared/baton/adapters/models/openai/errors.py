@@ -50,7 +50,10 @@ def make_provider_failure(error: Failure) -> ProviderFailure:
 
 
 def _with_address(error: TimeoutError | APIConnectionError) -> str:
-    """Return the text of a failed connection with the server's address, without a user's name and password."""
+    """Return the text of a time-out or failed connection, with the address of the server if it is known.
+
+    The address is without path, user's name and password.
+    """
     if not isinstance(error, APIConnectionError):
         return str(error)
     url = error.request.url
@@ -58,7 +61,7 @@ def _with_address(error: TimeoutError | APIConnectionError) -> str:
 
 
 def describe_redirect(location: str) -> str:
-    """Return what operators can do about an endpoint that redirects, without secrets from the address."""
+    """Return the target of an endpoint's redirect, without secrets in the address, and what operators can do."""
     scheme, _, rest = location[:MAX_TEXT].partition("//")
     address = f"{scheme}//{re.split('[?#]', rest.rpartition('@')[2])[0]}" if rest else re.split("[?#]", location)[0]
     return f"The endpoint redirects to {address}, which is not followed: set the address of the endpoint itself."

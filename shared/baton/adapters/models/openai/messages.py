@@ -58,7 +58,10 @@ def make_chat_tools(tools: ModelTools) -> list[Wire]:
 
 
 def make_wire_metadata(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the request's metadata within OpenAI's limits: values that are not text as JSON, each cut at its limit."""
+    """Return the request's metadata within OpenAI's limits of number and length.
+
+    Values that are not text become JSON, and long values are cut. Pairs with a long name are left out.
+    """
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in values.items()
@@ -68,7 +71,7 @@ def make_wire_metadata(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def make_data_url(media: Media) -> str:
-    """Return an attachment as a data URL, or as its address."""
+    """Return an attachment as a data URL; its address if the provider fetches it."""
     if media.data is None:
         return media.url or ""
     return f"data:{media.mime_type};base64,{base64.b64encode(media.data).decode()}"
@@ -86,6 +89,7 @@ def _make_message(message: LaidMessage, tools: ModelTools, profile: ModelProfile
 
 
 def _make_answer(message: LaidMessage, tools: ModelTools, profile: ModelProfile) -> Wire:
+    """Return a message of the assistant with its calls, and with the fields that the endpoint wants back."""
     parts = message.parts.parts if message.parts is not None else ()
     answer: Wire = {"role": "assistant", "content": message.text}
     for part in parts:
@@ -102,9 +106,9 @@ def _make_answer(message: LaidMessage, tools: ModelTools, profile: ModelProfile)
                 "id": call.id,
                 "type": "function",
                 "function": {"name": tools.name_outside(call.name), "arguments": write_arguments(call)},
-                **fields.get(at, {}),
+                **fields.get(index, {}),
             }
-            for at, call in enumerate(message.calls)
+            for index, call in enumerate(message.calls)
         ]
     return answer
 

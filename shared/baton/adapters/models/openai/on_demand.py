@@ -54,7 +54,7 @@ class _Package(ModuleType):
 
 
 def _find(name: str) -> ModuleSpec | None:
-    """Return the package's spec, without executing the packages that contain it."""
+    """Return the package's spec, without executing the packages that contain it; None if it is not installed."""
     parent, _, last = name.rpartition(".")
     if not parent:
         return find_spec(name)

@@ -86,6 +86,7 @@ class _Entries:
 
     @property
     def joined(self) -> list[dict[str, Any]]:
+        """The entries, with their texts joined."""
         return [
             {**entry, **{key: replace_surrogates("".join(texts)) for key, texts in pieces.items()}}
             for entry, pieces in zip(self._entries, self._pieces, strict=True)
@@ -96,7 +97,10 @@ class _Entries:
         return sum(self._take(entry) for entry in values if isinstance(entry, Mapping))
 
     def _take(self, entry: Mapping[str, Any]) -> int:
-        """Add an entry, or continue an earlier one with it. Return the characters that it adds."""
+        """Add an entry, or continue an earlier one with it. Return the characters that it adds.
+
+        Entries beyond ``MAX_ENTRIES`` are dropped, and add 0.
+        """
         position, size = self._find_continued_place(entry), 0
         if position is None:
             if len(self._entries) >= MAX_ENTRIES:
@@ -127,4 +131,5 @@ class _Entries:
 
 
 def _get_kind(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the type and the index of an entry, as texts."""
     return str(entry.get("type")), str(entry.get("index"))

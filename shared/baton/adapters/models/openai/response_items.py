@@ -67,10 +67,11 @@ class OutputItems:
 
     @property
     def calls(self) -> list[OutputItem]:
+        """The items that are calls."""
         return [item for item in self.all if item.kind is ItemKind.CALL]
 
     def begin_item(self, event: Mapping[str, Any]) -> OutputItem | None:
-        """Return the item that an event begins; None for an item of another kind. Raises ``TooManyParts``."""
+        """Return the item that an event begins; None for an item that does not count. Raises ``TooManyParts``."""
         kind = _read_kind(event)
         if kind is None:
             return None
@@ -87,7 +88,7 @@ class OutputItems:
         return item
 
     def end_item(self, event: Mapping[str, Any]) -> OutputItem | None:
-        """Return the item that an event completes; None for an item of another kind. Raises ``TooManyParts``."""
+        """Return the item that an event completes; None for an item that does not count. Raises ``TooManyParts``."""
         kind, whole = _read_kind(event), get_mapping(event.get("item"))
         if kind is None:
             return None
@@ -104,7 +105,7 @@ class OutputItems:
             self.size += count_bytes(text)
 
     def replace_arguments(self, item: OutputItem, arguments: object) -> None:
-        """Take the complete arguments of a call in place of the pieces that have arrived."""
+        """Take the complete arguments of a call in place of the pieces that have arrived, unless they are empty."""
         if arguments in (None, ""):
             return
         self.size -= sum(map(count_bytes, item.pieces))
@@ -121,6 +122,7 @@ class OutputItems:
         return list(zip(items, calls, strict=True))
 
     def _add(self, kind: ItemKind, event: Mapping[str, Any]) -> OutputItem:
+        """Add a new item at the index of an event. Raises ``TooManyParts``."""
         if len(self.all) >= MAX_CALLS:
             raise TooManyParts
         item = OutputItem(kind)
@@ -142,7 +144,10 @@ class OutputItems:
         return item
 
     def _find(self, event: Mapping[str, Any], kind: ItemKind, identity: str) -> OutputItem | None:
-        """Return the item with this id or index; for servers without them, the newest one that is not complete."""
+        """Return the item with this id or index; for servers without them, the newest item that is not complete.
+
+        Return None if no item fits.
+        """
         item = self._by_id.get(identity) if identity else None
         if item is not None and item.kind is kind and (not item.is_done or item.id == identity):
             return item

@@ -148,7 +148,7 @@ def _make_items(message: LaidMessage, tools: ModelTools) -> list[Wire]:
 
 
 def _make_replayed_items(message: LaidMessage, tools: ModelTools) -> list[Wire]:
-    """Return the items of an answer in the model's order, with reasoning; none if its parts do not fit the message.
+    """Return the items of an answer in the model's order, with reasoning; none if its parts do not cover the message.
 
     Ids are sent back only with reasoning: OpenAI refuses an item with an id if the item's reasoning is missing.
     """

@@ -113,6 +113,7 @@ class ResponsesAnswer(AnswerSoFar):
         return ()
 
     def _take_text_of(self, item: OutputItem, text: object) -> list[ModelChunk]:
+        """Take a piece of a message's text, and return its chunks; none for another value than text."""
         if not isinstance(text, str) or not text:
             return []
         item.arrived_length += len(text)
@@ -155,7 +156,10 @@ class ResponsesAnswer(AnswerSoFar):
         return []
 
     def _finish(self, status: str, response: Mapping[str, Any]) -> list[ModelChunk]:
-        """Take the event that ends the answer, and return the text that earlier events have left out."""
+        """Take the event that ends the answer, and return the text that earlier events have left out.
+
+        ``status`` counts if the response has none. Raises ``ProviderFailure`` and ``ContentFiltered``.
+        """
         response_status = response.get("status")
         status = response_status if response_status in ("completed", "failed", "incomplete", "cancelled") else status
         if status in ("failed", "cancelled"):
@@ -184,7 +188,7 @@ class ResponsesAnswer(AnswerSoFar):
         return chunks
 
     def _make_parts(self, calls: Sequence[OutputItem]) -> list[dict[str, Any]]:
-        """Return the items that later requests send back to the model, with all reasoning or none."""
+        """Return the items that later requests send back to the model, with all reasoning or without any."""
         items = self._items.all
         reasoning = [item.whole or {} for item in items if item.kind is ItemKind.REASONING]
         is_complete = self.reason is not FinishReason.LENGTH and len(calls) == len(self._items.calls)

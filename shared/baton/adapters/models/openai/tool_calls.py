@@ -40,6 +40,7 @@ class _Draft:
 
     @property
     def arguments(self) -> str:
+        """The arguments that have arrived, as one text."""
         return "".join(self.pieces).strip()
 
     @property
@@ -73,12 +74,12 @@ class ToolCallFragments:
         self._newest: dict[tuple[str, object], _Draft] = {}
         """The newest call by its index and by its id."""
         self.size = 0
-        """Bytes of all fragments."""
+        """Approximate bytes of all fragments."""
         self.fields: list[dict[str, Any]] = []
         """The unknown fields of each call that ``take`` returned, which the endpoint wants back."""
 
     def add(self, fragments: object) -> None:
-        """Take a delta's ``tool_calls``; ``TypeError`` if it is not a list. Raises ``TooManyParts``."""
+        """Take a delta's ``tool_calls``. Raises ``TypeError`` if it is not a list or None, and ``TooManyParts``."""
         if fragments is None:
             return
         if not isinstance(fragments, list):

@@ -36,7 +36,7 @@ _VERSION = re.compile(r"(-v\d+)?:\d+(:\w+)?$")
 
 
 def find_host(base_url: str | None) -> str:
-    """Return the host and port of an endpoint; OpenAI's without an address."""
+    """Return the host and port of an endpoint in lower case; OpenAI's host without an address."""
     return (urlsplit(base_url).netloc.rpartition("@")[2] if base_url else "api.openai.com").lower()
 
 
@@ -115,6 +115,7 @@ class Profiles:
                     self._keep_facts(model, "", {name: frozenset({value_part}) if name in ADDED else value_part})
 
     def _keep_facts(self, model: str, holder: str, facts: Facts) -> None:
+        """Add facts to those of a holder (see ``_list_holders``). Log and count those that are new."""
         facts_before = self._learned.get((model, holder), {})
         added = {name: facts_before[name] | facts[name] for name in ADDED if name in facts and name in facts_before}
         new = {**facts_before, **facts, **added}
@@ -134,7 +135,10 @@ class Profiles:
 
 
 def _list_holders(caller: ModelCaller | None) -> tuple[str, ...]:
-    """Return the holders whose facts apply to a caller's requests: everybody, the tenant, the user."""
+    """Return the holders whose facts apply to a caller's requests: everybody (``""``), the tenant, the user.
+
+    Without a caller, the request is the deployment's own, and only the facts for everybody apply.
+    """
     if caller is None:
         return ("",)
     return "", caller.tenant_id, f"{caller.tenant_id}\0{caller.user_id}"
@@ -156,21 +160,21 @@ def find_declared_profile(
     """Return the profile of a model from the table and the ``overrides``, one of which may name its family."""
     from baton.adapters.models.profiles.profile_table import TABLE
 
-    own = _find_overrides(model, overrides or {})
+    model_overrides = _find_overrides(model, overrides or {})
     normal_name = normalise_name(find_family(model, overrides or {}) or model)
     profile = ModelProfile()
     for rule in TABLE:
         if fnmatchcase(host, rule.host) and fnmatchcase(normal_name, rule.model):
             profile = with_facts(profile, rule.facts)
-    for facts in own:
+    for facts in model_overrides:
         profile = with_facts(profile, facts)
     return profile
 
 
 def find_family(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> str | None:
     """Return the known model as which an operator has declared this one; None without a declaration."""
-    own = _find_overrides(model, overrides)
-    return next((facts["family"] for facts in reversed(own) if facts.get("family")), None)
+    model_overrides = _find_overrides(model, overrides)
+    return next((facts["family"] for facts in reversed(model_overrides) if facts.get("family")), None)
 
 
 def _find_overrides(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -186,7 +190,7 @@ def _to_plain(value: object) -> object:
 def make_context_lengths(
     providers: Mapping[str, Provider], overrides: Mapping[str, Mapping[str, Any]]
 ) -> Callable[[str], int | None]:
-    """Return a function from a model's name to its context length in Baton's tokens; None if none is declared."""
+    """Return a function from a model's name to its context length in Baton's tokens, or None if none is declared."""
 
     def find_length(model: str) -> int | None:
         selected = route(model, providers)

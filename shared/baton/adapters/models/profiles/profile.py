@@ -62,7 +62,10 @@ class CacheHints(StrEnum):
 
 
 def read_hints(setting: str) -> CacheHints | None:
-    """Return the hints that an operator has chosen; None for ``auto``, which leaves them to the model's profile."""
+    """Return the hints that an operator has chosen; None for ``auto``, which leaves the choice to the model's profile.
+
+    Raises ``ValueError`` for an unknown ``setting``.
+    """
     return None if setting == "auto" else CacheHints(setting)
 
 
