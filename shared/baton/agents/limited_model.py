@@ -58,7 +58,7 @@ class LimitedModel:
         A call under a limit in money gets a maximum of output tokens, so that its price has a maximum.
         """
         caller, reserved, prompt_tokens = settings.caller, None, 0
-        rules = await self.limits.rules_of(Scope(caller.tenant_id, caller.user_id)) if caller is not None else None
+        rules = await self.limits.read_rules(Scope(caller.tenant_id, caller.user_id)) if caller is not None else None
         if caller is not None and rules is not None:
             if rules.has_limits:
                 output_tokens = settings.max_output_tokens or rules.most_output_tokens

@@ -126,8 +126,8 @@ class Controls:
         visit = current.conversation.handoff if current is not None and current.conversation.desk is not None else None
         if current is not None and current.is_handed_over and visit is None:
             raise HandoffInProgress
-        main = agents.main(current) if current is not None else agents.for_new_thread(scope, None)
-        desks = [desk.id for desk in agents.offered_desks(scope, main)]
+        main = agents.get_main(current) if current is not None else agents.for_new_thread(scope, None)
+        desks = [desk.id for desk in agents.list_offered_desks(scope, main)]
         desk = desk_id if desk_id is not None else next(iter(desks), None)
         if not isinstance(desk, str) or desk not in desks:
             raise UnknownAgent(f"deskId: this agent has the desks {', '.join(desks) or 'none'}.", is_visible=True)

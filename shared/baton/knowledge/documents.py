@@ -180,7 +180,7 @@ class Documents:
     async def _check_limit(self, scope: Scope, agent_id: str) -> None:
         """Raise ``LimitReached`` for a full agent or library. Simultaneous requests may exceed the limit by a few."""
         is_library = isinstance(scope, ProjectScope)
-        limit = MAX_IN_LIBRARY if is_library else (await self.limits.current(scope)).documents_per_agent
+        limit = MAX_IN_LIBRARY if is_library else (await self.limits.read_current(scope)).documents_per_agent
         if limit is not None and await self.store.count(scope, agent_id, up_to=limit) >= limit:
             owner = "A library" if is_library else "An agent"
             raise LimitReached(f"{owner} has at most {limit:,} documents. Delete some that are not needed.")

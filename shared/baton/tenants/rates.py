@@ -74,7 +74,8 @@ class RunLimits:
     ) -> RunPermit | None:
         """Return the permit to begin a run, before anything is written; None if nothing is limited.
 
-        Raises ``RateLimited``, and ``LimitReached`` if no further run may begin by itself today.
+        Returns None in an outage of the store, too. Raises ``RateLimited``, and ``LimitReached`` if no further run may
+        begin by itself today.
         """
         rates = Rates.of(CounterKind.RUNS, await self.limits.of(scope))
         if not rates and not (begins_itself and rates.starts):
@@ -147,7 +148,10 @@ class RunLimits:
         return None if is_taken or is_again else CountsBusy()
 
     async def admit(self, scope: Scope) -> None:
-        """Count work with a model that belongs to no run, such as a dry run, as a message. Raises ``RateLimited``."""
+        """Count work with a model that belongs to no run, such as a dry run, as a message. Raises ``RateLimited``.
+
+        If the store cannot be used, nothing is counted and the work is allowed.
+        """
         rates, user = Rates.of(CounterKind.RUNS, await self.limits.of(scope)), derive_user_tag(scope)
         refusals: list[RateLimited] = []
 
@@ -166,7 +170,10 @@ class RunLimits:
             raise refusals[0]
 
     async def spend(self, scope: Scope, tokens: int) -> None:
-        """Count the tokens of work that ``admit`` allowed."""
+        """Count the tokens of work that ``admit`` allowed.
+
+        Raises ``RateLimited`` if others change the counts all the time.
+        """
         rates, user = Rates.of(CounterKind.RUNS, await self.limits.of(scope)), derive_user_tag(scope)
 
         async def add(counted: Activity) -> Activity:
@@ -255,7 +262,10 @@ class PlaceLimits:
     clock: Clock
 
     async def take(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> None:
-        """Take a place for ``seconds`` at most. Raises ``RateLimited`` if none is free."""
+        """Take a place for ``seconds`` at most. Raises ``RateLimited`` if none is free.
+
+        In an outage of the store no place is needed.
+        """
         rates, user = Rates.of(kind, await self.limits.of(scope)), derive_user_tag(scope)
         if not rates:
             return
@@ -291,7 +301,7 @@ class PlaceLimits:
             await self.counts.change(scope, rates.choose_counter(user), give_back)
 
     @asynccontextmanager
-    async def place(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> AsyncGenerator[None, None]:
+    async def hold(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> AsyncGenerator[None, None]:
         """Hold a place during the block, which lasts ``seconds`` at most. Raises ``RateLimited``."""
         await self.take(scope, kind, name, seconds=seconds + PLACE_SECONDS)
         try:

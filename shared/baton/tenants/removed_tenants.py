@@ -28,7 +28,7 @@ class RemovedTenants:
 
     async def check(self, scope: Scope) -> None:
         """Raise ``TenantRemoved`` if the tenant is removed, and ``StoreUnavailable`` if its state cannot be read."""
-        is_removed = self._copies.last(scope)  # a removal is final
+        is_removed = self._copies.get_last(scope)  # a removal is final
         if is_removed or await self._copies.of(scope, since=FRESH, patience=None):
             raise TenantRemoved
 

@@ -112,16 +112,17 @@ class SpendingLimits:
     clock: Clock
     audit: AuditLog
 
-    async def rules_of(self, scope: Scope) -> SpendingRules | None:
+    async def read_rules(self, scope: Scope) -> SpendingRules | None:
         """Return the rules of the tenant; None if there is nothing to check."""
         return (await self.limits.of(scope)).spending or None
 
     async def check(self, scope: Scope, *, may_overspend: bool = False) -> None:
         """Check that the user may begin a run, before anything is written.
 
+        ``may_overspend`` is True if the user has agreed to exceed the limits. In an outage nothing is refused here.
         Raises ``SpendingLimitReached`` and ``ModelsStopped``.
         """
-        rules = await self.rules_of(scope)
+        rules = await self.read_rules(scope)
         if rules is None:
             return
         if not rules.enabled:
@@ -135,7 +136,7 @@ class SpendingLimits:
 
         Raises ``SpendingLimitReached`` and ``ModelsStopped``.
         """
-        rules = await self.rules_of(scope)
+        rules = await self.read_rules(scope)
         if rules is None:
             return
         if rules.stops(agent_id):
@@ -274,7 +275,7 @@ class SpendingLimits:
             f"{WHO[account_limit.account.kind]} spent what models may cost {time} (UTC). The limit is reset on "
             f"{resets_at:%Y-%m-%d} at 00:00 UTC.{asks}",
             resets_at=resets_at,
-            retry_after=_seconds_until(resets_at, now),
+            retry_after=_count_seconds_until(resets_at, now),
             can_continue=rules.may_ask,
         )
 
@@ -295,5 +296,5 @@ def _list_warnings(account_limit: AccountLimit, counts: SpendingCounts) -> Seque
     ]
 
 
-def _seconds_until(time: datetime, now: datetime) -> int:
+def _count_seconds_until(time: datetime, now: datetime) -> int:
     return max(1, int((time - now).total_seconds()) + 1)

@@ -89,7 +89,7 @@ class AgedCopies(Generic[V]):
         assert copy.value is not None  # noqa: S101 - it was read now, or before
         return copy.value
 
-    def last(self, scope: Scope) -> V | None:
+    def get_last(self, scope: Scope) -> V | None:
         """Return the value that was read last, however old it is; None if none was read."""
         return self._copy(scope).value
 
@@ -152,10 +152,10 @@ class CurrentLimits:
         try:
             limits: TenantLimits | None = await self._copies.of(scope)
         except StoreUnavailable:  # the turn's other reads of the table report the outage
-            limits = self._copies.last(scope)
+            limits = self._copies.get_last(scope)
         return (limits or TenantLimits()).within(self.deployment)
 
-    async def current(self, scope: Scope) -> DeploymentLimits:
+    async def read_current(self, scope: Scope) -> DeploymentLimits:
         """Return the limits as they are stored now, for rare operations. Raises ``StoreUnavailable``."""
         return (await self._store.get(scope)).within(self.deployment)
 

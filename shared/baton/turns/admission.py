@@ -297,7 +297,7 @@ class Admission:
             return errors.WaitsForPeople()
         agents = await self._agents.in_session(lease.scope, lease.thread)
         agents.check_main(lease.scope, lease.thread)
-        if _is_result_for_closed(lease.thread, request, agents.main(lease.thread)):
+        if _is_result_for_closed(lease.thread, request, agents.get_main(lease.thread)):
             return errors.WaitsForPeople("The conversation is closed. The result enters when its user opens it again.")
         max_tokens = (await self._services.limits.of(lease.scope)).thread_tokens
         # People of a desk answer without a model.
@@ -318,7 +318,7 @@ class Admission:
         run = lease.thread.run
         if request.begun_by is None or (run is not None and run.attempt > 1):
             return None
-        agent = (await self._agents.in_session(lease.scope, lease.thread)).answering(lease.thread)
+        agent = (await self._agents.in_session(lease.scope, lease.thread)).get_answering(lease.thread)
         if agent.remote is not None:
             return None
         try:
@@ -338,7 +338,7 @@ class Admission:
         if request.client is None:
             return None
         agents = await self._agents.in_session(lease.scope, lease.thread)
-        return await self._find_taken_name(lease.scope, agents.answering(lease.thread), request.client)
+        return await self._find_taken_name(lease.scope, agents.get_answering(lease.thread), request.client)
 
     async def _check_tools_of_new_thread(self, scope: Scope, request: TurnRequest, agent: AgentDefinition) -> None:
         """Raise ``ToolNameTaken`` if the client's tools clash with those of a new thread's ``agent``.

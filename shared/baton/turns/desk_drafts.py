@@ -64,7 +64,7 @@ class DeskDrafts:
         ``ModelError`` and ``StoreUnavailable``.
         """
         name = f"draft#{self.services.clock.new_id()}"
-        async with self.place_limits.place(caller, CounterKind.WAITS, name, seconds=MAX_SECONDS):
+        async with self.place_limits.hold(caller, CounterKind.WAITS, name, seconds=MAX_SECONDS):
             await self.run_limits.admit(caller)
             try:
                 async with asyncio.timeout(MAX_SECONDS):
@@ -75,7 +75,7 @@ class DeskDrafts:
     async def _write(self, caller: Scope, at_desk: AtDesk, kind: DraftKind, instruction: str) -> DeskDraft:
         """Ask the model for a draft, and count its tokens."""
         services, thread, owner = self.services, at_desk.thread, at_desk.owner
-        agent = (await services.registry.in_session(owner, thread)).main(thread)
+        agent = (await services.registry.in_session(owner, thread)).get_main(thread)
         messages = select_spoken_messages(
             await self.store.recent_messages(
                 owner, thread, token_budget=HISTORY_TOKENS, first_ordinal=thread.episode_first_ordinal

@@ -120,14 +120,14 @@ class Reruns:
         if options.model is not None and options.model not in (offered_models := self._offered_models()):
             raise ModelNotOffered(f"This deployment offers: {offered_models}.")
         agents = await self._choose_agents(caller, turn, options)
-        conversation = await self.turns.read_conversation(scope, turn, agents.main(thread), agents.describe)
+        conversation = await self.turns.read_conversation(scope, turn, agents.get_main(thread), agents.describe)
         recorded_calls = RecordedCalls(
             await services.agents.records.calls_of_run(
                 scope, thread.id, turn.question.run_id, first_ordinal=turn.question.ordinal
             )
         )
         name = f"rerun#{services.agents.clock.new_id()}"
-        async with services.place_limits.place(caller, CounterKind.WAITS, name, seconds=MAX_SECONDS):
+        async with services.place_limits.hold(caller, CounterKind.WAITS, name, seconds=MAX_SECONDS):
             await services.run_limits.admit(caller)
             attempt = _DryAttempt(services, scope, turn, agents, conversation, recorded_calls, options.without)
             try:
@@ -140,7 +140,7 @@ class Reruns:
 
         Raises ``UnknownAgentVersion``, and ``RerunUnavailable`` if the agent no longer exists.
         """
-        agents = await self._services.agents.registry.current(caller)
+        agents = await self._services.agents.registry.read_current(caller)
         changed_id = options.agent_id if options.agent_id is not None else turn.thread.active_agent_id
         chosen_version = (
             await self._find_version(caller, changed_id, options.agent_version)
@@ -163,7 +163,7 @@ class Reruns:
     async def _find_version(self, caller: Scope, agent_id: str, number: int) -> AgentDefinition:
         """Return a version of an agent of the tenant. Raises ``UnknownAgentVersion``."""
         try:
-            _, version = await self._editing.version(caller, agent_id, number)
+            _, version = await self._editing.read_version(caller, agent_id, number)
         except UnknownAgent:
             raise UnknownAgentVersion("There is no such agent of the tenant, or you may not use it.") from None
         definition = self._own_agents.parse_usable(caller.tenant_id, version) if version.values is not None else None

@@ -58,7 +58,7 @@ class RunExecution:
 
         Raises ``LeaseLost`` if ``lease`` was not taken for a run.
         """
-        request, times, agent = call.request, services.lease_times, agents.answering(lease.thread)
+        request, times, agent = call.request, services.lease_times, agents.get_answering(lease.thread)
         self._services = services
         self._branch = branch
         self._holder = LeaseHolder(services.store, lease, services.agents.clock, call.record, times)

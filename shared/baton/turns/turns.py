@@ -78,7 +78,7 @@ class Acquisition:
             return nullcontext()
         name = self.services.agents.clock.new_id()
         seconds = max(0.0, call.deadline - asyncio.get_running_loop().time())
-        return self.services.place_limits.place(call.scope, CounterKind.WAITS, name, seconds=seconds)
+        return self.services.place_limits.hold(call.scope, CounterKind.WAITS, name, seconds=seconds)
 
     async def _wait_until_free(self, call: TurnCall, wait_until: float) -> LeaseMark | None:
         """Wait until the run in progress ends or its worker dies. Return the lease of a worker presumed dead, or None.

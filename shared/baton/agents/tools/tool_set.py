@@ -172,7 +172,7 @@ async def find_tools(
     if conversation is not None or may_ask:
         offers += [
             _offer_agent(sub_agent, is_background=can_wait and not is_fork and sub_agent.id in agent.background_agents)
-            for sub_agent in agents.sub_agents(scope, agent)
+            for sub_agent in agents.list_sub_agents(scope, agent)
         ]
     completion = agent.workflow.on_complete if agent.workflow is not None else None
     offers += [

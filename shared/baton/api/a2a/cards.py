@@ -260,12 +260,12 @@ def find_card_subject(agents: RegisteredAgents, scope: Scope, agent_id: str | No
     Raises ``UnknownAgent`` unless conversations of ``scope`` can begin with the agent or be handed over to it.
     """
     agent = agents.get(scope, agent_id) if agent_id is not None else agents.for_new_thread(scope, None)
-    visible = {definition.id: definition for definition in agents.visible(scope)}
+    visible = {definition.id: definition for definition in agents.list_visible(scope)}
     is_target = any(handoff.agent == agent.id for definition in visible.values() for handoff in definition.handoffs)
     if agent.remote is not None or not (agent.main or is_target):
         raise errors.UnknownAgent
     specialists = [visible[handoff.agent] for handoff in agent.handoffs if handoff.agent in visible]
-    return CardSubject(agent, specialists, agents.sub_agents(scope, agent))
+    return CardSubject(agent, specialists, agents.list_sub_agents(scope, agent))
 
 
 def make_card_for(

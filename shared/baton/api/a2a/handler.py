@@ -138,7 +138,7 @@ async def subscribe_to_task(caller: A2ACaller, params: types.SubscribeToTaskRequ
     follower = TaskFollower(caller, across_turns=caller.line is Line.CURRENT)
     places, name = caller.app.limits.places, caller.request_id
     async with (
-        places.place(caller.scope, CounterKind.STREAMS, name, seconds=TURN_SECONDS),
+        places.hold(caller.scope, CounterKind.STREAMS, name, seconds=TURN_SECONDS),
         contextlib.aclosing(follower.follow(task)) as updates,
     ):
         async for update in updates:

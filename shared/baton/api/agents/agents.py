@@ -79,7 +79,7 @@ _SENT: dict[str, Any] = {
 @router.get("", summary="List agents")
 async def list_agents(scope: Caller, app: UseCases) -> Listing[ListedAgent]:
     """Return the shipped agents and the tenant's agents that the caller may use, ordered by id."""
-    agents = await app.agents.current(scope)
+    agents = await app.agents.read_current(scope)
     now = app.ports.clock.now()
     items = [
         ListedAgent.model_validate(
@@ -88,12 +88,12 @@ async def list_agents(scope: Caller, app: UseCases) -> Listing[ListedAgent]:
                 "is_default": agents.is_default(agent),
                 "desks": [
                     OfferedDesk.from_agent(desk, desk.desk, now)
-                    for desk in agents.offered_desks(scope, agent)
+                    for desk in agents.list_offered_desks(scope, agent)
                     if desk.desk is not None
                 ],
             }
         )
-        for agent in agents.visible(scope)
+        for agent in agents.list_visible(scope)
     ]
     return Listing[ListedAgent](items=items, next_cursor=None)
 
@@ -110,9 +110,9 @@ async def get_agent(
     if as_yaml:
         scope.require(Permission.AGENT_WRITE, READ)
     async with audited_denials(app, scope, agent_id, READ):
-        agent = (await app.agents.current(scope)).get(scope, agent_id)
+        agent = (await app.agents.read_current(scope)).get(scope, agent_id)
         if as_yaml and agent.version is not None:
-            _, stored = await app.agent_editing.version(scope, agent_id, agent.version)
+            _, stored = await app.agent_editing.read_version(scope, agent_id, agent.version)
             return cast("ServedAgent", await make_yaml_response(agent_id, stored.values or {}, agent.version))
     if as_yaml:
         values = agent.model_dump(mode="json", exclude_unset=True)

@@ -229,7 +229,7 @@ async def publish_evaluation(
     caller.require(Permission.AGENT_WRITE, "evaluation.publish")
     entry, details = body.read(caller.user_id)
     if entry.agent_id is not None and entry.agent_version is not None:
-        await app.agent_editing.version(caller, entry.agent_id, entry.agent_version)
+        await app.agent_editing.read_version(caller, entry.agent_id, entry.agent_version)
     evaluation, is_new = await app.evaluations.publish(caller, entry, details)
     if not is_new:
         response.status_code = 200

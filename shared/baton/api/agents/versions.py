@@ -37,7 +37,7 @@ from baton.domain.agents.agent_version import AgentVersion
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.tenants.identity import Permission
 from baton.domain.wire_model import RequestTime
-from baton.tenants.registry.tenant_agents import wire
+from baton.tenants.registry.tenant_agents import to_wire
 from baton.threads.sessions.overviews import OverviewPosition, Period
 
 router = APIRouter(prefix="/v1/agents", tags=["agents"], responses=responses("store_unavailable"))
@@ -73,7 +73,7 @@ async def list_versions(
         raise errors.InvalidRequest("cursor: use the one that the list has returned.")
     before = int(start) if start is not None else None
     async with audited_denials(app, scope, agent_id, READ_VERSIONS):
-        entry, versions, following = await app.agent_editing.versions(scope, agent_id, limit=limit, before=before)
+        entry, versions, following = await app.agent_editing.list_versions(scope, agent_id, limit=limit, before=before)
     evaluations = await app.agent_editing.gate.read_latest(scope, agent_id)
     agent_versions = [
         ServedAgentVersion.from_record(version, entry, evaluations.get(version.number)) for version in versions
@@ -97,7 +97,7 @@ async def get_version(
     """
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
     async with audited_denials(app, scope, agent_id, READ_VERSIONS):
-        entry, version = await app.agent_editing.version(scope, agent_id, number)
+        entry, version = await app.agent_editing.read_version(scope, agent_id, number)
     if wants_yaml(request) and version.values is not None:
         return cast("WholeAgentVersion", await make_yaml_response(agent_id, version.values, number))
     evaluation = (await app.agent_editing.gate.read_latest(scope, agent_id)).get(number)
@@ -123,7 +123,7 @@ async def get_figures(
     """
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
     async with audited_denials(app, scope, agent_id, READ_VERSIONS):
-        await app.agent_editing.versions(scope, agent_id, limit=1, before=None)
+        await app.agent_editing.list_versions(scope, agent_id, limit=1, before=None)
     if cursor is not None:
         position = OverviewPosition.decode(cursor)
     else:
@@ -219,4 +219,4 @@ def _read_definition(version: AgentVersion) -> dict[str, Any] | None:
     if version.values is None:
         return None
     definition, _ = check_agent(version.values)
-    return wire(definition) if definition is not None else dict(version.values)
+    return to_wire(definition) if definition is not None else dict(version.values)

@@ -80,7 +80,7 @@ async def follow_desks(
     caller.require(Permission.DESK_ANSWER, "desk.list")
     name, seconds = request_id(request), timing.follow_seconds
     async with contextlib.AsyncExitStack() as stack:
-        await stack.enter_async_context(app.limits.places.place(caller, CounterKind.STREAMS, name, seconds=seconds))
+        await stack.enter_async_context(app.limits.places.hold(caller, CounterKind.STREAMS, name, seconds=seconds))
         resources = stack.pop_all()
     ends_at = asyncio.get_running_loop().time() + min(seconds, token_seconds)
     return sse.respond(_frames(app, caller, resources, ends_at, last_event_id), timing)

@@ -86,7 +86,7 @@ async def _list_tools(caller: McpCaller, cursor: str | None) -> types.ListToolsR
     except errors.InvalidRequest as error:
         raise MCPError(types.INVALID_PARAMS, error.detail) from None
     try:
-        visible = (await caller.app.agents.in_force(caller.scope)).visible(caller.scope)
+        visible = (await caller.app.agents.in_force(caller.scope)).list_visible(caller.scope)
     except errors.StoreUnavailable as error:
         count(Metric.REQUESTS_FAILED)
         report_failure(error, "request failed")

@@ -38,7 +38,7 @@ async def list_skills(
     agents, and then the caller's own private skills (`scope: "user"`).
     """
     start = _read_position(cursor)
-    agents = (await app.agents.in_force(scope)).visible(scope)
+    agents = (await app.agents.in_force(scope)).list_visible(scope)
     procedures = [] if of is ProcedureScope.USER else await app.procedures.administration.list_usable(scope, agents)
     if of in (None, ProcedureScope.USER):
         procedures += await app.procedures.skills.list_own(scope, agents)
@@ -111,7 +111,7 @@ async def list_all_procedures(
     offered; `createdBy` is the maker. Agents that the caller may not use are left out. Needs `procedure:approve`.
     """
     scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
-    agents = (await app.agents.in_force(scope)).visible(scope)
+    agents = (await app.agents.in_force(scope)).list_visible(scope)
     if status is ProcedureStatus.OFFERED:
         ids = [agent.id for agent in agents]
         procedures, after = await app.procedures.skills.list_offered(scope, ids, limit=limit, cursor=cursor)

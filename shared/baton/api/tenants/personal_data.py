@@ -187,9 +187,9 @@ async def export_user(
     subject = Scope(subject.tenant_id, subject.user_id)
     exports = app.privacy.exports
     pieces = (
-        exports.everything(subject, cursor=cursor, with_notes=caller.user_id != subject.user_id)
+        exports.list_everything(subject, cursor=cursor, with_notes=caller.user_id != subject.user_id)
         if content == "everything"
-        else exports.sessions(subject, cursor=cursor)
+        else exports.list_sessions(subject, cursor=cursor)
     )
     # The first piece is read here, where an invalid cursor can still become an HTTP status.
     first = await anext(pieces, None)

@@ -56,7 +56,7 @@ async def export_tenant(
     async with AsyncExitStack() as stack:
         with contextlib.suppress(TenantRemoved):  # nothing is counted for a removed tenant, which has little left
             await stack.enter_async_context(
-                app.limits.places.place(caller, CounterKind.EXPORTS, name, seconds=PAGE_SECONDS)
+                app.limits.places.hold(caller, CounterKind.EXPORTS, name, seconds=PAGE_SECONDS)
             )
         resources = stack.pop_all()
     return StreamingResponse(_write_lines(exports, caller, position, resources), media_type=JSON_LINES)

@@ -231,7 +231,7 @@ async def follow_events(
     name, seconds = request_id(request), timing.follow_seconds
     abandoned_runs: AbandonedRuns = request.app.state.abandoned_runs
     async with contextlib.AsyncExitStack() as stack:
-        await stack.enter_async_context(app.limits.places.place(caller, CounterKind.STREAMS, name, seconds=seconds))
+        await stack.enter_async_context(app.limits.places.hold(caller, CounterKind.STREAMS, name, seconds=seconds))
         thread = await thread_for_people(app, caller, thread_id, is_repeated=True)
         when_dead = await revive(app, caller, thread, name)
         seen = await app.desk_access.find_first_readable(caller, thread, seen)

@@ -108,7 +108,7 @@ class Learning:
         if not workflows and not list_successful_calls(messages, thread.agent_id):
             return None
         agents = await self.agents.in_session(scope, thread)
-        agent = agents.main(thread)
+        agent = agents.get_main(thread)
         has_workflow = any(_may_become_procedure(agents.describe(workflow.agent_id)) for workflow in workflows)
         if agent.code.run is not None and not has_workflow:
             return None  # the agent's code decides which tools are called, so no procedure can be followed

@@ -209,7 +209,7 @@ class ProcedureCapture:
         return replace(capture, status=CaptureStatus.ANNOUNCED)
 
     async def _find_agent(self, scope: Scope, thread: Thread) -> AgentDefinition:
-        return (await self.agents.in_session(scope, thread)).main(thread)
+        return (await self.agents.in_session(scope, thread)).get_main(thread)
 
     async def _read_record(self, scope: Scope, thread: Thread, capture: Capture) -> TaskRecord:
         return await self.records.read(scope, thread, await self._find_agent(scope, thread), capture.ref)

@@ -112,7 +112,7 @@ class Exports:
     audit: AuditTrail
     clock: Clock
 
-    async def everything(
+    async def list_everything(
         self, scope: Scope, *, cursor: str | None = None, with_notes: bool = True
     ) -> AsyncIterator[ExportPiece]:
         """Yield everything that is stored about the user. ``cursor`` continues an export after a page of threads.
@@ -124,9 +124,9 @@ class Exports:
             if isinstance(thread, ExportPiece):
                 yield thread
                 continue
-            async for piece in self._list_of_thread(scope, thread, with_notes=with_notes):
+            async for piece in self._list_thread_records(scope, thread, with_notes=with_notes):
                 yield piece
-            async for piece in self._list_sessions(scope, thread):
+            async for piece in self._list_thread_sessions(scope, thread):
                 yield piece
         for workflow, _ in await self.workflows.list_unfinished(scope):
             yield ExportPiece(ExportKind.WORKFLOW, workflow.thread_id, workflow)
@@ -143,11 +143,11 @@ class Exports:
         async for record in _list_all(partial(self.audit.of_tenant, scope, {"user_id": scope.user_id}, limit=100)):
             yield ExportPiece(ExportKind.AUDIT, record.thread_id, record)
 
-    async def sessions(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[ExportPiece]:
-        """Yield the user's sessions only, as they can be imported."""
+    async def list_sessions(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[ExportPiece]:
+        """Yield the user's sessions only, as they can be imported. Raises as ``list_everything`` does."""
         async for thread in self._list_threads(scope, cursor):
             if not isinstance(thread, ExportPiece):
-                async for piece in self._list_sessions(scope, thread):
+                async for piece in self._list_thread_sessions(scope, thread):
                     yield piece
 
     async def _list_threads(self, scope: Scope, cursor: str | None) -> AsyncIterator[Thread | ExportPiece]:
@@ -164,7 +164,9 @@ class Exports:
                 return
             yield ExportPiece(ExportKind.CURSOR, None, cursor)
 
-    async def _list_of_thread(self, scope: Scope, thread: Thread, *, with_notes: bool) -> AsyncIterator[ExportPiece]:
+    async def _list_thread_records(
+        self, scope: Scope, thread: Thread, *, with_notes: bool
+    ) -> AsyncIterator[ExportPiece]:
         yield ExportPiece(ExportKind.THREAD, thread.id, thread)
         path = thread.path
         async for message, feedback in self._list_messages(scope, thread.unbranched, 0, thread.next_ordinal):
@@ -185,7 +187,7 @@ class Exports:
             if episode is not None:
                 yield ExportPiece(ExportKind.EPISODE, thread.id, episode)
 
-    async def _list_sessions(self, scope: Scope, thread: Thread) -> AsyncIterator[ExportPiece]:
+    async def _list_thread_sessions(self, scope: Scope, thread: Thread) -> AsyncIterator[ExportPiece]:
         if thread.parent_thread_id is not None:
             return  # a fork has no sessions; its parent has its results
         first = 0

@@ -134,7 +134,10 @@ class Forgetting:
         return StepResult(step, request.counts)
 
     async def verify(self, scope: Scope, request_id: str, *, seconds: float) -> StepResult:
-        """List the remaining data. If there is none, remove the tombstones and complete the request."""
+        """List the remaining data. If there is none, remove the tombstones and complete the request.
+
+        The time is limited to ``seconds``. Raises ``NotFound`` for an unknown request.
+        """
         request = await self._get(scope, request_id)
         if request.status is not ForgetStatus.RUNNING:
             return self._to_result(request)
@@ -154,7 +157,7 @@ class Forgetting:
         return self._to_result(request)
 
     async def give_up(self, scope: Scope, request_id: str) -> StepResult:
-        """Mark the request as failed, because the pipeline has failed permanently."""
+        """Mark the request as failed, because the pipeline has failed permanently. Raises ``NotFound``."""
         request = await self._get(scope, request_id)
         if request.status is ForgetStatus.RUNNING:
             request = replace(request, status=ForgetStatus.FAILED)
@@ -175,9 +178,9 @@ class Forgetting:
                     continue  # an earlier request has made the id unused, and another user has begun with it
                 scope = replace(request.scope, user_id=thread.user_id or request.user_id)
                 if request.subject is not ForgetSubject.RETENTION or thread.is_buried:
-                    await self._with_forks(work, scope, thread, step)
+                    await self._apply_with_forks(work, scope, thread, step)
                 elif request.round == 1 and step == self._sweep_thread and await self._retire(work, scope, thread):
-                    await self._with_forks(work, scope, replace(thread, is_buried=True), step)
+                    await self._apply_with_forks(work, scope, replace(thread, is_buried=True), step)
 
     async def _list_threads(self, work: _Round) -> AsyncIterator[Sequence[ThreadTrace]]:
         request = work.request
@@ -193,7 +196,7 @@ class Forgetting:
                 async for page in self.erasure.list_inactive_threads(request.scope, before):
                     yield page
 
-    async def _with_forks(self, work: _Round, scope: Scope, thread: ThreadTrace, step: _Step) -> None:
+    async def _apply_with_forks(self, work: _Round, scope: Scope, thread: ThreadTrace, step: _Step) -> None:
         if not thread.is_buried and thread.created_at is not None and thread.created_at > work.cutoff:
             work.living.add(thread.id)
             return
@@ -201,7 +204,7 @@ class Forgetting:
             return
         for fork in await self.erasure.list_forks(scope, thread.id):
             # A sandbox belongs to another user, and holds messages of this one.
-            await self._with_forks(work, replace(scope, user_id=fork.user_id or scope.user_id), fork, step)
+            await self._apply_with_forks(work, replace(scope, user_id=fork.user_id or scope.user_id), fork, step)
         await step(work, scope, thread)
 
     async def _retire(self, work: _Round, scope: Scope, thread: ThreadTrace) -> bool:

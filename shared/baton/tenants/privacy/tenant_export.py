@@ -80,7 +80,7 @@ class TenantExports:
         """
         scope.require(Permission.TENANT_EXPORT, "tenant.export")
         now = self.clock.now()
-        position = ExportPosition(now) if cursor is None else _read(await self.seal.open(scope, cursor))
+        position = ExportPosition(now) if cursor is None else _parse_cursor(await self.seal.open(scope, cursor))
         if now - position.began_at > VALID:
             raise InvalidRequest(f"The export began more than {VALID.days} days ago. Begin a new one.")
         key = uuid5(NAMESPACE_OID, f"{scope.tenant_id} {scope.user_id} export {to_millis(position.began_at)}")
@@ -132,7 +132,7 @@ class TenantExports:
         return ExportEnd(counts, left_out, await self.seal.seal(scope, cursor))
 
 
-def _read(cursor: Mapping[str, object]) -> ExportPosition:
+def _parse_cursor(cursor: Mapping[str, object]) -> ExportPosition:
     """Return the position in an opened cursor. Raises ``InvalidRequest``."""
     match cursor:
         case {"began": int(began), "stage": str(stage), "position": str() | None as stage_position}:

@@ -113,7 +113,7 @@ class AgentEditing:
         ``UnknownAgentVersion``.
         """
         self.check_not_shipped(agent_id)
-        _, old = await self.version(scope, agent_id, number)
+        _, old = await self.read_version(scope, agent_id, number)
         if old.values is None:
             raise InvalidRequest(f"version: {number} is a deletion; choose one with a definition.")
         draft = await off_loop(LARGE, make_draft, agent_id, old.values, as_served=False, models=self.models)
@@ -150,7 +150,7 @@ class AgentEditing:
                 return
         raise StoreUnavailable
 
-    async def version(self, scope: Scope, agent_id: str, number: int) -> tuple[AgentEntry, AgentVersion]:
+    async def read_version(self, scope: Scope, agent_id: str, number: int) -> tuple[AgentEntry, AgentVersion]:
         """Return the agent's entry and one version. Raises ``UnknownAgent`` and ``UnknownAgentVersion``.
 
         The caller needs the permissions of that version and of the one in force.
@@ -165,7 +165,7 @@ class AgentEditing:
         check_permissions(scope, versions[0])
         return state.entry, versions[0]
 
-    async def versions(
+    async def list_versions(
         self, scope: Scope, agent_id: str, *, limit: int, before: int | None
     ) -> tuple[AgentEntry, Sequence[AgentVersion], int | None]:
         """Return an agent's entry, its versions, the newest first, and the ``before`` of the next page.
@@ -289,7 +289,7 @@ class AgentEditing:
                 return replace(change, version=entry.candidate.number, is_stored=False)
             expected.check(present)
             state.check_limits(
-                definition.id, size, (await self.limits.current(scope)).agents, is_added=share is not None
+                definition.id, size, (await self.limits.read_current(scope)).agents, is_added=share is not None
             )
             state.check_references(scope, definition)
             # A version of a deleted agent needs one too: otherwise a deletion would be a way around the gate.

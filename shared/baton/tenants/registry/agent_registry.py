@@ -11,7 +11,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
 from baton.ports.agents.agents import ShippedAgents
 from baton.tenants.registry.own_agents import RECHECK_AGE, OwnAgents
-from baton.tenants.registry.registered_agents import RegisteredAgents, missing_permissions
+from baton.tenants.registry.registered_agents import RegisteredAgents, list_missing_permissions
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class AgentRegistry:
         await self._read_agents_with(scope, agent_id)  # it may be new
         return (await self.in_session(scope, thread)).get(scope, agent_id)
 
-    async def current(self, scope: Scope) -> RegisteredAgents:
+    async def read_current(self, scope: Scope) -> RegisteredAgents:
         """Return the agents as they are stored now, for a caller that changes them."""
         return RegisteredAgents(self.shipped, await self.own.of(scope, since=timedelta(0), patience=None))
 
@@ -76,4 +76,4 @@ class AgentRegistry:
 
 
 def _is_visible(scope: Scope, agent: AgentDefinition | None) -> bool:
-    return agent is not None and not missing_permissions(scope, agent)
+    return agent is not None and not list_missing_permissions(scope, agent)

@@ -31,13 +31,12 @@ class EvaluationGate:
         *,
         is_deleted: bool = False,
     ) -> None:
-        """Raise ``EvaluationRequired`` unless the version may have this share of new sessions; None: it is put in
-        force.
+        """Raise ``EvaluationRequired`` unless a version may have a ``share`` of new sessions, or be in force (None).
 
-        ``number`` is None for a version that is being made, which has no evaluation. ``override`` is the reason for
-        which the version needs none. ``is_deleted``: no version of the agent is in force now.
+        ``share`` is a percentage. ``number`` is None for a version that is being made, which has no evaluation.
+        ``override`` is the reason for which the version needs none. ``is_deleted``: no version of it is in force.
         """
-        min_passed = (await self.limits.current(scope)).agent_evaluation
+        min_passed = (await self.limits.read_current(scope)).agent_evaluation
         if min_passed is None or override is not None or (share is not None and share <= FIRST_SHARE):
             return
         if number is None and is_deleted:

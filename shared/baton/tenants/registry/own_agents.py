@@ -19,7 +19,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
 from baton.ports.agents.agents import AgentDefinitions
 from baton.ports.clock import Clock
-from baton.tenants.registry.registered_agents import missing_permissions
+from baton.tenants.registry.registered_agents import list_missing_permissions
 from baton.tenants.tenant_copies import FRESH, PATIENCE_SECONDS, AgedCopies, Copy
 
 logger = Logger(child=True)
@@ -110,7 +110,7 @@ class OwnAgents:
         return (await self._copies.of(scope, since=since, patience=patience)).agents
 
     async def read_candidates(self, scope: Scope) -> Agents:
-        """Return the agents' candidates by the agent's id, from the copy that the caller has just read.
+        """Return the agents' candidates by the agent's id, from a copy younger than ``RECHECK_AGE``.
 
         Raises ``StoreUnavailable``.
         """
@@ -217,7 +217,7 @@ def _with_versions(scope: Scope, agents: Agents, thread: Thread, versions: Seque
     used = dict(agents)
     for version in versions:
         is_new = thread.pinned.get(version.id) != version.version
-        if version.desk is None and not (is_new and missing_permissions(scope, version)):
+        if version.desk is None and not (is_new and list_missing_permissions(scope, version)):
             used[version.id] = _require_permissions(version, agents[version.id])
     return used
 

@@ -43,16 +43,16 @@ class RegisteredAgents:
         agents = {agent.id: agent for agent in self._own.values()} | self._shipped
         return sorted(agents.values(), key=lambda agent: agent.id)
 
-    def visible(self, scope: Scope) -> list[AgentDefinition]:
+    def list_visible(self, scope: Scope) -> list[AgentDefinition]:
         """Return every agent the caller may talk to, by id."""
-        return [agent for agent in self.all() if not missing_permissions(scope, agent)]
+        return [agent for agent in self.all() if not list_missing_permissions(scope, agent)]
 
     def get(self, scope: Scope, agent_id: str) -> AgentDefinition:
         """Return one agent. Raises ``UnknownAgent`` if there is none or the caller lacks a permission."""
         agent = self.describe(agent_id)
         if agent is None:
             raise UnknownAgent
-        for permission in missing_permissions(scope, agent):
+        for permission in list_missing_permissions(scope, agent):
             raise UnknownAgent(permission=permission)
         return agent
 
@@ -67,7 +67,7 @@ class RegisteredAgents:
         """Return whether conversations that name no agent begin with this one."""
         return agent.id == self._default.id
 
-    def offered_desks(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
+    def list_offered_desks(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
         """Return the desks that ``agent`` hands over to and the caller may ask for, in the order of its handoffs."""
         permitted = (
             self.describe(handoff.agent)
@@ -75,32 +75,34 @@ class RegisteredAgents:
             if all(map(scope.has, handoff.required_permissions))
         )
         return [
-            desk for desk in permitted if desk is not None and is_desk(desk) and not missing_permissions(scope, desk)
+            desk
+            for desk in permitted
+            if desk is not None and is_desk(desk) and not list_missing_permissions(scope, desk)
         ]
 
     def check_main(self, scope: Scope, thread: Thread) -> None:
         """Raise ``UnknownAgent`` unless the caller may talk to the thread's main agent."""
         self.get(scope, thread.agent_id)
 
-    def main(self, thread: Thread) -> AgentDefinition:
+    def get_main(self, thread: Thread) -> AgentDefinition:
         """Return the thread's main agent, or the default one if it no longer exists."""
         return self.describe(thread.agent_id) or self._default
 
-    def answering(self, thread: Thread) -> AgentDefinition:
+    def get_answering(self, thread: Thread) -> AgentDefinition:
         """Return the active agent of a thread, or the default one if it no longer exists."""
         return self.describe(thread.active_agent_id) or self._default
 
-    def sub_agents(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
+    def list_sub_agents(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:
         """Return the agents that ``agent`` may consult on behalf of the caller."""
         definitions = (self.describe(agent_id) for agent_id in agent.sub_agents if agent_id != agent.id)
-        return [other for other in definitions if other is not None and not missing_permissions(scope, other)]
+        return [other for other in definitions if other is not None and not list_missing_permissions(scope, other)]
 
 
-def placeholder_for(agent_id: str) -> AgentDefinition:
+def make_placeholder_agent(agent_id: str) -> AgentDefinition:
     """Return a placeholder for an agent that no longer exists, for messages about it."""
     return AgentDefinition(id=agent_id, name=agent_id, description="No longer here.", system_prompt="-")
 
 
-def missing_permissions(scope: Scope, agent: AgentDefinition) -> list[str]:
+def list_missing_permissions(scope: Scope, agent: AgentDefinition) -> list[str]:
     """Return the permissions of an agent that the caller lacks."""
     return [permission for permission in agent.required_permissions if not scope.has(permission)]

@@ -86,7 +86,7 @@ class TenantAgents:
 
     def check_references(self, scope: Scope, definition: AgentDefinition) -> None:
         """Raise ``InvalidAgent`` for libraries and agents that do not exist, or that the caller may not talk to."""
-        agents = {agent.id: agent for agent in self.registered.visible(scope)} | {definition.id: definition}
+        agents = {agent.id: agent for agent in self.registered.list_visible(scope)} | {definition.id: definition}
         libraries = find_library_problems(definition, self.registered.libraries)
         problems = [*find_reference_problems(definition, agents), *libraries, *find_sentence_problems(definition)]
         if problems:
@@ -99,10 +99,10 @@ class TenantAgents:
             yield f"required_permissions: you lack {', '.join(missing)}, so the agent will not exist for you."
         agents = {agent.id: agent for agent in self.registered.all()} | {definition.id: definition}
         for other in self.own.values():
-            if other.id == definition.id or _is_hidden(scope, other) or not _refers(other, definition.id):
+            if other.id == definition.id or _is_hidden(scope, other) or not _refers_to(other, definition.id):
                 continue
             for problem in find_reference_problems(other, agents):
-                yield f"{other.id}: {field_name(problem.place)}: {problem.what}."
+                yield f"{other.id}: {format_field_name(problem.place)}: {problem.what}."
 
     def list_referring(self, scope: Scope, agent_id: str) -> list[str]:
         """Return ids of agents that refer to this one, or a phrase if the caller may not know any of them.
@@ -110,7 +110,7 @@ class TenantAgents:
         Candidates count, because they may be promoted.
         """
         others = [*self.own.values(), *self.candidates.values()]
-        referring = [other for other in others if other.id != agent_id and _refers(other, agent_id)]
+        referring = [other for other in others if other.id != agent_id and _refers_to(other, agent_id)]
         agent_ids = [definition.id for definition in referring if not _is_hidden(scope, definition)]
         return list(dict.fromkeys(agent_ids)) or ["another agent"] if referring else []
 
@@ -156,7 +156,7 @@ def check_permissions(scope: Scope, version: AgentVersion) -> None:
             raise UnknownAgent(permission=permission)
 
 
-def _refers(agent: AgentDefinition, agent_id: str) -> bool:
+def _refers_to(agent: AgentDefinition, agent_id: str) -> bool:
     return agent_id in agent.sub_agents or any(handoff.agent == agent_id for handoff in agent.handoffs)
 
 
@@ -218,11 +218,11 @@ def make_draft(
 def make_invalid(problems: Sequence[Problem]) -> InvalidAgent:
     """Return the error with all problems and the fields that have them."""
     return InvalidAgent(
-        [FieldProblem(field_name(problem.place), problem.what, place=problem.place) for problem in problems]
+        [FieldProblem(format_field_name(problem.place), problem.what, place=problem.place) for problem in problems]
     )
 
 
-def field_name(path: Sequence[str | int]) -> str:
+def format_field_name(path: Sequence[str | int]) -> str:
     """Return a field's name, as in ``handoffs.0.agent``."""
     return ".".join(str(part) for part in path if part != "[key]")
 
@@ -241,12 +241,12 @@ class FieldChange:
 def find_changes(before: AgentDefinition | None, after: AgentDefinition) -> tuple[FieldChange, ...]:
     """Return the fields that differ, by name. For a new agent, return the fields that are not at their defaults."""
     if before is None:
-        served = wire(after, exclude_defaults=True)
+        served = to_wire(after, exclude_defaults=True)
         return tuple(FieldChange(field, None, value) for field, value in sorted(served.items()))
-    return tuple(_list_differences(wire(before), wire(after), ""))
+    return tuple(_list_differences(to_wire(before), to_wire(after), ""))
 
 
-def wire(agent: AgentDefinition, *, exclude_defaults: bool = False) -> dict[str, Any]:
+def to_wire(agent: AgentDefinition, *, exclude_defaults: bool = False) -> dict[str, Any]:
     """Return the definition as the API serves it."""
     return agent.model_dump(by_alias=True, mode="json", exclude_defaults=exclude_defaults)
 

@@ -76,7 +76,7 @@ class DeskAccess:
         Only tokens have a user's permissions, so the token of the user's last message or request counts.
         """
         agents = await self.agents.in_session(at_desk.owner, at_desk.thread)
-        main, permissions = agents.main(at_desk.thread), frozenset(at_desk.session.permissions)
+        main, permissions = agents.get_main(at_desk.thread), frozenset(at_desk.session.permissions)
         desks = (agent for agent in agents.all() if is_desk(agent) and agent.id != at_desk.desk.id)
         return [desk for desk in desks if permissions.issuperset(list_needed_permissions(main, desk))]
 

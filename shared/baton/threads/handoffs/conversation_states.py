@@ -34,7 +34,7 @@ from baton.ports.threads.desks import DeskPlace, DeskPlaces
 from baton.ports.threads.handoffs import HandoffStore, WorkflowElsewhere, WorkflowStore
 from baton.ports.threads.leases import Lease
 from baton.tenants.registry.agent_registry import AgentRegistry
-from baton.tenants.registry.registered_agents import missing_permissions, placeholder_for
+from baton.tenants.registry.registered_agents import list_missing_permissions, make_placeholder_agent
 from baton.threads.handoffs.skill_making import SkillMaking
 
 logger = Logger(child=True)
@@ -235,11 +235,11 @@ class ConversationStates:
     async def _read(self, thread: Thread, scope: Scope) -> RunningConversation:
         """Read the stored state of a thread. A specialist that no longer exists is noted, others are not checked."""
         agents = await self.agents.in_session(scope, thread)
-        main, state = agents.main(thread), thread.conversation
+        main, state = agents.get_main(thread), thread.conversation
         agent = agents.describe(thread.active_agent_id)
         trouble = None
         if agent is None and thread.is_handed_over:
-            agent, trouble = placeholder_for(thread.active_agent_id), SpecialistProblem.UNAVAILABLE
+            agent, trouble = make_placeholder_agent(thread.active_agent_id), SpecialistProblem.UNAVAILABLE
         conversation = RunningConversation(
             thread, main, agent or main, agents.describe, resumable=state.resumable, trouble=trouble, desk=state.desk
         )
@@ -330,7 +330,7 @@ def _select_checked(session: DeskSession) -> tuple[datetime, datetime, DeskStatu
 
 
 def _may_continue(scope: Scope, agent: AgentDefinition | None) -> bool:
-    return agent is not None and agent.workflow is not None and not missing_permissions(scope, agent)
+    return agent is not None and agent.workflow is not None and not list_missing_permissions(scope, agent)
 
 
 class ConversationTracker:

@@ -199,7 +199,7 @@ class WaitingMessages:
         beginning of a run handles it. Such a message waits for its own run instead.
         """
         agents = await self.agents.in_session(scope, thread)
-        agent = agents.answering(thread)
+        agent = agents.get_answering(thread)
         mode = request.while_busy or agent.while_busy
         if not agent.allows(mode):
             allowed_modes = ", ".join(treatment for treatment in WhileBusy if agent.allows(treatment))
@@ -234,7 +234,7 @@ def _find_message(waiting: Sequence[WaitingMessage], message_id: str) -> Waiting
 
 def _asks_for_another(agents: RegisteredAgents, thread: Thread, text: str) -> bool:
     """Return whether the text of a message asks for another agent, or to leave the active one."""
-    main, active = agents.main(thread), agents.answering(thread)
+    main, active = agents.get_main(thread), agents.get_answering(thread)
     if thread.is_handed_over and (
         find_exit_locale(active.exit_words, text) or find_first_match(active.triggers_in_session, text)
     ):

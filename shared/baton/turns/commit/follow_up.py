@@ -108,7 +108,7 @@ class FollowUp:
     async def _begin_waiting_results(self) -> None:
         """Begin the runs of results that have waited until the conversation was opened again."""
         lease = self.holder.lease
-        if self.facts.agents.main(self._thread).background.after_closing is AfterClosing.WAITS:
+        if self.facts.agents.get_main(self._thread).background.after_closing is AfterClosing.WAITS:
             with contextlib.suppress(StoreUnavailable):  # then they begin at their scheduled time
                 await self.services.later_runs.begin_results(lease.scope, lease.thread_id)
 

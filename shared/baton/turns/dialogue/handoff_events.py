@@ -38,7 +38,7 @@ from baton.memory.light_model import ask_for_short_answer
 from baton.memory.prompt.history_reading import select_granted_ids, select_spoken_messages
 from baton.memory.prompt.message_prompts import describe_speaker, explain_speakers
 from baton.ports.agents.chat_model import ModelSettings, Prompt
-from baton.tenants.registry.registered_agents import missing_permissions
+from baton.tenants.registry.registered_agents import list_missing_permissions
 from baton.threads.handoffs.forks import derive_fork_id
 
 logger = Logger(child=True)
@@ -183,7 +183,7 @@ class HandoffEvents:
         name = "unavailable"
         if trouble is SpecialistProblem.FORBIDDEN:
             name = "forbidden"
-            for permission in missing_permissions(self._attempt.scope, specialist)[:1]:
+            for permission in list_missing_permissions(self._attempt.scope, specialist)[:1]:
                 self._audit_denial(specialist, permission)
         self.say(
             conversation.main, write_sentence(specialist, name, locale=locale, agent=specialist.name), source=source

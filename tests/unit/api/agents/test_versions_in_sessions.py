@@ -182,7 +182,7 @@ async def test_a_desk_is_always_as_in_force(tenant: Tenant) -> None:
     tenant.harness.clock.advance(FRESH.total_seconds())
     thread = await tenant.harness.store.get_thread(tenant.harness.ada, tenant.harness.thread_id)
     agents = await tenant.harness.agents.in_session(tenant.harness.ada, thread)
-    assert agents.answering(thread).desk is not None
+    assert agents.get_answering(thread).desk is not None
 
 
 Door = Callable[[Tenant], Awaitable[str]]

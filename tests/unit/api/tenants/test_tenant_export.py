@@ -111,7 +111,7 @@ async def test_cursors_of_another_tenant_of_nobody_and_of_an_old_export_are_refu
 
 async def test_a_tenant_has_one_export_at_once(served: Served) -> None:
     ada, bob = Scope("acme", "ada"), Scope("acme", "bob")
-    async with served.harness.app.limits.places.place(bob, CounterKind.EXPORTS, "other", seconds=20):
+    async with served.harness.app.limits.places.hold(bob, CounterKind.EXPORTS, "other", seconds=20):
         refused = await served.get(ADDRESS, EXPORT)
         assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
         assert "only one is allowed" in refused.json()["detail"]
