@@ -11,7 +11,7 @@ from typing import Any
 
 from baton.knowledge.documents import MAX_IN_LIBRARY
 from baton_client import BatonError
-from baton_client.agent_folders import owned_files
+from baton_client.agent_folders import list_owned_files
 from baton_deployment.account import Account, problems_explained
 from baton_deployment.errors import DeploymentError
 from baton_local.project.document_folder import Round
@@ -148,7 +148,7 @@ def _summarise(done: Round, unchanged: int) -> str:
 def _count_by_owner(folder: Path) -> dict[str, int]:
     """Return the numbers of files in the folders of ``folder``, by the folders' names."""
     counts: dict[str, int] = {}
-    for file in owned_files(folder):
+    for file in list_owned_files(folder):
         counts[file.agent_id] = counts.get(file.agent_id, 0) + 1
     return counts
 

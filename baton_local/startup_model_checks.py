@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from baton.domain.agents.model_providers import ConfiguredModel, ModelKind, route
 from baton.domain.errors import BatonError
-from baton_client.model_tables import table_of
+from baton_client.model_tables import format_report
 from baton_local.demo_model.sentence_encoder import SCHEME
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ async def _check_model(checks: ModelChecks, model: ConfiguredModel) -> list[str]
     from baton.api.agents.models import ServedModelReport
 
     try:
-        return table_of(ServedModelReport.of(await checks.check(model.name)).wire())
+        return format_report(ServedModelReport.of(await checks.check(model.name)).wire())
     except BatonError as problem:
         return [f"{model.name}: not tried. {problem.detail}"]
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from baton_client.agent_folders import no_such_agent, owned_files
+from baton_client.agent_folders import describe_unknown_agent, list_owned_files
 from baton_deployment.checks import Check, Outcome
 from baton_deployment.contents import Contents
 from baton_local.environment import applied
@@ -169,8 +169,8 @@ def _check_script(project: Project) -> Iterator[str]:
 def _find_unowned(project: Project, agents: Sequence[str]) -> Iterator[Problem]:
     """Yield the files of documents and procedures that belong to no agent."""
     for folder in (project.documents, project.folder / "procedures"):
-        for owner in sorted({owned_file.agent_id for owned_file in owned_files(folder)} - set(agents)):
-            yield Problem(no_such_agent(owner, agents), f"{folder.name}/{owner}")
+        for owner in sorted({owned_file.agent_id for owned_file in list_owned_files(folder)} - set(agents)):
+            yield Problem(describe_unknown_agent(owner, agents), f"{folder.name}/{owner}")
         for file in sorted(folder.glob("[!.]*[!~]")):
             if file.is_file():
                 what = "it belongs to no agent; move it into a folder with the id of one"

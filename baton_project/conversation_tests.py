@@ -170,7 +170,7 @@ def _write_test(agent_place: AgentPlace, thread_id: str, options: Options) -> in
         try:
             profile = environment.profile()
             async with environment.http() as http:
-                token = await SignIn(environment, profile, http).token()
+                token = await SignIn(environment, profile, http).get_token()
         except CommandError as problem:
             raise CannotRun(str(problem)) from None
         headers = {"Authorization": f"Bearer {token}"}

@@ -280,7 +280,7 @@ def _publish(url: str, record: EvaluationRecord, summary: Summary) -> None:
     """Send the results to a server, and print their id. Raises ``ProjectProblem`` if the server refuses them."""
     import asyncio
 
-    from baton_client.command.exits import advice
+    from baton_client.command.exits import describe_problem
     from baton_client.errors import BatonError
     from baton_testing.evals.reports.publishing import make_request
     from baton_testing.evals.targets.server_run import open_client
@@ -292,14 +292,14 @@ def _publish(url: str, record: EvaluationRecord, summary: Summary) -> None:
     try:
         typer.echo(f"published: {asyncio.run(publish())}", err=True)
     except BatonError as problem:
-        raise ProjectProblem(f"--publish: {advice(problem)}") from None
+        raise ProjectProblem(f"--publish: {describe_problem(problem)}") from None
 
 
 def _collect(url: str | None, criteria: Wanted, out: Path) -> int:
     """Write a data set, and return the exit code: 1 if no turn fits. Raises ``ProjectProblem``."""
     import asyncio
 
-    from baton_client.command.exits import advice
+    from baton_client.command.exits import describe_problem
     from baton_client.errors import BatonError
     from baton_testing.evals.collecting import collect, write_cases
     from baton_testing.evals.results import count
@@ -320,7 +320,7 @@ def _collect(url: str | None, criteria: Wanted, out: Path) -> int:
         if case_count:
             unfinished.rename(out)
     except BatonError as problem:
-        raise ProjectProblem(advice(problem)) from None
+        raise ProjectProblem(describe_problem(problem)) from None
     except OSError as problem:
         raise ProjectProblem(f"{problem.filename} cannot be written: {problem.strerror}.") from None
     finally:

@@ -14,7 +14,7 @@ from baton.domain.errors import BatonError
 from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused
 from baton.knowledge.document_rules import check_request
 from baton.settings.document import SettingsDocument
-from baton_client.agent_folders import owned_files
+from baton_client.agent_folders import list_owned_files
 from baton_deployment.called_addresses import find_called_addresses, find_secret_references
 from baton_deployment.checks import Check, fails, fine, note
 from baton_deployment.contents import Contents
@@ -143,7 +143,7 @@ def check_variables_read(contents: Contents, template: DeployedTemplate) -> Iter
 
 def check_documents(contents: Contents) -> Iterator[Check]:
     """Yield the files of documents and libraries that the deployment would not accept."""
-    for file in [*owned_files(contents.documents), *owned_files(contents.libraries)]:
+    for file in [*list_owned_files(contents.documents), *list_owned_files(contents.libraries)]:
         size, name = file.file.stat().st_size, file.file.name
         kind = type_by_name(name) or "application/octet-stream"
         try:
@@ -161,7 +161,7 @@ def check_search(contents: Contents, template: DeployedTemplate) -> Iterator[Che
     if template.intrinsics.holds("HasSearch"):
         yield fine(SEARCH, _describe_engine(template))
         return
-    files = [*owned_files(contents.documents), *owned_files(contents.libraries)]
+    files = [*list_owned_files(contents.documents), *list_owned_files(contents.libraries)]
     recalling = [agent.id for agent in contents.agents.all() if agent.memory.episodic_top_k]
     if files:
         owners = ", ".join(sorted({file.agent_id for file in files}))

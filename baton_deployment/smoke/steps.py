@@ -6,7 +6,7 @@ import uuid
 from contextlib import aclosing, suppress
 
 from baton_client import AsyncBaton, NotFoundError
-from baton_client.asynchronous.waiting import until
+from baton_client.asynchronous.waiting import wait_until
 from baton_deployment.errors import DeploymentError
 from baton_deployment.smoke.conversation import Event, connected, read_seq
 from baton_deployment.smoke.target import Target
@@ -106,7 +106,7 @@ class Steps:
         """
         if not self._target.is_own_user:
             requests = [await self._client.threads.delete(thread_id) for thread_id in self._threads]
-            await until(
+            await wait_until(
                 self._list_threads_left,
                 lambda thread_ids: not thread_ids,
                 self._seconds,
@@ -114,7 +114,7 @@ class Steps:
             )
             return f"the {len(requests)} conversations of this trial are gone; the user's others stay"
         request = await self._client.users.forget("me")
-        await until(
+        await wait_until(
             self._list_conversations,
             lambda thread_ids: not thread_ids,
             self._seconds,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from baton_client import APIStatusError
-from baton_client.agent_folders import OwnedFile, no_such_agent, owned_files
+from baton_client.agent_folders import OwnedFile, describe_unknown_agent, list_owned_files
 from baton_local.project.folder_documents import NotTaken
 
 POLL_SECONDS = 0.25
@@ -54,7 +54,7 @@ class DocumentFolder:
         documents: StoredDocuments,
         progress: Callable[[str], None],
         agents: Callable[[], Mapping[str, Collection[str]]],
-        unknown: Callable[[str, Sequence[str]], str] = no_such_agent,
+        unknown: Callable[[str, Sequence[str]], str] = describe_unknown_agent,
     ) -> None:
         """``agents`` returns the ids of agents that may have documents, with the permissions that each requires.
 
@@ -98,7 +98,7 @@ class DocumentFolder:
         result, agents = Round(), sorted(required)
         self._documents.sign_in({permission for permissions in required.values() for permission in permissions})
         files: dict[str, list[OwnedFile]] = {}
-        for owned_file in owned_files(self.folder):
+        for owned_file in list_owned_files(self.folder):
             files.setdefault(owned_file.agent_id, []).append(owned_file)
         for unknown in sorted(set(files) - set(agents)):
             result.problems.append(f"{self.folder.name}/{unknown}: {self._unknown(unknown, agents)}")

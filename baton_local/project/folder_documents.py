@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from baton_client import APIStatusError, Baton, ConfigurationError
-from baton_client.agent_folders import OwnedFile, owned_files
+from baton_client.agent_folders import OwnedFile, list_owned_files
 from baton_client.conditions import DocumentBusyError
 from baton_documents.formats import MEDIA_TYPES
 from baton_documents.media_types import type_by_name
@@ -29,7 +29,7 @@ def advise_other_tenants(folder: Path, tenants: Collection[str]) -> str | None:
     Without the note, a developer would think that search finds nothing.
     """
     others = sorted({*tenants} - {TENANT})
-    if not others or not owned_files(folder):
+    if not others or not list_owned_files(folder):
         return None
     return (
         f"Only the tenant {TENANT} knows {folder.name}/, and BATON_EMBED_KEYS has keys of {', '.join(others)}: run "
@@ -73,7 +73,7 @@ class FolderDocuments:
         if content_type not in MEDIA_TYPES:
             raise NotTaken(ENDINGS)
         for times in range(MAX_IDS):
-            document_id = file.later_id(times)
+            document_id = file.derive_later_id(times)
             try:
                 self._documents.upload(
                     file.agent_id, body, name=name, content_type=content_type, document_id=document_id

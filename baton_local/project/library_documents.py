@@ -82,7 +82,7 @@ class LibraryDocuments:
         permission = self._permissions.get(file.agent_id)
         described = {"name": name, "sha256": sha256, "requiredPermission": permission}
         for times in range(MAX_IDS):
-            document_id = file.later_id(times)
+            document_id = file.derive_later_id(times)
             stored = self._list(file.agent_id).get(document_id, {"status": None})
             is_here = stored["status"] in ("ready", "processing")
             if is_here and described == {field: stored[field] for field in described}:

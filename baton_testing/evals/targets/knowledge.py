@@ -14,7 +14,7 @@ from baton.domain.errors import EmbedderUnavailable, InvalidRequest, WrongEmbedd
 from baton.domain.tenants.identity import ProjectScope, Scope
 from baton.knowledge.document_rules import check_request
 from baton.knowledge.ingestion import Part
-from baton_client.agent_folders import OwnedFile, owned_files
+from baton_client.agent_folders import OwnedFile, list_owned_files
 from baton_documents.formats import MEDIA_TYPES
 from baton_documents.media_types import type_by_name
 from baton_testing.conversation_ports import ConversationPorts
@@ -94,8 +94,8 @@ async def read_knowledge(
     ``make_embedder`` is called once for this event loop, and once for the conversations' loop.
     Raises ``CannotRun`` with all files that cannot be read.
     """
-    files = await asyncio.to_thread(owned_files, folder)
-    shelved = await asyncio.to_thread(owned_files, libraries) if libraries is not None else []
+    files = await asyncio.to_thread(list_owned_files, folder)
+    shelved = await asyncio.to_thread(list_owned_files, libraries) if libraries is not None else []
     if not files and not shelved:
         return ProjectKnowledge()
     if len(files) + len(shelved) > MAX_DOCUMENTS:

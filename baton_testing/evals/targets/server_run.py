@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from baton_client import AsyncBaton, BatonError
-from baton_client.command.exits import CommandError, advice
+from baton_client.command.exits import CommandError, describe_problem
 from baton_client.command.session import Environment, SignIn
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import Judge
@@ -65,8 +65,8 @@ async def open_client(url: str | None) -> AsyncIterator[AsyncBaton]:
         profile = environment.profile()
         async with environment.http() as http:
             sign_in = SignIn(environment, profile, http)
-            await sign_in.token()
-            async with AsyncBaton(profile.url, token=sign_in.token, time_zone="") as client:
+            await sign_in.get_token()
+            async with AsyncBaton(profile.url, token=sign_in.get_token, time_zone="") as client:
                 yield client
     except CommandError as problem:
         raise CannotRun(str(problem)) from None
@@ -123,7 +123,7 @@ class _Run:
             try:
                 await client.users.me()
             except BatonError as problem:
-                raise CannotRun(advice(problem)) from None
+                raise CannotRun(describe_problem(problem)) from None
             self.evaluation = Evaluation(
                 plan.make_target(client),
                 plan.cases,

@@ -24,9 +24,9 @@ class OwnedFile:
     @property
     def document_id(self) -> str:
         """An id that stays the same, so that changed content is a new version of the same document."""
-        return self.later_id(0)
+        return self.derive_later_id(0)
 
-    def later_id(self, times: int) -> str:
+    def derive_later_id(self, times: int) -> str:
         """Return the id for a file that was removed and added again ``times`` times.
 
         A document that was deleted keeps its id until the server has cleaned it up, for some minutes.
@@ -35,14 +35,14 @@ class OwnedFile:
         return f"doc_{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
-def no_such_agent(agent_id: str, agent_ids: Sequence[str]) -> str:
+def describe_unknown_agent(agent_id: str, agent_ids: Sequence[str]) -> str:
     """Return the problem of a folder that is not named by an agent's id, with the id that it resembles."""
     similar = get_close_matches(agent_id, sorted(agent_ids), n=1, cutoff=CLOSENESS)
     advice = f"did you mean {similar[0]}?" if similar else "name the folder by the id of one"
     return f"there is no agent {agent_id!r} ({advice})"
 
 
-def owned_files(folder: Path) -> list[OwnedFile]:
+def list_owned_files(folder: Path) -> list[OwnedFile]:
     """Return the files below each agent's folder.
 
     Hidden files, editors' backups (``page.md~``) and links, which may lead out of the folder, are left out.

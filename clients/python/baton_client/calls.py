@@ -12,12 +12,12 @@ from baton_client.errors import ConfigurationError
 T = TypeVar("T")
 
 
-async def awaited(value: T | Awaitable[T]) -> T:
+async def await_result(value: T | Awaitable[T]) -> T:
     """Return the result of a function, after awaiting it if it is a coroutine."""
     return await value if inspect.isawaitable(value) else value
 
 
-def unawaited(value: T | Awaitable[T]) -> T:
+def require_result(value: T | Awaitable[T]) -> T:
     """Return the result of a function. Raises ``ConfigurationError`` for a coroutine, which nothing awaits."""
     if inspect.isawaitable(value):
         if inspect.iscoroutine(value):
@@ -31,6 +31,6 @@ async def in_thread(function: Callable[..., T], *arguments: object) -> T:
     return await asyncio.to_thread(function, *arguments)
 
 
-def directly(function: Callable[..., T], *arguments: object) -> T:
+def call_directly(function: Callable[..., T], *arguments: object) -> T:
     """Call a function in this thread: the synchronous form of ``in_thread``."""
     return function(*arguments)

@@ -78,7 +78,7 @@ __all__ = [
     "ToolCallStartEvent",
     "UnknownEvent",
     "metadata_of",
-    "parsed",
+    "parse_event",
     "seq_of",
 ]
 
@@ -113,7 +113,7 @@ class Received:
     data: str
 
 
-def parsed(data: str) -> AnyEvent:
+def parse_event(data: str) -> AnyEvent:
     """Return the event in a server-sent event's ``data``. Raises ``UnexpectedAnswerError`` if it is not an event."""
     try:
         raw = json.loads(data)
@@ -123,7 +123,7 @@ def parsed(data: str) -> AnyEvent:
         raise UnexpectedAnswerError(f"An event of the stream has no type: {data[:MAX_SHOWN]!r}.")
     metadata = raw.get("metadata")
     if raw["type"] == EventType.RUN_FINISHED and raw.get("outcome") == {"type": DELIVERED}:
-        raw = _delivered(raw)
+        raw = _move_outcome(raw)
         metadata = raw["metadata"]
     if raw["type"] not in _TYPES:
         return UnknownEvent(raw["type"], metadata if isinstance(metadata, dict) else None, raw)
@@ -136,7 +136,7 @@ def parsed(data: str) -> AnyEvent:
         raise UnexpectedAnswerError(f"A {raw['type']} event is not as AG-UI describes it: {wrong}.") from problem
 
 
-def _delivered(raw: dict[str, Any]) -> dict[str, Any]:
+def _move_outcome(raw: dict[str, Any]) -> dict[str, Any]:
     """Return the end of a run whose message people answer as AG-UI has it: the outcome is in the metadata."""
     others = {name: value for name, value in raw.items() if name != "outcome"}
     return {**others, "metadata": {**(raw.get("metadata") or {}), "outcome": DELIVERED}}

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 from pydantic.alias_generators import to_camel
 
-from baton_client.structured import instance_of
+from baton_client.structured import parse_answer
 
 T = TypeVar("T")
 
@@ -48,4 +48,4 @@ class Answered(Model):
         Raises ``NoStructuredAnswerError`` and ``AnswerMismatchError``.
         """
         outcome = getattr(getattr(self, "outcome", None), "type", None)
-        return instance_of(kind, getattr(self, "result", None), outcome=outcome)
+        return parse_answer(kind, getattr(self, "result", None), outcome=outcome)

@@ -30,16 +30,18 @@ def is_usable(report: Mapping[str, Any]) -> bool:
     return all(check["works"] for check in report["checks"] if check["ability"] == "text")
 
 
-def table_of(report: Mapping[str, Any]) -> list[str]:
+def format_report(report: Mapping[str, Any]) -> list[str]:
     """Return the lines of a report as the server sends it: the model, a row for each ability, and what to change."""
     model = report["model"]
-    lines = [_line(f"{model['name']} ({_describe_users(model)})")]
+    lines = [_format_line(f"{model['name']} ({_describe_users(model)})")]
     for check in report["checks"]:
         name = ABILITIES.get(check["ability"], check["ability"])
-        lines.append(_line(f"{name:<{_WIDTH}}  {_WORKS[check['works']]:<3} {_remark(check)}", indent="  "))
+        lines.append(
+            _format_line(f"{name:<{_WIDTH}}  {_WORKS[check['works']]:<3} {_format_remark(check)}", indent="  ")
+        )
         if check["advice"]:
-            lines.append(_line(check["advice"], indent=f"{_SPACE}-> "))
-    return lines + [_line(advice, indent="  -> ") for advice in report["advice"]]
+            lines.append(_format_line(check["advice"], indent=f"{_SPACE}-> "))
+    return lines + [_format_line(advice, indent="  -> ") for advice in report["advice"]]
 
 
 def _describe_users(model: Mapping[str, Any]) -> str:
@@ -55,7 +57,7 @@ def _describe_users(model: Mapping[str, Any]) -> str:
     return "; ".join(users)
 
 
-def _remark(check: Mapping[str, Any]) -> str:
+def _format_remark(check: Mapping[str, Any]) -> str:
     """Return the remark of a row, its error with the reason, and the options that were not sent."""
     error = ": ".join(filter(None, (check["error"], check["reason"])))
     dropped = f"not sent: {', '.join(check['dropped'])}" if check["dropped"] else None
@@ -63,7 +65,7 @@ def _remark(check: Mapping[str, Any]) -> str:
     return "; ".join(filter(None, remarks))
 
 
-def _line(text: str, *, indent: str = "") -> str:
+def _format_line(text: str, *, indent: str = "") -> str:
     """Return text on one line without control characters, because endpoints write parts of it."""
     line = "".join(character if character.isprintable() else " " for character in text)
     return f"{indent}{line.rstrip()}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import httpx
 
 from baton_client.errors import ConfigurationError
-from baton_client.time_zones import machine_time_zone
+from baton_client.time_zones import find_machine_time_zone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +29,12 @@ class Options:
     """The user's time zone, sent with every message; None sends none."""
 
 
-def time_zone_of(chosen: str | None) -> str | None:
+def choose_time_zone(chosen: str | None) -> str | None:
     """Return the zone to send: this machine's if ``chosen`` is None, and None if it is empty."""
-    return machine_time_zone() if chosen is None else chosen or None
+    return find_machine_time_zone() if chosen is None else chosen or None
 
 
-def checked_url(base_url: str) -> str:
+def check_url(base_url: str) -> str:
     """Return the address without a slash at its end. Raises ``ConfigurationError`` if it is not an HTTP address."""
     try:
         url = httpx.URL(base_url)
@@ -45,7 +45,7 @@ def checked_url(base_url: str) -> str:
     return str(url).rstrip("/")
 
 
-def checked_timeout(timeout: float | httpx.Timeout) -> httpx.Timeout:
+def make_timeout(timeout: float | httpx.Timeout) -> httpx.Timeout:
     """Return the timeout for httpx. A number applies to each phase, with at most 10 seconds to connect."""
     if isinstance(timeout, httpx.Timeout):
         return timeout

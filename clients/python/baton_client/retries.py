@@ -16,7 +16,7 @@ STATUSES = frozenset({408, 429, 502, 503, 504})
 """Statuses after which a repeatable request is sent again: temporary failures of gateways or of Baton's store."""
 
 
-def wait_seconds(attempt: int, advised: float | None = None) -> float:
+def choose_wait_seconds(attempt: int, advised: float | None = None) -> float:
     """Return the seconds to wait after failed attempt number ``attempt`` (from 1).
 
     A server's advice comes first. Otherwise it is a random time below a limit that doubles ("full jitter", AWS
@@ -28,7 +28,7 @@ def wait_seconds(attempt: int, advised: float | None = None) -> float:
     return random.uniform(0, min(MOST_SECONDS, FIRST_SECONDS * 2 ** (attempt - 1)))  # noqa: S311  no secret
 
 
-def advised_seconds(headers: Mapping[str, str]) -> float | None:
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of a ``Retry-After`` header, which has seconds or a date; ``None`` without a usable one."""
     value = headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():

@@ -17,7 +17,7 @@ Content = str | Sequence[str | Mapping[str, Any]]
 """A message: a text, or texts and parts, such as ``client.threads.files.upload`` returns."""
 
 
-def parts(content: Content) -> str | list[dict[str, Any]]:
+def to_parts(content: Content) -> str | list[dict[str, Any]]:
     """Return the content as the server takes it."""
     if isinstance(content, str):
         return content
@@ -57,7 +57,7 @@ class RunInput:
             raise ConfigurationError("Give a message, or answers to what the conversation waits for.")
         message = None
         if content is not None:
-            message = {"id": message_id, "role": "user", "content": parts(content)}
+            message = {"id": message_id, "role": "user", "content": to_parts(content)}
         # A lost connection must not stop the run: this client resumes it, or cancels it explicitly.
         forwarded: dict[str, Any] = {"onDisconnect": "continue"}
         if agent_id is not None:
@@ -72,12 +72,12 @@ class RunInput:
             forwarded["overSpending"] = True
         return cls(thread_id, str(uuid.uuid4()), message, tuple(answers), tuple(tools), context, forwarded)
 
-    def answering(self, answers: Sequence[Answer]) -> RunInput:
+    def continue_with(self, answers: Sequence[Answer]) -> RunInput:
         """Return the input of the run that continues with these answers."""
         forwarded = {name: value for name, value in self.forwarded.items() if name != "branch"}
         return replace(self, run_id=str(uuid.uuid4()), message=None, answers=tuple(answers), forwarded=forwarded)
 
-    def body(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the request's body."""
         return {
             "threadId": self.thread_id,
@@ -85,13 +85,13 @@ class RunInput:
             "protocolVersion": "1.0",
             "state": {},
             "messages": [self.message] if self.message else [],
-            "tools": [tool.offered() for tool in self.tools],
+            "tools": [tool.to_wire() for tool in self.tools],
             "context": [{"description": name, "value": value} for name, value in self.context.items()],
             "forwardedProps": dict(self.forwarded),
-            **({"resume": [_entry(answer) for answer in self.answers]} if self.answers else {}),
+            **({"resume": [_to_entry(answer) for answer in self.answers]} if self.answers else {}),
         }
 
 
-def _entry(answer: Answer) -> dict[str, Any]:
+def _to_entry(answer: Answer) -> dict[str, Any]:
     entry = {"interruptId": answer.interrupt_id, "status": answer.status}
     return entry if answer.payload is None else {**entry, "payload": answer.payload}

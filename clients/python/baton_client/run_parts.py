@@ -87,12 +87,12 @@ class UploadedPart(TypedDict):
     metadata: NotRequired[dict[str, Any]]
 
 
-def sources_of(raw_sources: Iterable[Any] | None) -> list[Source]:
+def parse_sources(raw_sources: Iterable[Any] | None) -> list[Source]:
     """Return sources as a server sent them. A malformed one is kept, because tools name its fields as they like."""
-    return [_source(raw_source) for raw_source in raw_sources or () if isinstance(raw_source, dict)]
+    return [_parse_source(raw_source) for raw_source in raw_sources or () if isinstance(raw_source, dict)]
 
 
-def _source(raw: dict[str, Any]) -> Source:
+def _parse_source(raw: dict[str, Any]) -> Source:
     try:
         return Source.model_validate(raw)
     except ValidationError:

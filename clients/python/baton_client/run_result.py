@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from baton_client.interrupt_texts import CardField, write_text
 from baton_client.run_parts import ModelUsage, Person, Source
-from baton_client.structured import instance_of
+from baton_client.structured import parse_answer
 
 T = TypeVar("T")
 
@@ -111,7 +111,7 @@ class RunResult:
 
         Raises ``NoStructuredAnswerError`` and ``AnswerMismatchError``.
         """
-        return instance_of(kind, self.result, outcome=self.outcome)
+        return parse_answer(kind, self.result, outcome=self.outcome)
 
     @property
     def text(self) -> str:
@@ -121,13 +121,13 @@ class RunResult:
     @property
     def sources(self) -> list[Source]:
         """The sources of the messages, each once."""
-        return _once(source for message in self.messages for source in message.sources)
+        return _drop_repeated(source for message in self.messages for source in message.sources)
 
     @property
     def consulted(self) -> list[Source]:
         """The documents that agents were given but that the messages do not cite, each passage once."""
-        return _once(source for message in self.messages for source in message.consulted)
+        return _drop_repeated(source for message in self.messages for source in message.consulted)
 
 
-def _once(sources: Iterable[Source]) -> list[Source]:
+def _drop_repeated(sources: Iterable[Source]) -> list[Source]:
     return list({(source.kind, source.id, source.chunk): source for source in sources}.values())

@@ -25,7 +25,7 @@ from baton_client.events import (
     seq_of,
 )
 from baton_client.interrupt_texts import read_fields
-from baton_client.run_parts import ModelUsage, Person, sources_of
+from baton_client.run_parts import ModelUsage, Person, parse_sources
 from baton_client.run_result import Interrupt, Outcome, RunResult, SaidMessage, SubTask, TaskStatus
 
 CLIENT_TOOL = "client_tool"
@@ -54,7 +54,7 @@ class RunState:
         self._begin = (0, 0)
         """The numbers of messages and tasks before the current run."""
 
-    def continues(self) -> None:
+    def begin_next(self) -> None:
         """Begin the state of another run, which continues this one."""
         self.run_id, self.outcome, self.interrupts, self._attempt = None, None, [], 0
         self._begin = (len(self.messages), len(self.tasks))
@@ -80,8 +80,8 @@ class RunState:
                 if message and metadata_of(event).get("takenBack"):
                     self.messages.remove(message)  # it was the model's thinking, or a guardrail has refused it
                 elif message:
-                    message.sources = sources_of(metadata_of(event).get("sources"))
-                    message.consulted = sources_of(metadata_of(event).get("consulted"))
+                    message.sources = parse_sources(metadata_of(event).get("sources"))
+                    message.consulted = parse_sources(metadata_of(event).get("consulted"))
                     message.attachments = list(metadata_of(event).get("attachments") or ())
                     message.is_complete = True
             case ToolCallStartEvent():
@@ -102,7 +102,7 @@ class RunState:
             case RunFinishedEvent():
                 self._apply_end(event)
 
-    def result(self) -> RunResult:
+    def make_result(self) -> RunResult:
         """Return the run so far."""
         return RunResult(
             thread_id=self.thread_id,

@@ -12,7 +12,7 @@ from baton_client.errors import AnswerMismatchError, NoStructuredAnswerError
 T = TypeVar("T")
 
 
-def instance_of(kind: type[T], result: Any, *, outcome: str | None = None) -> T:
+def parse_answer(kind: type[T], result: Any, *, outcome: str | None = None) -> T:
     """Return the value of a structured answer as a pydantic model, dataclass or typed dictionary.
 
     ``outcome`` is the outcome of the run, if it is known. Raises ``NoStructuredAnswerError`` and

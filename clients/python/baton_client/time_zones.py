@@ -11,7 +11,7 @@ _SERVER_ZONES = {"UTC", "UCT", "Universal", "Zulu", "GMT", "Greenwich", "Factory
 """Zones that servers are set to, wherever their users are."""
 
 
-def machine_time_zone(link: Path = LOCAL_TIME) -> str | None:
+def find_machine_time_zone(link: Path = LOCAL_TIME) -> str | None:
     """Return IANA's name of the machine's time zone; None if it is unknown, or a zone of servers such as UTC.
 
     The environment variable ``TZ`` comes first, if it holds a name. On Windows, whose names differ, the result is None.

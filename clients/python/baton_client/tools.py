@@ -37,11 +37,11 @@ class ClientTool:
         """Call the function itself."""
         return self.function(*args, **kwargs)
 
-    def offered(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Any]:
         """Return the tool as the server takes it."""
         return {"name": self.name, "description": self.description, "parameters": self.parameters}
 
-    def prepared(self, arguments: str) -> dict[str, Any]:
+    def parse_arguments(self, arguments: str) -> dict[str, Any]:
         """Return the function's arguments. Raises ``ValueError``, whose message explains the problem to the model."""
         try:
             model = self.arguments.model_validate_json(arguments or "{}")
@@ -69,11 +69,11 @@ def client_tool(
     Raises ``ConfigurationError`` if there is no description, or parameters cannot be given by name.
     """
     if function is None:
-        return lambda decorated: _tool(decorated, name, description)
-    return _tool(function, name, description)
+        return lambda decorated: _make_tool(decorated, name, description)
+    return _make_tool(function, name, description)
 
 
-def _tool(function: Callable[..., Any], name: str | None, description: str | None) -> ClientTool:
+def _make_tool(function: Callable[..., Any], name: str | None, description: str | None) -> ClientTool:
     tool_name = name or function.__name__
     purpose = description or inspect.getdoc(function)
     if not purpose:

@@ -26,7 +26,7 @@ TYPES = {
 """Types that a system may define differently, or not at all."""
 
 
-def content_type_of(name: str) -> str | None:
+def guess_content_type(name: str) -> str | None:
     """Return the type that a file's name implies. For documents of agents it is the same on every system."""
     return TYPES.get(Path(name).suffix.lower()) or mimetypes.guess_type(name)[0]
 
@@ -48,7 +48,7 @@ class Upload:
         file_name = name or (content.name if isinstance(content, Path) else None)
         if not file_name:
             raise ConfigurationError("Give the file a name: bytes have none.")
-        kind = content_type or content_type_of(file_name)
+        kind = content_type or guess_content_type(file_name)
         if not kind:
             raise ConfigurationError(f"Give the content type of {file_name}: its name does not tell it.")
         data = content.read_bytes() if isinstance(content, Path) else content

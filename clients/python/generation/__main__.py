@@ -3,12 +3,12 @@
 import shutil
 from pathlib import Path
 
-from generation.generated import generated
+from generation.generated import generate_modules
 
 PACKAGE = Path(__file__).parent.parent / "baton_client"
 
 if __name__ == "__main__":
-    texts = generated(PACKAGE)
+    texts = generate_modules(PACKAGE)
     shutil.rmtree(PACKAGE / "_generated", ignore_errors=True)
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 
 
-def formatted(code: str) -> str:
+def format_code(code: str) -> str:
     """Return the code as ruff would leave it, imports sorted and unused ones removed.
 
     Raises ``subprocess.CalledProcessError`` if ruff cannot read it.

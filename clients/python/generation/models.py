@@ -10,7 +10,7 @@ from datamodel_code_generator.format import Formatter, PythonVersion
 
 from baton.api.application import create_app
 from baton.composition.app import App
-from generation.formatting import formatted
+from generation.formatting import format_code
 
 HEAD = '"""Answers of the server, as its OpenAPI document describes them."""\n\n'
 CHECKS = {"title", "examples", "default", "minLength", "maxLength", "minimum", "maximum", "pattern", "minItems"}
@@ -18,10 +18,10 @@ CHECKS = {"title", "examples", "default", "minLength", "maxLength", "minimum", "
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 
-def text() -> str:
+def write_module() -> str:
     """Return the module."""
     code = generate(
-        json.dumps(answers(document())),
+        json.dumps(select_answers(make_document())),
         input_file_type=InputFileType.OpenAPI,
         output=None,
         output_model_type=DataModelType.PydanticV2BaseModel,
@@ -42,19 +42,19 @@ def text() -> str:
     answered = re.compile(r"^class (\w+)\(Model\):\n((?:    .*\n|\n)*?    result: Any \| None)", re.MULTILINE)
     body = answered.sub(r"class \1(Answered):\n\2", body)
     body = body.replace("import Model\n", "import Answered, Model\n")
-    return formatted(HEAD + body)
+    return format_code(HEAD + body)
 
 
-def document() -> dict[str, Any]:
+def make_document() -> dict[str, Any]:
     """Return the server's OpenAPI document."""
 
-    def none() -> App:
+    def refuse() -> App:
         raise AssertionError("The document is made without use cases.")
 
-    return create_app(none).openapi()
+    return create_app(refuse).openapi()
 
 
-def answers(whole: dict[str, Any]) -> dict[str, Any]:
+def select_answers(whole: dict[str, Any]) -> dict[str, Any]:
     """Return a document of only the answers of ``/v1``, as lenient as a client has to be.
 
     Enumerations become strings, objects may have more fields, because a later server may have new ones, and fields that
@@ -69,30 +69,30 @@ def answers(whole: dict[str, Any]) -> dict[str, Any]:
         for operation in operations.values()
         for status, answer in operation["responses"].items()
         if status < "300"
-        for name in _references(answer)
+        for name in _find_references(answer)
     } | {"Problem"}
     while roots - names:
         name = (roots - names).pop()
         names.add(name)
-        roots |= _references(schemas[name])
+        roots |= _find_references(schemas[name])
     schemas_by_name = {
-        name: _lenient(schemas[name], schemas)
+        name: _make_lenient(schemas[name], schemas)
         for name in sorted(names)
         if "enum" not in schemas[name] and not name.startswith("Listing_")
     }
     return {"openapi": whole["openapi"], "info": whole["info"], "paths": {}, "components": {"schemas": schemas_by_name}}
 
 
-def _references(value: Any) -> set[str]:
+def _find_references(value: Any) -> set[str]:
     if isinstance(value, dict):
         own = {value["$ref"].rpartition("/")[2]} if isinstance(value.get("$ref"), str) else set()
-        return own.union(*map(_references, value.values()))
-    return set().union(*map(_references, value)) if isinstance(value, list) else set()
+        return own.union(*map(_find_references, value.values()))
+    return set().union(*map(_find_references, value)) if isinstance(value, list) else set()
 
 
-def _lenient(value: Any, schemas: dict[str, Any]) -> Any:
+def _make_lenient(value: Any, schemas: dict[str, Any]) -> Any:
     if isinstance(value, list):
-        return [_lenient(item, schemas) for item in value]
+        return [_make_lenient(item, schemas) for item in value]
     if not isinstance(value, dict):
         return value
     if "$ref" in value:
@@ -102,12 +102,12 @@ def _lenient(value: Any, schemas: dict[str, Any]) -> Any:
             return {"type": "string", **described}
         return {"$ref": f"#/components/schemas/{name}"}
     if value.get("type") == "object" and "properties" in value:
-        properties = {name: _property(field, schemas) for name, field in value["properties"].items()}
+        properties = {name: _convert_property(field, schemas) for name, field in value["properties"].items()}
         keywords = {key: content for key, content in value.items() if key not in CHECKS | {"additionalProperties"}}
         # An older server lacks fields that were added since; for a nullable field, absent means null.
         required = [name for name in value.get("required", []) if not _may_be_null(value["properties"][name])]
         return keywords | {"properties": properties, "required": required}
-    keywords = {key: _lenient(content, schemas) for key, content in value.items() if key not in CHECKS}
+    keywords = {key: _make_lenient(content, schemas) for key, content in value.items() if key not in CHECKS}
     if keywords.get("type") == "string":
         keywords.pop("enum", None)
     return keywords
@@ -117,8 +117,8 @@ def _may_be_null(value: dict[str, Any]) -> bool:
     return any(option.get("type") == "null" for option in value.get("anyOf", []))
 
 
-def _property(value: dict[str, Any], schemas: dict[str, Any]) -> Any:
-    field = _lenient(value, schemas)
+def _convert_property(value: dict[str, Any], schemas: dict[str, Any]) -> Any:
+    field = _make_lenient(value, schemas)
     examples = [example for example in value.get("examples", []) if isinstance(example, str)]
     if any(MOMENT.fullmatch(example) for example in examples):
         return _with_moment(field)

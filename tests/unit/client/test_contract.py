@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from baton_client import Answer, Baton, BatonError
-from generation.models import document
+from generation.models import make_document
 from tests.unit.client.scripted import Script
 
 DAY = datetime(2026, 11, 1, tzinfo=UTC)
@@ -190,7 +190,7 @@ CALLS: dict[str, Callable[[Baton], Any]] = {
 @pytest.fixture(scope="module")
 def openapi() -> dict[str, Any]:
     """The server's description."""
-    return document()
+    return make_document()
 
 
 def test_every_operation_has_a_method(openapi: dict[str, Any]) -> None:

@@ -60,7 +60,7 @@ def set_colour(colour: str, shade: int = 5) -> dict[str, Any]:
 
 
 def test_a_function_is_offered_by_its_name_docstring_and_parameters() -> None:
-    assert set_colour.offered() == {
+    assert set_colour.to_wire() == {
         "name": "set_colour",
         "description": "Set the colour of the page.",
         "parameters": {
@@ -85,7 +85,7 @@ def test_a_function_is_called_and_the_run_goes_on_with_its_result(served: Served
     payload = {"was": "white", "is": "blue 5"}
     assert answers(served) == [{"interruptId": "call-1", "status": "resolved", "payload": payload}]
     first, second = (json.loads(request.content) for request in served.script.sent(RUNS))
-    assert first["tools"] == second["tools"] == [set_colour.offered()]
+    assert first["tools"] == second["tools"] == [set_colour.to_wire()]
     assert first["runId"] != second["runId"]
 
 
@@ -157,7 +157,7 @@ def test_without_anybody_to_ask_it_waits_and_is_answered_later(served: Served) -
 def test_an_asynchronous_function_needs_the_asynchronous_client(served: Served) -> None:
     async def fetch() -> str:
         """Fetch something."""
-        return "never awaited"
+        return "never await_result"
 
     served.script.answer(RUNS, waiting_for_tool("fetch", "{}"))
     with pytest.raises(baton_client.ConfigurationError, match="Use AsyncBaton"):

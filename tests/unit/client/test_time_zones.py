@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from baton_client import APIStatusError, Baton
-from baton_client.time_zones import machine_time_zone
+from baton_client.time_zones import find_machine_time_zone
 from tests.unit.client.scripted import Script, Served, problem
 
 ANSWER = {
@@ -65,16 +65,16 @@ def linked(local: Path, target: str) -> Path:
     ],
 )
 def test_the_machines_zone_is_where_its_clock_is_linked_to(local: Path, target: str, zone: str | None) -> None:
-    assert machine_time_zone(linked(local, target)) == zone
+    assert find_machine_time_zone(linked(local, target)) == zone
 
 
 def test_a_machine_without_the_link_knows_no_zone(local: Path) -> None:
-    assert machine_time_zone(local) is None
+    assert find_machine_time_zone(local) is None
     local.write_bytes(b"TZif2")
-    assert machine_time_zone(local) is None
+    assert find_machine_time_zone(local) is None
     local.unlink()
     local.symlink_to(local)
-    assert machine_time_zone(local) is None
+    assert find_machine_time_zone(local) is None
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_environment_comes_first(
 ) -> None:
     linked(local, "usr/share/zoneinfo/Europe/Vienna")
     monkeypatch.setenv("TZ", named)
-    assert machine_time_zone(local) == zone
+    assert find_machine_time_zone(local) == zone
 
 
 def test_messages_carry_the_machines_zone_unless_another_or_none_is_given(

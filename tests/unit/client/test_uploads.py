@@ -6,7 +6,7 @@ import mimetypes
 
 import pytest
 
-from baton_client.uploads import content_type_of
+from baton_client.uploads import guess_content_type
 from baton_documents.formats import MEDIA_TYPES
 from baton_documents.media_types import type_by_name
 
@@ -18,10 +18,10 @@ def test_documents_have_the_servers_types_also_where_the_system_knows_none(
     ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mimetypes, "guess_type", mimetypes.MimeTypes(()).guess_type)
-    assert content_type_of(f"page.{ending}") == type_by_name(f"page.{ending}")
+    assert guess_content_type(f"page.{ending}") == type_by_name(f"page.{ending}")
     assert type_by_name(f"page.{ending}") in MEDIA_TYPES
 
 
 def test_a_name_may_imply_nothing() -> None:
-    assert content_type_of("page.unknown") is None
-    assert content_type_of("page") is None
+    assert guess_content_type("page.unknown") is None
+    assert guess_content_type("page") is None

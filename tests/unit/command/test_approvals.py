@@ -55,7 +55,7 @@ WAITS: list[dict[str, Any]] = [
 def type_in(monkeypatch: pytest.MonkeyPatch, *messages: str, answers: tuple[str, ...] = ()) -> Typed:
     """Let somebody sit at the terminal."""
     typed = Typed(*messages, answers=answers)
-    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: typed)
+    monkeypatch.setattr("baton_client.command.chat.open_chat_input", lambda: typed)
     return typed
 
 

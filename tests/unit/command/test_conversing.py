@@ -29,7 +29,7 @@ def shop(server: ScriptedServer) -> ScriptedServer:
 
 def converse(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, *messages: str) -> str:
     """Chat, and return what was shown."""
-    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: Typed(*messages))
+    monkeypatch.setattr("baton_client.command.chat.open_chat_input", lambda: Typed(*messages))
     result = server.run("chat")
     assert result.exit_code == 0, result.output
     return result.output
@@ -174,7 +174,7 @@ def test_a_user_may_go_on_beyond_a_spending_limit_that_asks(
 ) -> None:
     server.answer("POST /v1/runs", httpx.Response(429, json=LIMIT, headers=HOUR), stream(BEGUN, ENDED))
     typed = Typed("Hello", answers=("y",))
-    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: typed)
+    monkeypatch.setattr("baton_client.command.chat.open_chat_input", lambda: typed)
     assert server.run("chat").exit_code == 0
     first, second = (json.loads(request.content) for request in server.sent("POST /v1/runs"))
     assert typed.prompts == ["  Go on anyway? [y/N] "]
@@ -190,7 +190,7 @@ def test_a_message_whose_run_has_ended_at_the_limit_is_sent_again_as_another(
     server.answer(
         "POST /v1/runs", stream(BEGUN, {**failure, "metadata": {"seq": 2, "canContinue": True}}), stream(BEGUN, ENDED)
     )
-    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: Typed("Hello", answers=("y",)))
+    monkeypatch.setattr("baton_client.command.chat.open_chat_input", lambda: Typed("Hello", answers=("y",)))
     server.run("chat")
     [first], [second] = (json.loads(request.content)["messages"] for request in server.sent("POST /v1/runs"))
     assert (first["content"], first["id"] == second["id"]) == (second["content"], False)
@@ -227,7 +227,7 @@ def test_an_answer_that_a_spending_limit_refuses_is_sent_again_and_not_its_quest
     refusal = httpx.Response(429, json=LIMIT, headers=HOUR)
     server.answer("POST /v1/runs", stream(BEGUN, WAITS), refusal, stream(BEGUN, ENDED))
     typed = Typed("Refund it", answers=("y", "y"))
-    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: typed)
+    monkeypatch.setattr("baton_client.command.chat.open_chat_input", lambda: typed)
     assert server.run("chat").exit_code == 0
     _, refused, repeated = (json.loads(request.content) for request in server.sent("POST /v1/runs"))
     assert (refused["messages"], repeated["messages"]) == ([], [])
@@ -243,6 +243,6 @@ def test_answers_whose_run_has_ended_at_the_limit_are_not_sent_again(
         "POST /v1/runs", stream(BEGUN, WAITS), stream(BEGUN, {**failure, "metadata": {"seq": 2, "canContinue": True}})
     )
     typed = Typed("Refund it", answers=("y",))
-    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: typed)
+    monkeypatch.setattr("baton_client.command.chat.open_chat_input", lambda: typed)
     assert "The limit is reached." in server.run("chat").output
     assert len(server.sent("POST /v1/runs")) == 2

@@ -34,7 +34,7 @@ def run_of(run_id: str, text: str, *between: dict[str, Any]) -> httpx.Response:
 
 def chat(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, *meanwhile: str) -> str:
     """Ask, write meanwhile, and return what was shown."""
-    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: Typed("Find it.", meanwhile=meanwhile))
+    monkeypatch.setattr("baton_client.command.chat.open_chat_input", lambda: Typed("Find it.", meanwhile=meanwhile))
     result = server.run("chat")
     assert result.exit_code == 0, result.output
     return result.output
@@ -111,7 +111,7 @@ def test_words_of_people_are_shown_while_the_user_may_write(
     numbered = [{**e, "metadata": {**e.get("metadata", {}), "seq": seq}} for seq, e in enumerate(words, 6)]
     server.answer("GET /v1/threads/t/events", stream(*numbered))
     server.answer("POST /v1/runs", run_of("r1", "You are welcome."))
-    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: Typed("Thanks."))
+    monkeypatch.setattr("baton_client.command.chat.open_chat_input", lambda: Typed("Thanks."))
     result = server.run("chat", "t")
     assert result.exit_code == 0, result.output
     shown = [line for line in result.output.splitlines() if ": " in line]

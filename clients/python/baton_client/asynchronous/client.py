@@ -30,7 +30,7 @@ from baton_client.asynchronous.tokens import AsyncTokens, TokenSource
 from baton_client.asynchronous.transport import AsyncTransport, Request
 from baton_client.errors import ConfigurationError
 from baton_client.models import Health
-from baton_client.options import Options, checked_timeout, checked_url, time_zone_of
+from baton_client.options import Options, check_url, choose_time_zone, make_timeout
 from baton_client.version import VERSION
 
 LOCAL = "http://127.0.0.1:8080"
@@ -75,12 +75,12 @@ class AsyncBaton:
         if max_retries < 0:
             raise ConfigurationError(f"max_retries is {max_retries}; it cannot be negative.")
         options = Options(
-            base_url=checked_url(base_url or os.environ.get("BATON_URL") or LOCAL),
-            timeout=checked_timeout(timeout),
+            base_url=check_url(base_url or os.environ.get("BATON_URL") or LOCAL),
+            timeout=make_timeout(timeout),
             max_retries=max_retries,
             headers={"User-Agent": f"baton-client-python/{VERSION}", **(headers or {})},
             resume_seconds=resume_seconds,
-            time_zone=time_zone_of(time_zone),
+            time_zone=choose_time_zone(time_zone),
         )
         self._http = http_client or httpx.AsyncClient()
         self._owns_http = http_client is None
@@ -128,11 +128,11 @@ class AsyncBaton:
         current = self._transport.options
         options = replace(
             current,
-            timeout=current.timeout if timeout is None else checked_timeout(timeout),
+            timeout=current.timeout if timeout is None else make_timeout(timeout),
             max_retries=current.max_retries if max_retries is None else max_retries,
             headers={**current.headers, **(headers or {})},
             resume_seconds=current.resume_seconds if resume_seconds is None else resume_seconds,
-            time_zone=current.time_zone if time_zone is None else time_zone_of(time_zone),
+            time_zone=current.time_zone if time_zone is None else choose_time_zone(time_zone),
         )
         tokens = self._transport.tokens if token is None else AsyncTokens(token)
         other = object.__new__(type(self))
@@ -165,13 +165,13 @@ class AsyncBaton:
             headers=headers or {},
             is_repeatable=repeats,
         )
-        async with self._transport.opened(request) as response:
+        async with self._transport.open(request) as response:
             await response.aread()
             return response
 
     async def health(self) -> Health:
         """Return the server's health. Needs no token."""
-        health: Health = await self._transport.value(Request(method="GET", path="/health"), Health)
+        health: Health = await self._transport.read_value(Request(method="GET", path="/health"), Health)
         return health
 
     async def aclose(self) -> None:

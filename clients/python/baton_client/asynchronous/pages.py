@@ -34,7 +34,7 @@ class AsyncPager(Generic[T]):
         request = self.request
         if cursor is not None:
             request = replace(request, params={**request.params, "cursor": cursor})
-        page: Page[T] = await self.transport.value(request, Page[self.item])  # type: ignore[name-defined]
+        page: Page[T] = await self.transport.read_value(request, Page[self.item])  # type: ignore[name-defined]
         return page
 
     async def pages(self) -> AsyncIterator[Page[T]]:

@@ -21,12 +21,12 @@ class AsyncResource:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    def _zone(self, chosen: str | None) -> str | None:
+    def _choose_zone(self, chosen: str | None) -> str | None:
         """Return the time zone to send: the client's if ``chosen`` is None, and None if it is empty."""
         return self._transport.options.time_zone if chosen is None else chosen or None
 
     async def _get(self, address: str, type_: type[T], **params: Any) -> T:
-        return await self._transport.value(Request(method="GET", path=address, params=params), type_)
+        return await self._transport.read_value(Request(method="GET", path=address, params=params), type_)
 
     async def _post(
         self,
@@ -37,21 +37,23 @@ class AsyncResource:
         is_repeatable: bool = True,
         read_seconds: float | None = None,
     ) -> T:
-        value: T = await self._sent(
+        value: T = await self._send(
             "POST", address, type_, json=body, is_repeatable=is_repeatable, read_seconds=read_seconds
         )
         return value
 
     async def _delete(self, address: str, type_: type[T] | Any, **params: Any) -> T:
-        value: T = await self._sent("DELETE", address, type_, params=params)
+        value: T = await self._send("DELETE", address, type_, params=params)
         return value
 
-    async def _sent(self, method: str, address: str, type_: type[T] | Any, **request: Any) -> T:
-        value: T = await self._transport.value(Request(method=method, path=address, **request), type_)
+    async def _send(self, method: str, address: str, type_: type[T] | Any, **request: Any) -> T:
+        value: T = await self._transport.read_value(Request(method=method, path=address, **request), type_)
         return value
 
-    async def _text(self, address: str, *, headers: dict[str, str] | None = None, **params: Any) -> str:
-        return await self._transport.text(Request(method="GET", path=address, params=params, headers=headers or {}))
+    async def _get_text(self, address: str, *, headers: dict[str, str] | None = None, **params: Any) -> str:
+        return await self._transport.read_text(
+            Request(method="GET", path=address, params=params, headers=headers or {})
+        )
 
     def _list(self, address: str, item: type[T], **params: Any) -> AsyncPager[T]:
         return AsyncPager(self._transport, Request(method="GET", path=address, params=params), item)
@@ -65,7 +67,9 @@ class AsyncResource:
         cursor: str | None = None
         while True:
             following: str | None = None
-            async with aclosing(page_lines(self._transport, address, cursor, has_end=has_end, **params)) as records:
+            async with aclosing(
+                read_page_lines(self._transport, address, cursor, has_end=has_end, **params)
+            ) as records:
                 async for record in records:
                     match record.get("type"):
                         case "end":
@@ -79,7 +83,7 @@ class AsyncResource:
             cursor = following
 
 
-async def page_lines(
+async def read_page_lines(
     transport: AsyncTransport, address: str, cursor: str | None, *, has_end: bool = True, **params: Any
 ) -> AsyncGenerator[dict[str, Any], None]:
     """Yield the records of one answer in JSON Lines, its end included.
@@ -88,11 +92,11 @@ async def page_lines(
     """
     is_whole, is_cut_off = not has_end, False
     request = Request(method="GET", path=address, params={**params, "cursor": cursor})
-    async with transport.opened(request) as response:
+    async with transport.open(request) as response:
         async for line in response.aiter_lines():
             if not line.strip():
                 continue
-            record = _record(line)
+            record = _parse_record(line)
             if is_cut_off and (record is None or record.get("type") != "error"):
                 raise UnexpectedAnswerError(NOT_JSON)
             if record is None:
@@ -110,7 +114,7 @@ async def page_lines(
         raise UnexpectedAnswerError("The export ended early. Ask for it again.")
 
 
-def _record(line: str) -> dict[str, Any] | None:
+def _parse_record(line: str) -> dict[str, Any] | None:
     """Return the line's record; None if it is not JSON. Raises ``UnexpectedAnswerError`` for other values."""
     try:
         record = json.loads(line)

@@ -13,7 +13,7 @@ import httpx
 from baton_client.addresses import path
 from baton_client.asynchronous.events import AsyncEvents
 from baton_client.asynchronous.transport import AsyncTransport, Request
-from baton_client.calls import awaited
+from baton_client.calls import await_result
 from baton_client.errors import BatonError, ConfigurationError, StreamInterruptedError
 from baton_client.events import (
     AnyEvent,
@@ -126,7 +126,7 @@ class AsyncRunStream:
         """Read the remaining events, and return the result of the run. Raises like iterating."""
         async for _ in self:
             pass
-        return self.state.result()
+        return self.state.make_result()
 
     async def aclose(self) -> None:
         """End the connection, and stop the run if it is still in progress, unless ``keep_running``."""
@@ -140,7 +140,7 @@ class AsyncRunStream:
         address = path("/v1/threads/{thread_id}/cancel", thread_id=self.thread_id)
         request = Request(method="POST", path=address, json={"runId": run_id}, is_repeatable=False)
         try:
-            async with self._transport.opened(request, read_seconds=CANCEL_SECONDS):
+            async with self._transport.open(request, read_seconds=CANCEL_SECONDS):
                 pass
         except (BatonError, httpx.HTTPError) as problem:
             logger.warning("The run %s could not be stopped, and may go on: %s", run_id, problem)
@@ -160,14 +160,14 @@ class AsyncRunStream:
             if not answers or self._input is None:
                 self._is_over = True
                 return
-            self._input = self._input.answering(answers)
-            self.state.continues()
+            self._input = self._input.continue_with(answers)
+            self.state.begin_next()
 
     async def _follow_one(self) -> AsyncGenerator[AnyEvent, None]:
         first = None
         if self._input is not None:
             headers = {"Accept": "text/event-stream"}
-            first = Request(method="POST", path="/v1/runs", json=self._input.body(), headers=headers)
+            first = Request(method="POST", path="/v1/runs", json=self._input.to_json(), headers=headers)
         source = AsyncEvents(
             self._transport,
             self.thread_id,
@@ -208,7 +208,7 @@ class AsyncRunStream:
             return await self._call(tool, interrupt) if tool is not None else None
         if self._approve is None:
             return None
-        decision: Any = await awaited(self._approve(interrupt))
+        decision: Any = await await_result(self._approve(interrupt))
         if isinstance(decision, str):
             return Answer.approval(interrupt.id, approved=False, comment=decision)
         return Answer.approval(interrupt.id, approved=bool(decision))
@@ -216,8 +216,8 @@ class AsyncRunStream:
     async def _call(self, tool: ClientTool, interrupt: Interrupt) -> Answer:
         """Call a function, and return its result. An exception becomes a message for the model, which may try again."""
         try:
-            arguments = tool.prepared(interrupt.arguments)
-            result = await awaited(tool.function(**arguments))
+            arguments = tool.parse_arguments(interrupt.arguments)
+            result = await await_result(tool.function(**arguments))
             return Answer(interrupt.id, "resolved", as_payload(result))
         except ConfigurationError:
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from baton_client.calls import awaited
+from baton_client.calls import await_result
 
 TokenSource = str | Callable[[], str | Awaitable[str]] | None
 """A token, or a function that returns one: it is called before the first request, and when the server refuses the token
@@ -23,7 +23,7 @@ class AsyncTokens:
         """Whether there is a function to ask for another token."""
         return callable(self._source)
 
-    async def current(self) -> str | None:
+    async def get(self) -> str | None:
         """Return the token; ``None`` if the client has none."""
         if self._token is None and self.can_renew:
             await self.renew()
@@ -32,4 +32,4 @@ class AsyncTokens:
     async def renew(self) -> None:
         """Ask for another token. Raises whatever the function raises."""
         if callable(self._source):
-            self._token = await awaited(self._source())
+            self._token = await await_result(self._source())

@@ -16,7 +16,7 @@ from baton_client.asynchronous.tokens import AsyncTokens
 from baton_client.errors import APIConnectionError, APIStatusError, APITimeoutError, UnexpectedAnswerError
 from baton_client.model_base import HttpResponse, Model
 from baton_client.options import Options
-from baton_client.retries import LONGEST_ADVICE, STATUSES, advised_seconds, wait_seconds
+from baton_client.retries import LONGEST_ADVICE, STATUSES, choose_wait_seconds, read_retry_after
 from baton_client.status_errors import error_of
 
 if TYPE_CHECKING:
@@ -56,13 +56,13 @@ class AsyncTransport:
         self.tokens = tokens
         self.options = options
 
-    async def value(self, request: Request, type_: type[T] | Any) -> T:
+    async def read_value(self, request: Request, type_: type[T] | Any) -> T:
         """Return the answer's body as ``type_``.
 
         Raises ``APIStatusError`` for an error, ``APIConnectionError`` without an answer, ``UnexpectedAnswerError`` for
         another body.
         """
-        async with self.opened(request) as response:
+        async with self.open(request) as response:
             body = await _read_json(response)
         try:
             value: T = TypeAdapter(type_).validate_python(body)
@@ -72,9 +72,9 @@ class AsyncTransport:
             value._http_response = HttpResponse(response.status_code, dict(response.headers), body)
         return value
 
-    async def text(self, request: Request) -> str:
-        """Return the answer's body as text. Raises like ``value``."""
-        async with self.opened(request) as response:
+    async def read_text(self, request: Request) -> str:
+        """Return the answer's body as text. Raises like ``read_value``."""
+        async with self.open(request) as response:
             await _read(response)
             return response.text
 
@@ -96,16 +96,16 @@ class AsyncTransport:
                 if response.status_code not in STATUSES | {500}:
                     break
             if attempt <= self.options.max_retries:
-                await asyncio.sleep(wait_seconds(attempt))
+                await asyncio.sleep(choose_wait_seconds(attempt))
         raise APIConnectionError(f"The file was not accepted ({failure}). Upload it again.")
 
     @asynccontextmanager
-    async def opened(self, request: Request, *, read_seconds: float | None = None) -> AsyncIterator[httpx.Response]:
+    async def open(self, request: Request, *, read_seconds: float | None = None) -> AsyncIterator[httpx.Response]:
         """Yield the answer before its body is read. ``read_seconds`` replaces the timeout for reading.
 
         Raises ``APIStatusError`` and ``APIConnectionError``.
         """
-        response = await self._sent(request, request.read_seconds if read_seconds is None else read_seconds)
+        response = await self._send(request, request.read_seconds if read_seconds is None else read_seconds)
         try:
             yield response
         except httpx.TimeoutException as problem:
@@ -115,7 +115,7 @@ class AsyncTransport:
         finally:
             await response.aclose()
 
-    async def _sent(self, request: Request, read_seconds: float | None) -> httpx.Response:
+    async def _send(self, request: Request, read_seconds: float | None) -> httpx.Response:
         """Return the open answer of the first successful attempt. Raises an error that no further attempt can avoid."""
         attempt = 0
         renewed = False
@@ -126,7 +126,7 @@ class AsyncTransport:
                 response = await self._attempt(request, read_seconds)
             except httpx.TransportError as problem:
                 if is_last:
-                    raise self._unreachable(request, problem, attempt) from problem
+                    raise self._make_connection_error(request, problem, attempt) from problem
                 advised = None
             else:
                 if response.is_success:
@@ -138,16 +138,18 @@ class AsyncTransport:
                     await self.tokens.renew()
                     attempt -= 1
                     continue
-                advised = advised_seconds(response.headers)
+                advised = read_retry_after(response.headers)
                 is_hopeless = response.status_code not in STATUSES or (advised or 0) > LONGEST_ADVICE
                 if is_last or is_hopeless:
                     raise await _read_error(response, advised)
                 await response.aclose()
-            seconds = wait_seconds(attempt, advised)
+            seconds = choose_wait_seconds(attempt, advised)
             logger.info("%s %s is sent again in %.1f s", request.method, request.path, seconds)
             await asyncio.sleep(seconds)
 
-    def _unreachable(self, request: Request, problem: httpx.TransportError, attempts: int) -> APIConnectionError:
+    def _make_connection_error(
+        self, request: Request, problem: httpx.TransportError, attempts: int
+    ) -> APIConnectionError:
         operation = f"{request.method} {request.path}"
         if isinstance(problem, httpx.TimeoutException):
             return APITimeoutError(f"{operation}: no answer in time ({attempts} attempts).")
@@ -155,7 +157,7 @@ class AsyncTransport:
 
     async def _attempt(self, request: Request, read_seconds: float | None) -> httpx.Response:
         options = self.options
-        token = await self.tokens.current()
+        token = await self.tokens.get()
         authorization = {"Authorization": f"Bearer {token}"} if token else {}
         timeout = options.timeout
         if read_seconds is not None:

@@ -13,7 +13,7 @@ FIRST_SECONDS = 0.2
 MOST_SECONDS = 5.0
 
 
-async def until(read: Callable[[], Any], is_done: Callable[[Any], bool], timeout: float, what: str) -> Any:
+async def wait_until(read: Callable[[], Any], is_done: Callable[[Any], bool], timeout: float, what: str) -> Any:
     """Read a value again and again, and return the first one that ``is_done``.
 
     Raises ``APITimeoutError`` after ``timeout`` seconds; its message names the value by ``what``.

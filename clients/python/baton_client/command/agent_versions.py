@@ -46,7 +46,7 @@ def versions(
 
     async def command(session: Session) -> None:
         address = path(AGENT, agent_id=agent_id)
-        items = await session.connection.items(f"{address}/versions", limit=PAGE)
+        items = await session.connection.list_items(f"{address}/versions", limit=PAGE)
         since = (datetime.now(UTC) - timedelta(days=days)).isoformat()
         figures: dict[int, Json] = {}
         cursor: str | None = None
@@ -118,14 +118,14 @@ async def _end_candidate(session: Session, agent_id: str) -> None:
     Raises ``CommandError`` without one: the request would change nothing, and a bad version would stay in force.
     """
     address = path(AGENT, agent_id=agent_id)
-    items = await session.connection.items(f"{address}/versions", limit=PAGE)
+    items = await session.connection.list_items(f"{address}/versions", limit=PAGE)
     if not any(item["state"] == "candidate" for item in items):
         raise CommandError(
             f"{agent_id} has no candidate. Name the version to put in force again: `baton agents versions {agent_id}` "
             "lists them."
         )
     answer = await session.connection.send("DELETE", f"{address}/candidate", None)
-    session.output.value(answer, _lines(agent_id, answer))
+    session.output.value(answer, _format_lines(agent_id, answer))
 
 
 def _change(
@@ -133,12 +133,12 @@ def _change(
 ) -> None:
     async def command(session: Session) -> None:
         answer = await session.connection.send(method, path(f"{AGENT}/{action}", agent_id=agent_id), body)
-        session.output.value(answer, _lines(agent_id, answer))
+        session.output.value(answer, _format_lines(agent_id, answer))
 
     run(context, command, as_json=as_json)
 
 
-def _lines(agent_id: str, answer: Json) -> list[str]:
+def _format_lines(agent_id: str, answer: Json) -> list[str]:
     repeats = f" It repeats version {answer['restores']}." if answer.get("restores") is not None else ""
     lines = [f"{agent_id}: version {answer['version']} is in force.{repeats}"]
     if answer.get("candidate") is not None:

@@ -47,11 +47,11 @@ def show(
     async def command(session: Session) -> None:
         address = path("/v1/agents/{agent_id}", agent_id=agent_id)
         if definition:
-            text = await session.connection.text(address, accept="application/yaml")
+            text = await session.connection.read_text(address, accept="application/yaml")
             session.output.value({"id": agent_id, "yaml": text}, [text.rstrip("\n")])
             return
         agent = await session.connection.get(address)
-        session.output.value(agent, _lines(agent))
+        session.output.value(agent, _format_lines(agent))
 
     run(context, command, as_json=as_json)
 
@@ -64,12 +64,12 @@ app.command("rollback")(agent_versions.roll_back)
 
 async def show_agents(session: Session) -> None:
     """Print the agents that the user may use, those that conversations begin with first."""
-    agents = await session.connection.items("/v1/agents")
+    agents = await session.connection.list_items("/v1/agents")
     agents.sort(key=lambda agent: not agent.get("main"))
     session.output.rows(agents, COLUMNS, empty="There are no agents that you may use.")
 
 
-def _lines(agent: Json) -> list[str]:
+def _format_lines(agent: Json) -> list[str]:
     begins = "Conversations begin with it." if agent.get("main") else "No conversation begins with it."
     return [
         f"{one_line(agent.get('name'))} ({agent['id']}, {_describe_origin(agent)})",

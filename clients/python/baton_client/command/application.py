@@ -173,9 +173,9 @@ def _options(
     ] = False,
 ) -> None:
     """Talk to Baton, and run it."""
-    from baton_client.command.session import environment_of, with_options
+    from baton_client.command.session import get_environment, with_options
 
-    context.obj = with_options(environment_of(context), profile=profile, url=url, no_color=no_color)
+    context.obj = with_options(get_environment(context), profile=profile, url=url, no_color=no_color)
 
 
 app = command_line()

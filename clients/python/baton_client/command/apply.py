@@ -12,11 +12,11 @@ from baton_client.agent_folders import OwnedFile
 from baton_client.command.agent_versions import Override
 from baton_client.command.connection import Json
 from baton_client.command.documents import upload_document
-from baton_client.command.exits import CommandError, ExitCode, exit_code
+from baton_client.command.exits import CommandError, ExitCode, find_exit_code
 from baton_client.command.folder import AgentFile, read_folder
-from baton_client.command.plan import AGENT, SHIPS, YAML, Step, make_plan, refusal
+from baton_client.command.plan import AGENT, SHIPS, YAML, Step, describe_refusal, make_plan
 from baton_client.command.session import AsJson, Session, Yes, run
-from baton_client.command.uploads import description
+from baton_client.command.uploads import describe_file
 from baton_client.errors import APIStatusError, BadRequestError
 
 MARKS = {"create": "+", "change": "~", "compare": "?", "none": " "}
@@ -56,7 +56,9 @@ def apply(
         failed = {name: problem for name, problem in results.items() if isinstance(problem, APIStatusError)}
         if failed:
             first = next(step for step in todo if step.label in failed)
-            raise CommandError(refusal(first, failed[first.label]), ExitCode(exit_code(failed[first.label])))
+            raise CommandError(
+                describe_refusal(first, failed[first.label]), ExitCode(find_exit_code(failed[first.label]))
+            )
 
     run(context, command, as_json=as_json)
 
@@ -101,7 +103,7 @@ async def _apply(session: Session, step: Step) -> str:
             used = f", used by {answer['share']} % of new sessions" if answer.get("share") is not None else ""
             return f"version {answer['version']}{used}"
         case OwnedFile() as file if step.kind == "document":
-            announced = {**description(file.file), "documentId": file.document_id}
+            announced = {**describe_file(file.file), "documentId": file.document_id}
             document = await upload_document(session, file.agent_id, file.file, announced)
             return f"version {document['version']}"
         case OwnedFile() as file:
@@ -130,7 +132,7 @@ def _finish(session: Session, steps: list[Step], results: dict[str, str | APISta
             result = results.get(step.label)
             is_error = isinstance(result, APIStatusError)
             outcome = {"result": None if is_error else result, "error": str(result) if is_error else None}
-            shapes.append(step.shape() | outcome)
+            shapes.append(step.to_json() | outcome)
         session.output.json({"items": shapes})
         return
     for name, result in results.items():

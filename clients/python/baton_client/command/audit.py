@@ -26,7 +26,7 @@ Thread = Annotated[str | None, typer.Option(help="A conversation's UUID.")]
 AGENT = "agentId"
 
 
-def _describe(item: Mapping[str, Any]) -> str:
+def _describe_details(item: Mapping[str, Any]) -> str:
     """Return the details of a record, other than its agent, as ``name=value`` on one line."""
     details = {name: value for name, value in item.get("detail", {}).items() if name != AGENT}
     return one_line(
@@ -42,7 +42,7 @@ COLUMNS = [
     ("OUTCOME", lambda item: one_line(item.get("outcome"), 30)),
     ("AGENT", lambda item: one_line(item.get("detail", {}).get(AGENT, ""), 64)),
     ("CONVERSATION", lambda item: item.get("threadId") or ""),
-    ("DETAIL", _describe),
+    ("DETAIL", _describe_details),
 ]
 
 
@@ -60,10 +60,10 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List records, the newest first."""
-    filters = _filters(since, until, user, action, outcome, agent, thread)
+    filters = _make_filters(since, until, user, action, outcome, agent, thread)
 
     async def command(session: Session) -> None:
-        items = await session.connection.items("/v1/audit", limit=limit, **filters)
+        items = await session.connection.list_items("/v1/audit", limit=limit, **filters)
         session.output.rows(items, COLUMNS, empty="There are no such records.")
 
     run(context, command, as_json=as_json)
@@ -83,7 +83,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write records to a file. The export is itself audited."""
-    filters = _filters(since, until, user, action, outcome, agent, thread)
+    filters = _make_filters(since, until, user, action, outcome, agent, thread)
 
     async def command(session: Session) -> None:
         await write_lines(session, "/v1/audit/export", file, **filters)
@@ -91,7 +91,7 @@ def export(
     run(context, command, as_json=as_json)
 
 
-def _filters(
+def _make_filters(
     since: str | None,
     until: str | None,
     user: str | None,

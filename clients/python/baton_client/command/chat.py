@@ -14,15 +14,15 @@ import typer
 
 from baton_client.addresses import path
 from baton_client.command.agents import show_agents
-from baton_client.command.chat_input import ChatInput, chat_input
+from baton_client.command.chat_input import ChatInput, open_chat_input
 from baton_client.command.chat_interrupts import stop_on_interrupt
 from baton_client.command.chat_meanwhile import Meanwhile
 from baton_client.command.connection import END_OF_RUN, Json
-from baton_client.command.exits import CommandError, advice, exit_code
-from baton_client.command.run_view import RunView, question_line, show_question
+from baton_client.command.exits import CommandError, describe_problem, find_exit_code
+from baton_client.command.run_view import RunView, format_question_line, show_question
 from baton_client.command.session import AsJson, Session, run
-from baton_client.command.threads import message_lines
-from baton_client.command.uploads import description, put
+from baton_client.command.threads import format_message
+from baton_client.command.uploads import describe_file, put
 from baton_client.errors import APIStatusError, BadRequestError, BatonError, NotFoundError
 from baton_client.interrupt_answers import Answer
 from baton_client.run_input import RunInput, WhileBusy
@@ -63,13 +63,13 @@ def chat(
             try:
                 await talk.resume()
             except (BadRequestError, NotFoundError) as problem:
-                raise CommandError(_explain_unknown_id(thread_id, message), exit_code(problem)) from problem
+                raise CommandError(_explain_unknown_id(thread_id, message), find_exit_code(problem)) from problem
         for file in attach or []:
             await talk.attach(file)
         if message is not None:
             await talk.turn(message)
             return
-        await talk.converse(chat_input())
+        await talk.converse(open_chat_input())
 
     run(context, command, as_json=as_json)
 
@@ -107,9 +107,9 @@ class Chat:
         address = path("/v1/threads/{thread_id}", thread_id=self._thread_id)
         thread = await self._session.connection.get(address)
         if not self._output.is_json:
-            for message in await self._session.connection.newest_messages(address, SHOWN_MESSAGES):
+            for message in await self._session.connection.list_newest_messages(address, SHOWN_MESSAGES):
                 who = "You" if message.get("role") == "user" else message.get("name") or "Baton"
-                for line in message_lines(who, message):
+                for line in format_message(who, message):
                     self._output.line(line, style="dim")
         self._seq, self._is_at_desk = thread.get("lastSeq") or 0, bool((thread.get("state") or {}).get("desk"))
         if thread.get("interrupts"):
@@ -126,7 +126,7 @@ class Chat:
     async def attach(self, file: Path) -> None:
         """Upload a file for the next message. Raises ``CommandError`` if it cannot be sent."""
         address = path("/v1/threads/{thread_id}/files", thread_id=self._thread_id)
-        described = description(file)
+        described = describe_file(file)
         prepared = await self._session.connection.send("POST", address, described, is_repeatable=False)
         await put(self._session, file, prepared["upload"])
         self._parts.append(prepared["part"])
@@ -146,7 +146,7 @@ class Chat:
             except (BatonError, CommandError) as problem:
                 if not keyboard.is_terminal:
                     raise
-                self._output.error(advice(problem))
+                self._output.error(describe_problem(problem))
             following = self._follow_people()
         await _end(following)
 
@@ -186,13 +186,15 @@ class Chat:
 
         Raises ``CommandError`` without a yes, and if the request cannot be repeated.
         """
-        keyboard = self._input or chat_input()
+        keyboard = self._input or open_chat_input()
         has_run = problem.seq is not None
         if has_run and not body["messages"]:  # answers were taken, and their run has ended for good
-            raise CommandError(advice(problem)) from problem
+            raise CommandError(describe_problem(problem)) from problem
         if not keyboard.is_terminal or self._output.is_json:
-            raise CommandError(f"{advice(problem)} To go on beyond the limit, add --over-spending.") from problem
-        self._output.error(advice(problem))
+            raise CommandError(
+                f"{describe_problem(problem)} To go on beyond the limit, add --over-spending."
+            ) from problem
+        self._output.error(describe_problem(problem))
         if (await keyboard.ask("  Go on anyway? [y/N] ")).strip().lower() not in YES:
             raise CommandError("It was not sent again.") from problem
         messages = [{**message, "id": str(uuid.uuid4())} for message in body["messages"]]
@@ -263,7 +265,7 @@ class Chat:
             branch=None,
             while_busy=while_busy,
             over_spending=self._over_spending,
-        ).body()
+        ).to_json()
 
     async def _run(self, body: Json) -> None:
         self._view = view = RunView(self._output, asks=False)
@@ -305,10 +307,10 @@ class Chat:
         """Return the events of the next run of messages written meanwhile; None if there is none. Show refusals."""
         while True:
             try:
-                return await meanwhile.next_of(runs)
+                return await meanwhile.find_next(runs)
             except BatonError as problem:
                 self._end_line()
-                self._output.error(advice(problem))
+                self._output.error(describe_problem(problem))
 
     async def _show(self, view: RunView, events: AsyncIterator[Json], runs: set[str]) -> None:
         async for event in events:
@@ -324,9 +326,9 @@ class Chat:
 
     async def _answer(self, interrupts: list[Json]) -> None:
         """Ask the user, and continue with the answers. Raises ``CommandError`` if nobody can be asked."""
-        keyboard = self._input or chat_input()
+        keyboard = self._input or open_chat_input()
         if not keyboard.is_terminal or self._output.is_json:
-            queries = " ".join(question_line(interrupt) for interrupt in interrupts)
+            queries = " ".join(format_question_line(interrupt) for interrupt in interrupts)
             raise CommandError(
                 f"The conversation waits for a person: {queries} "
                 f"Answer with `baton chat {self._thread_id} --answer yes` (or no, or a reason to refuse)."
@@ -358,7 +360,7 @@ class Chat:
                 "POST", path("/v1/threads/{thread_id}/cancel", thread_id=self._thread_id)
             )
         except BatonError as problem:
-            self._output.error(advice(problem))
+            self._output.error(describe_problem(problem))
 
 
 async def _end(task: asyncio.Task[None] | None) -> None:

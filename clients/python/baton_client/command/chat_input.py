@@ -33,7 +33,7 @@ class ChatInput(Protocol):
         """Pass lines that are typed during the block to ``take``. Nothing else reads the input meanwhile."""
 
 
-def chat_input() -> ChatInput:
+def open_chat_input() -> ChatInput:
     """Return the input of this process."""
     return Prompt() if sys.stdin.isatty() and sys.stdout.isatty() else Lines()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from baton_client.addresses import path
 from baton_client.command.connection import Connection, Json
-from baton_client.command.exits import advice
+from baton_client.command.exits import describe_problem
 from baton_client.command.output import Output
 from baton_client.errors import BatonError
 from baton_client.run_input import WhileBusy
@@ -37,7 +37,7 @@ class WrittenMessage:
     events: asyncio.Queue[Json | BatonError | None] = field(default_factory=asyncio.Queue)
     reading: asyncio.Task[None] | None = None
 
-    async def received(self) -> AsyncGenerator[Json, None]:
+    async def read_events(self) -> AsyncGenerator[Json, None]:
         """Yield the events of its run. Raises ``BatonError`` if it was refused."""
         while (event := await self.events.get()) is not _END:
             if isinstance(event, BatonError):
@@ -76,7 +76,7 @@ class Meanwhile:
             case _:
                 self._begin(self._write(line, None))
 
-    async def next_of(self, shown_runs: set[str]) -> AsyncIterator[Json] | None:
+    async def find_next(self, shown_runs: set[str]) -> AsyncIterator[Json] | None:
         """Return the events of the next message whose run is not among ``shown_runs``; None if none is left.
 
         Raises ``BatonError`` if the message was refused.
@@ -84,7 +84,7 @@ class Meanwhile:
         await asyncio.gather(*self._tasks)
         while self.written:
             message = self.written.pop(0)
-            events = message.received()
+            events = message.read_events()
             first = await anext(events, None)
             if first is None or first.get("runId") in shown_runs:
                 await self._stop_reading(message)
@@ -151,7 +151,7 @@ class Meanwhile:
             await self.connection.send("DELETE", path("/v1/threads/{thread_id}/queue/{message_id}", **names))
         except BatonError as problem:
             self.end_line()
-            self.output.error(advice(problem))
+            self.output.error(describe_problem(problem))
             return
         self.written.remove(message)
         await self._stop_reading(message)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import platformdirs
 
 from baton_client.command.exits import CommandError, ExitCode
-from baton_client.options import checked_url
+from baton_client.options import check_url
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_PROFILE = "default"
@@ -41,7 +41,7 @@ class Profile:
         return "baton login --local" if urlsplit(self.url).hostname in LOOPBACK else "baton login"
 
 
-def configuration_folder() -> Path:
+def find_configuration_folder() -> Path:
     """Return the folder of the configuration, by the conventions of the system."""
     return Path(platformdirs.user_config_dir("baton"))
 
@@ -60,7 +60,7 @@ def read_profile(folder: Path, variables: Mapping[str, str], *, name: str | None
             ExitCode.USAGE,
         )
     profile = profiles.get(profile_name, Profile(name=profile_name))
-    return replace(profile, url=checked_url(url or variables.get("BATON_URL") or profile.url))
+    return replace(profile, url=check_url(url or variables.get("BATON_URL") or profile.url))
 
 
 def read_profiles(folder: Path) -> dict[str, Profile]:

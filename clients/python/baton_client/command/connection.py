@@ -25,7 +25,7 @@ class Connection:
 
     async def get(self, address: str, **params: Any) -> Any:
         """Return the answer to a GET; parameters that are ``None`` are left out."""
-        return await self.transport.value(Request(method="GET", path=address, params=params), Any)
+        return await self.transport.read_value(Request(method="GET", path=address, params=params), Any)
 
     async def send(
         self,
@@ -53,13 +53,15 @@ class Connection:
             is_repeatable=is_repeatable,
             read_seconds=read_seconds,
         )
-        return await self.transport.value(request, Any)
+        return await self.transport.read_value(request, Any)
 
-    async def text(self, address: str, *, accept: str, **params: Any) -> str:
+    async def read_text(self, address: str, *, accept: str, **params: Any) -> str:
         """Return the answer to a GET as text."""
-        return await self.transport.text(Request(method="GET", path=address, params=params, headers={"Accept": accept}))
+        return await self.transport.read_text(
+            Request(method="GET", path=address, params=params, headers={"Accept": accept})
+        )
 
-    async def items(
+    async def list_items(
         self, address: str, *, limit: int | None = None, page: int = PAGE_ITEMS, **params: Any
     ) -> list[Json]:
         """Return the first ``limit`` items of a list, or all, however many pages they are on."""
@@ -73,7 +75,7 @@ class Connection:
             if cursor is None or (limit is not None and len(items) >= limit):
                 return items
 
-    async def newest_messages(self, thread_address: str, limit: int) -> list[Json]:
+    async def list_newest_messages(self, thread_address: str, limit: int) -> list[Json]:
         """Return the newest ``limit`` messages of a conversation, in order, however many pages they are on.
 
         Pages go back in time, and the messages of a page are in order. A page may be empty though older ones follow.
@@ -88,7 +90,7 @@ class Connection:
             if cursor is None or len(messages) >= limit:
                 return messages
 
-    def lines(self, address: str, *, has_end: bool = True, **params: Any) -> AsyncIterator[Json]:
+    def read_lines(self, address: str, *, has_end: bool = True, **params: Any) -> AsyncIterator[Json]:
         """Yield the objects of an answer in JSON Lines, and of further answers that its last line names.
 
         Raises ``UnexpectedAnswerError`` if a line of type ``error`` ends it, or none of type ``end`` though it
@@ -113,7 +115,7 @@ class Connection:
         first = Request(method="POST", path="/v1/runs", json=body, headers={"Accept": "text/event-stream"})
         source = AsyncEvents(self.transport, body["threadId"], first=first, on_wait=on_wait)
         run_ids: set[str | None] | None = None
-        async with aclosing(source.received()) as events:
+        async with aclosing(source.receive()) as events:
             async for received in events:
                 run_id = metadata_of(received.event).get("runId")
                 if run_ids is None:  # a message that enters a run in progress has the events of that run
@@ -127,6 +129,6 @@ class Connection:
         from baton_client.asynchronous.events import AsyncEvents
 
         source = AsyncEvents(self.transport, thread_id, after=after, gives_up=False)
-        async with aclosing(source.received()) as events:
+        async with aclosing(source.receive()) as events:
             async for received in events:
                 yield json.loads(received.data)

@@ -28,7 +28,7 @@ class Endpoints:
     token: str
 
 
-async def issuer_of(http: httpx.AsyncClient, url: str) -> str:
+async def find_issuer(http: httpx.AsyncClient, url: str) -> str:
     """Return the issuer of tokens for the server at ``url`` (RFC 9728). Raises ``CommandError`` if it names none."""
     try:
         metadata = await _read_json(await http.get(f"{url}/.well-known/oauth-protected-resource"))
@@ -44,7 +44,7 @@ async def issuer_of(http: httpx.AsyncClient, url: str) -> str:
     return servers[0]
 
 
-async def endpoints(http: httpx.AsyncClient, issuer: str) -> Endpoints:
+async def find_endpoints(http: httpx.AsyncClient, issuer: str) -> Endpoints:
     """Return the issuer's addresses, by OpenID Connect Discovery. Raises ``CommandError`` without the device flow."""
     _check_secure(issuer)
     configuration = await _read_json(await http.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration"))

@@ -17,10 +17,10 @@ import typer
 
 from baton_client.command.configuration import LOOPBACK
 from baton_client.command.connection import Json
-from baton_client.command.exits import CommandError, ExitCode, advice, exit_code
+from baton_client.command.exits import CommandError, ExitCode, describe_problem, find_exit_code
 from baton_client.command.model_checks import ModelCheck, advice_on_models, check_model, list_models
 from baton_client.command.session import AsJson, Session, run
-from baton_client.command.token_store import keyring_name
+from baton_client.command.token_store import find_keyring_name
 from baton_client.errors import BatonError
 
 MOST_SKEW_SECONDS = 60
@@ -93,7 +93,7 @@ async def _list_models(session: Session) -> tuple[list[Json], Check]:
     try:
         listed = await list_models(session)
     except BatonError as problem:
-        return [], Check("models", False, str(problem), advice_on_models(problem), exit_code(problem))  # noqa: FBT003
+        return [], Check("models", False, str(problem), advice_on_models(problem), find_exit_code(problem))  # noqa: FBT003
     return listed, Check("models", ok=True, detail=f"{len(listed)} to try, with a few short requests each")
 
 
@@ -132,7 +132,7 @@ def _check_keyring(session: Session) -> Check:
         return Check("keyring", ok=True, detail="not used: BATON_TOKEN is set")
     if session.profile.token_file:
         return Check("keyring", ok=True, detail="not used: tokens are in a file")
-    name = keyring_name()
+    name = find_keyring_name()
     if name is None:
         remedy = "Set BATON_TOKEN, or sign in by `baton login --token-file`."
         return Check("keyring", False, "there is none", remedy, ExitCode.FORBIDDEN)  # noqa: FBT003
@@ -168,8 +168,8 @@ async def _check_token(session: Session) -> Check:
     try:
         who = await session.connection.get("/v1/users/me")
     except (BatonError, CommandError) as problem:
-        remedy = advice(problem).removeprefix(str(problem)).strip() or None
-        return Check("token", False, str(problem), remedy, exit_code(problem))  # noqa: FBT003
+        remedy = describe_problem(problem).removeprefix(str(problem)).strip() or None
+        return Check("token", False, str(problem), remedy, find_exit_code(problem))  # noqa: FBT003
     permissions = ", ".join(who.get("permissions") or []) or "none"
     detail = f"{who.get('userId')} of {who.get('tenantId')}; permissions: {permissions}; until {who.get('expiresAt')}"
     seconds = _count_seconds_left(who.get("expiresAt"))

@@ -11,10 +11,10 @@ import typer
 from baton_client.addresses import path
 from baton_client.asynchronous.resources.documents import IN_PROGRESS
 from baton_client.command.connection import Json
-from baton_client.command.exits import CommandError, advice, exit_code
+from baton_client.command.exits import CommandError, describe_problem, find_exit_code
 from baton_client.command.session import AsJson, Session, Yes, run
 from baton_client.command.terminal_text import one_line
-from baton_client.command.uploads import checksum, description, put
+from baton_client.command.uploads import compute_checksum, describe_file, put
 from baton_client.errors import APIStatusError
 
 app = typer.Typer(no_args_is_help=True, help="List, upload, search and delete an agent's documents.")
@@ -47,7 +47,7 @@ def list_(
         address = path(DOCUMENTS, agent_id=agent_id)
         if library is not None:
             address = path(LIBRARIES + "/{library}/documents", agent_id=agent_id, library=library)
-        items = await session.connection.items(address, limit=limit)
+        items = await session.connection.list_items(address, limit=limit)
         session.output.rows(items, COLUMNS, empty=f"The {'library' if library else 'agent'} has no documents.")
         if library is None and not as_json:
             libraries = (await session.connection.get(path(LIBRARIES, agent_id=agent_id)))["items"]
@@ -74,7 +74,7 @@ def upload(
     """Upload documents. Those that the agent already has are not sent again. The server reads the others afterwards."""
 
     async def command(session: Session) -> None:
-        described = [(file, description(file)) for file in files]
+        described = [(file, describe_file(file)) for file in files]
         done = []
         for file, record in described:
             try:
@@ -82,7 +82,7 @@ def upload(
                     await upload_document(session, agent_id, file, record | ({"title": title} if title else {}))
                 )
             except APIStatusError as problem:
-                raise CommandError(f"{file}: {advice(problem)}", exit_code(problem)) from problem
+                raise CommandError(f"{file}: {describe_problem(problem)}", find_exit_code(problem)) from problem
         if wait:
             done = await _wait_until_read(session, agent_id, done)
         session.output.rows(done, COLUMNS, empty="")
@@ -154,7 +154,7 @@ async def _wait_until_read(session: Session, agent_id: str, documents: list[Json
 
 async def upload_document(session: Session, agent_id: str, file: Path, announced: Json) -> Json:
     """Announce a file, and upload it unless the agent has it. Return the document."""
-    body = {**announced, "sha256": checksum(file)}
+    body = {**announced, "sha256": compute_checksum(file)}
     answer = await session.connection.send("POST", path(DOCUMENTS, agent_id=agent_id), body)
     if answer.get("upload"):
         await put(session, file, answer["upload"])

@@ -44,7 +44,7 @@ class CommandError(Exception):
         self.code = code
 
 
-def exit_code(problem: Exception) -> ExitCode:
+def find_exit_code(problem: Exception) -> ExitCode:
     """Return the code with which the command ends after ``problem``."""
     match problem:
         case CommandError():
@@ -65,7 +65,7 @@ def exit_code(problem: Exception) -> ExitCode:
             return ExitCode.FAILED
 
 
-def advice(problem: Exception) -> str:
+def describe_problem(problem: Exception) -> str:
     """Return the error's line: what is wrong, and what the user can do."""
     text = str(problem)
     match problem:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from baton_client.agent_folders import OwnedFile, owned_files
+from baton_client.agent_folders import OwnedFile, list_owned_files
 from baton_client.command.exits import CommandError, ExitCode
 
 
@@ -46,8 +46,8 @@ def read_folder(root: Path) -> Folder:
         agents[agent_file.agent_id] = agent_file
     if problems:
         raise CommandError(f"{'; '.join(problems)}. Nothing was sent.", ExitCode.USAGE)
-    procedures = [owned_file for owned_file in owned_files(root / "procedures") if owned_file.file.suffix == ".md"]
-    folder = Folder(list(agents.values()), owned_files(root / "documents"), procedures)
+    procedures = [owned_file for owned_file in list_owned_files(root / "procedures") if owned_file.file.suffix == ".md"]
+    folder = Folder(list(agents.values()), list_owned_files(root / "documents"), procedures)
     if not (folder.agents or folder.documents or folder.procedures):
         shipped = " Agents in Python ship with a deployment: `baton deploy`." if any(root.glob("agents/*.py")) else ""
         what = f"{root} has no agents/*.yaml, documents/AGENT/ or procedures/AGENT/.{shipped}"

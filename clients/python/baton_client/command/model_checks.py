@@ -10,7 +10,7 @@ from baton_client.asynchronous.resources.models import CHECK_SECONDS
 from baton_client.command.connection import Json
 from baton_client.command.session import Session
 from baton_client.errors import BatonError, NotFoundError, PermissionDeniedError
-from baton_client.model_tables import is_usable, table_of
+from baton_client.model_tables import format_report, is_usable
 
 NEEDS = "Checks of models need the permission tenant:manage: ask for a token with it."
 OLDER = "The server does not check models: it is older than this command."
@@ -34,7 +34,7 @@ class ModelCheck:
     @property
     def lines(self) -> list[str]:
         """The lines for a terminal."""
-        return [f"{self.name}: not checked. {self.problem}"] if self.report is None else table_of(self.report)
+        return [f"{self.name}: not checked. {self.problem}"] if self.report is None else format_report(self.report)
 
     def to_json(self) -> Json:
         """Return the result as JSON, for programs."""

@@ -23,7 +23,7 @@ IDS = frozenset({"ID", "AGENT", "CONVERSATION", "USER"})
 Column = tuple[str, Callable[[Mapping[str, Any]], object]]
 
 
-def _console(*, to_stderr: bool) -> Callable[[], Console]:
+def _make_console(*, to_stderr: bool) -> Callable[[], Console]:
     # Nothing that a server says is taken for markup, emoji codes or something to colour.
     return lambda: Console(stderr=to_stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
@@ -33,8 +33,8 @@ class Output:
     """The output of a command: results on standard output, everything else on standard error."""
 
     is_json: bool = False
-    console: Console = field(default_factory=_console(to_stderr=False))
-    messages: Console = field(default_factory=_console(to_stderr=True))
+    console: Console = field(default_factory=_make_console(to_stderr=False))
+    messages: Console = field(default_factory=_make_console(to_stderr=True))
     _wrap: WordWrap = field(default_factory=WordWrap)
 
     def json(self, value: Any) -> None:
@@ -77,7 +77,7 @@ class Output:
             for item in items:
                 sys.stdout.write("\t".join(one_line(read(item)) for _, read in columns) + "\n")
         else:
-            self.console.print(_table(items, columns))
+            self.console.print(_make_table(items, columns))
 
     def value(self, value: Mapping[str, Any], lines: Iterable[str]) -> None:
         """Print one value: as its JSON, or as ``lines``."""
@@ -108,7 +108,7 @@ def _print(console: Console, text: str, style: str) -> None:
     console.print(Text(text, style=style), soft_wrap=not breaks)
 
 
-def _table(items: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
+def _make_table(items: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")

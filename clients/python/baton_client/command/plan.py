@@ -14,9 +14,9 @@ import yaml
 from baton_client.addresses import path
 from baton_client.agent_folders import OwnedFile
 from baton_client.command.connection import Connection, Json
-from baton_client.command.exits import CommandError, ExitCode, advice
+from baton_client.command.exits import CommandError, ExitCode, describe_problem
 from baton_client.command.folder import AgentFile, Folder
-from baton_client.command.uploads import description
+from baton_client.command.uploads import describe_file
 from baton_client.conditions import AgentIdTakenError
 from baton_client.errors import APIStatusError, BadRequestError, ConflictError, NotFoundError
 
@@ -56,7 +56,7 @@ class Step:
         """The item's name among all items."""
         return f"{self.kind} {self.name}"
 
-    def shape(self) -> Json:
+    def to_json(self) -> Json:
         """Return the step as ``--json`` shows it."""
         return {"kind": self.kind, "name": self.name, "action": self.action, "changes": self.lines, "note": self.note}
 
@@ -74,7 +74,7 @@ async def make_plan(connection: Connection, folder: Folder, parameters: Mapping[
         except BadRequestError as problem:
             refused.append((agent, problem))
     if refused and not any(step.action == "create" for step in steps):
-        problems = "; ".join(f"{agent.file}: {advice(problem)}" for agent, problem in refused)
+        problems = "; ".join(f"{agent.file}: {describe_problem(problem)}" for agent, problem in refused)
         raise CommandError(f"{problems} Nothing was sent.", ExitCode.USAGE)
     # Refused agents may refer to agents of this folder that the server does not know yet, so they are tried last.
     steps += [
@@ -103,9 +103,11 @@ async def _plan_agent(connection: Connection, agent: AgentFile, parameters: Mapp
     except AgentIdTakenError:
         return Step("agent", "none", agent, note=SHIPS)
     except ConflictError as problem:
-        raise CommandError(f"{agent.file}: {advice(problem)} Nothing was sent.", ExitCode.CONFLICT) from problem
+        raise CommandError(
+            f"{agent.file}: {describe_problem(problem)} Nothing was sent.", ExitCode.CONFLICT
+        ) from problem
     warnings = "; ".join(answer.get("warnings") or []) or None
-    lines = [line for change in answer["changes"] for line in _change_lines(change)]
+    lines = [line for change in answer["changes"] for line in _format_change(change)]
     if answer["isNew"]:
         return Step("agent", "create", agent, lines, note=warnings, parameters=parameters)
     current = await connection.get(address)
@@ -126,11 +128,11 @@ async def _plan_documents(
 ) -> list[Step]:
     items: list[Json] = []
     if not is_new:
-        items = await connection.items(path(AGENT + "/documents", agent_id=agent_id))
+        items = await connection.list_items(path(AGENT + "/documents", agent_id=agent_id))
     by_id = {item["id"]: item for item in items}
     steps = []
     for document in documents:
-        announced = description(document.file)
+        announced = describe_file(document.file)
         stored = by_id.get(document.document_id)
         if stored is None:
             steps.append(Step("document", "create", document, [f"+ {announced['size']} bytes"]))
@@ -145,7 +147,7 @@ async def _plan_documents(
 
 async def _plan_procedure(connection: Connection, procedure: OwnedFile, *, is_new: bool) -> Step:
     text = procedure.file.read_text()
-    before = "" if is_new else await _newest_text(connection, procedure.agent_id, _find_title(text))
+    before = "" if is_new else await _read_newest_text(connection, procedure.agent_id, _find_title(text))
     if _normalise(before) == _normalise(text):
         return Step("procedure", "none", procedure)
     diff = list(
@@ -154,16 +156,16 @@ async def _plan_procedure(connection: Connection, procedure: OwnedFile, *, is_ne
     return Step("procedure", "change" if before else "create", procedure, diff, note="waits for approval")
 
 
-async def _newest_text(connection: Connection, agent_id: str, title: str) -> str:
+async def _read_newest_text(connection: Connection, agent_id: str, title: str) -> str:
     """Return the newest version of the procedure of that title; empty if there is none."""
     address = path(AGENT + "/procedures", agent_id=agent_id)
-    procedures = [item for item in await connection.items(address) if item["name"].casefold() == title.casefold()]
+    procedures = [item for item in await connection.list_items(address) if item["name"].casefold() == title.casefold()]
     if not procedures:
         return ""
     newest = max(procedures, key=lambda item: int(item["version"]))
     file_address = path("/{procedure_id}/SKILL.md", procedure_id=newest["id"])
     try:
-        return await connection.text(address + file_address, accept="text/markdown", version=newest["version"])
+        return await connection.read_text(address + file_address, accept="text/markdown", version=newest["version"])
     except NotFoundError:
         return ""
 
@@ -187,7 +189,7 @@ def _normalise(text: str) -> tuple[Json, list[str]]:
     return {name: value for name, value in front.items() if value}, parts[-1].split()
 
 
-def _change_lines(change: Json) -> list[str]:
+def _format_change(change: Json) -> list[str]:
     before, after = _to_text(change.get("before")), _to_text(change.get("after"))
     if "\n" not in before + after:
         pair = [f"- {change['field']}: {before}" if before else "", f"+ {change['field']}: {after}" if after else ""]
@@ -202,6 +204,6 @@ def _to_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def refusal(step: Step, problem: APIStatusError) -> str:
+def describe_refusal(step: Step, problem: APIStatusError) -> str:
     """Return the line that says which item the server has refused, and why."""
-    return f"{step.label}: {advice(problem)}"
+    return f"{step.label}: {describe_problem(problem)}"

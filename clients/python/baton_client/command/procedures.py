@@ -47,7 +47,7 @@ def list_(
 
     async def command(session: Session) -> None:
         address = path("/v1/agents/{agent_id}/procedures", agent_id=agent_id) if agent_id else "/v1/procedures"
-        items = await session.connection.items(address, limit=limit, status=status)
+        items = await session.connection.list_items(address, limit=limit, status=status)
         session.output.rows(items, COLUMNS, empty="There are no such procedures.")
 
     run(context, command, as_json=as_json)
@@ -65,7 +65,7 @@ def show(
 
     async def command(session: Session) -> None:
         procedure = await _get(session, agent_id, procedure_id, version)
-        session.output.value(procedure, _lines(procedure))
+        session.output.value(procedure, _format_lines(procedure))
 
     run(context, command, as_json=as_json)
 
@@ -122,12 +122,14 @@ def export(
 
     async def command(session: Session) -> None:
         address = path("/v1/agents/{agent_id}/procedures", agent_id=agent_id)
-        items = await session.connection.items(address, status="approved")
+        items = await session.connection.list_items(address, status="approved")
         texts: dict[Path, str] = {}
         for item in items:
-            target = folder / _folder_name(item) / "SKILL.md"
+            target = folder / _make_folder_name(item) / "SKILL.md"
             file_address = path(PROCEDURE + "/SKILL.md", agent_id=agent_id, procedure_id=item["id"])
-            texts[target] = await session.connection.text(file_address, accept="text/markdown", version=item["version"])
+            texts[target] = await session.connection.read_text(
+                file_address, accept="text/markdown", version=item["version"]
+            )
         conflicts = [str(target) for target, text in texts.items() if target.exists() and target.read_text() != text]
         if conflicts:
             raise CommandError(f"{conflicts[0]} exists with another text; nothing was written.", ExitCode.CONFLICT)
@@ -156,7 +158,7 @@ def _decide(
     async def command(session: Session) -> None:
         procedure = await _get(session, agent_id, procedure_id, version)
         if not is_agreed and not as_json:
-            for line in _lines(procedure):
+            for line in _format_lines(procedure):
                 session.output.line(line)
         session.confirm(f"{decision.capitalize()} version {procedure['version']}?", is_agreed=is_agreed)
         address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
@@ -178,7 +180,7 @@ async def _get(session: Session, agent_id: str, procedure_id: str, version: int 
     return procedure
 
 
-def _lines(item: Json) -> list[str]:
+def _format_lines(item: Json) -> list[str]:
     lines = [f"{one_line(item['name'])} ({item['id']}, version {item['version']}, {item['status']})"]
     lines += [one_line(item.get("description"))]
     lines += [f"  when: {one_line(trigger)}" for trigger in item.get("triggers", [])]
@@ -189,6 +191,6 @@ def _lines(item: Json) -> list[str]:
     return lines
 
 
-def _folder_name(item: Json) -> str:
+def _make_folder_name(item: Json) -> str:
     name = "".join(character if character.isalnum() or character in "-_." else "-" for character in str(item["id"]))
     return name.strip(".") or "procedure"

@@ -39,7 +39,7 @@ def read_variables(folder: Path) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}
 
 
-def own_variables(start: Path) -> dict[str, str]:
+def read_own_variables(start: Path) -> dict[str, str]:
     """Return the command's variables from the ``.env`` of the project around ``start``. Raises ``CommandError``."""
     folder = project_folder(start)
     values = read_variables(folder) if folder is not None else {}

@@ -53,10 +53,10 @@ class RunView:
         """Note how a run has ended, without showing it."""
         if event["type"] == "RUN_ERROR":
             self.outcome = "error"
-            self.error = error_of_run(str(event.get("message")), event.get("code"), _metadata(event))
+            self.error = error_of_run(str(event.get("message")), event.get("code"), _get_metadata(event))
             return
         outcome = event.get("outcome") or {}
-        self.outcome = _metadata(event).get("outcome") or outcome.get("type") or "success"
+        self.outcome = _get_metadata(event).get("outcome") or outcome.get("type") or "success"
         self.interrupts = outcome.get("interrupts") or []
 
     def end_line(self) -> None:
@@ -71,16 +71,16 @@ class RunView:
 
     def _run_started(self, event: Json) -> None:
         self.interrupts, self.outcome, self.error = [], None, None
-        attempt = _metadata(event).get("attempt") or 1
+        attempt = _get_metadata(event).get("attempt") or 1
         if attempt > 1:
             self._say("(A worker failed; the answer begins again.)")
         if self._shows_user and attempt == 1:
             for message in (event.get("input") or {}).get("messages") or []:
-                self._output.line(f"You: {_content(message.get('content'))}", style="bold")
+                self._output.line(f"You: {_format_content(message.get('content'))}", style="bold")
 
     def _text_message_start(self, event: Json) -> None:
         self.end_line()
-        person = " (a person)" if _metadata(event).get("author") else ""
+        person = " (a person)" if _get_metadata(event).get("author") else ""
         self._output.part(f"{one_line(event.get('name') or 'Baton')}{person}: ", style="bold cyan")
         self._is_in_text = True
 
@@ -90,14 +90,14 @@ class RunView:
 
     def _text_message_end(self, event: Json) -> None:
         self.end_line()
-        metadata = _metadata(event)
+        metadata = _get_metadata(event)
         if metadata.get("takenBack"):
             self._say("(This text was taken back.)")
             return
         for part in metadata.get("attachments") or []:
-            self._say(f"[{_file_name(part)}]")
+            self._say(f"[{_get_file_name(part)}]")
         for field, label in (("sources", "Sources"), ("consulted", "Consulted, not cited")):
-            names = [_source_name(source) for source in metadata.get(field) or []]
+            names = [_format_source(source) for source in metadata.get(field) or []]
             if names:
                 self._say(f"{label}: {', '.join(dict.fromkeys(names))}")
         if metadata.get("finishReason") == "length":
@@ -106,7 +106,7 @@ class RunView:
     def _tool_call_start(self, event: Json) -> None:
         # Consultations are shown by the events of the sub-agent.
         if not str(event.get("toolCallName")).startswith("ask_"):
-            label = _metadata(event).get("label")
+            label = _get_metadata(event).get("label")
             self._calls[str(event.get("toolCallId"))] = ShownCall(str(event.get("toolCallName")), label=label)
 
     def _tool_call_args(self, event: Json) -> None:
@@ -118,7 +118,7 @@ class RunView:
             self._say(f"> calls {call}")
 
     def _tool_call_result(self, event: Json) -> None:
-        outcome = _metadata(event).get("outcome")
+        outcome = _get_metadata(event).get("outcome")
         if outcome in {"failed", "refused"}:
             # The prefix is for the model.
             reason = one_line((event.get("content") or "").removeprefix("Error: "), MAX_REASON)
@@ -131,12 +131,12 @@ class RunView:
         self._say(f"> {name} is at work")
 
     def _subagent_finished(self, event: Json) -> None:
-        self._say(f"> {self._sub_agent(event)} has answered")
+        self._say(f"> {self._get_sub_agent_name(event)} has answered")
 
     def _subagent_error(self, event: Json) -> None:
-        self._say(f"> {self._sub_agent(event)} failed: {event.get('message')}", "yellow")
+        self._say(f"> {self._get_sub_agent_name(event)} failed: {event.get('message')}", "yellow")
 
-    def _sub_agent(self, event: Json) -> str:
+    def _get_sub_agent_name(self, event: Json) -> str:
         return self._sub_agents.get(str(event.get("subagentRunId")), "A sub-agent")
 
     def _activity_snapshot(self, event: Json) -> None:
@@ -165,13 +165,13 @@ class RunView:
             self._say(f"* {name} has ended the conversation." if name else "* The conversation is closed.", "magenta")
         if event.get("name") == "message_steered":
             message = (event.get("value") or {}).get("message") or {}
-            self._say(f"> the agent has got: {one_line(_content(message.get('content')), MAX_REASON)}")
+            self._say(f"> the agent has got: {one_line(_format_content(message.get('content')), MAX_REASON)}")
 
     def _messages_snapshot(self, event: Json) -> None:
         for message in event.get("messages") or []:
             if message.get("role") in {"user", "assistant"} and message.get("content"):
                 who = "You" if message["role"] == "user" else one_line(message.get("name") or "Baton")
-                self._output.line(f"{who}: {_content(message['content'])}")
+                self._output.line(f"{who}: {_format_content(message['content'])}")
 
     def _run_finished(self, event: Json) -> None:
         self.end_line()
@@ -205,9 +205,9 @@ class ShownCall:
         return " ".join(filter(None, [one_line(self.name), one_line(self.arguments, MAX_ARGUMENTS)]))
 
 
-def question(interrupt: Json) -> str:
+def format_question(interrupt: Json) -> str:
     """Return the question of an interrupt, with the call if the server sends no fields of its arguments."""
-    metadata = _metadata(interrupt)
+    metadata = _get_metadata(interrupt)
     text = one_line(interrupt.get("message") or WAITS)
     if "fields" in metadata:
         return text
@@ -215,40 +215,40 @@ def question(interrupt: Json) -> str:
     return f"{text} [{call}]"
 
 
-def question_lines(interrupt: Json) -> list[str]:
+def format_question_lines(interrupt: Json) -> list[str]:
     """Return the question of an interrupt, and below it the arguments that it does not show."""
-    return [f"  ? {question(interrupt)}", *(f"    {plain(line)}" for line in list_lines(interrupt))]
+    return [f"  ? {format_question(interrupt)}", *(f"    {plain(line)}" for line in list_lines(interrupt))]
 
 
-def question_line(interrupt: Json) -> str:
+def format_question_line(interrupt: Json) -> str:
     """Return the question of an interrupt and its arguments on one line."""
     arguments = "; ".join(one_line(line) for line in list_lines(interrupt)).replace(":; ", ": ")
-    return question(interrupt) + (f" ({arguments})" if arguments else "")
+    return format_question(interrupt) + (f" ({arguments})" if arguments else "")
 
 
 def show_question(output: Output, interrupt: Json) -> None:
     """Show the question of an interrupt and its arguments."""
-    for line in question_lines(interrupt):
+    for line in format_question_lines(interrupt):
         output.line(line, style="yellow")
 
 
-def _metadata(event: Json) -> dict[str, Any]:
+def _get_metadata(event: Json) -> dict[str, Any]:
     metadata = event.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _content(content: Any) -> str:
+def _format_content(content: Any) -> str:
     if isinstance(content, list):
         return " ".join(str(part.get("text") or f"[{part.get('type')}]") for part in content if isinstance(part, dict))
     return str(content)
 
 
-def _file_name(part: Json) -> str:
-    metadata = _metadata(part)
+def _get_file_name(part: Json) -> str:
+    metadata = _get_metadata(part)
     return one_line(str(metadata.get("name") or metadata.get("filename") or part.get("type")))
 
 
-def _source_name(source: Json) -> str:
+def _format_source(source: Json) -> str:
     """Return a source's title, behind the number by which the text cites it."""
     name = one_line(source.get("title") or source.get("id"))
     return f"[{source.get('number')}] {name}" if source.get("places") else name

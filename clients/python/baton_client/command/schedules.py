@@ -57,7 +57,7 @@ def list_(
     params: dict[str, Any] = {"scope": "tenant" if everybody else None, "status": status}
 
     async def command(session: Session) -> None:
-        items = await session.connection.items(SCHEDULES, limit=limit, **params)
+        items = await session.connection.list_items(SCHEDULES, limit=limit, **params)
         session.output.rows(items, COLUMNS, empty="There are no such schedules.")
 
     run(context, command, as_json=as_json)

@@ -16,13 +16,13 @@ import typer
 
 from baton_client.asynchronous.tokens import AsyncTokens
 from baton_client.asynchronous.transport import AsyncTransport
-from baton_client.command.configuration import LOOPBACK, Profile, configuration_folder, read_profile
+from baton_client.command.configuration import LOOPBACK, Profile, find_configuration_folder, read_profile
 from baton_client.command.connection import Connection
 from baton_client.command.device_flow import renew_tokens
-from baton_client.command.exits import CommandError, ExitCode, advice, exit_code
+from baton_client.command.exits import CommandError, ExitCode, describe_problem, find_exit_code
 from baton_client.command.local_sign_in import renew_local_tokens
 from baton_client.command.output import Output
-from baton_client.command.project_variables import own_variables
+from baton_client.command.project_variables import read_own_variables
 from baton_client.command.token_store import TokenStore
 from baton_client.errors import APIConnectionError, BatonError
 from baton_client.options import Options
@@ -43,7 +43,7 @@ class Environment:
     """The environment of the command."""
 
     variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    folder: Path = field(default_factory=configuration_folder)
+    folder: Path = field(default_factory=find_configuration_folder)
     """The folder of the configuration."""
     transport: httpx.AsyncBaseTransport | None = None
     """The transport that replaces the network."""
@@ -55,7 +55,7 @@ class Environment:
     def of_process(cls, *, url: str | None = None) -> Environment:
         """Return the environment of this process, with defaults from the project around the current folder."""
         try:
-            own = own_variables(Path.cwd())
+            own = read_own_variables(Path.cwd())
         except (CommandError, OSError):
             own = {}  # the project's own commands report it
         # A token of the shell must not be sent to another machine that a folder names.
@@ -87,7 +87,7 @@ class SignIn:
         """Whether the token is from ``BATON_TOKEN``."""
         return bool(self._token)
 
-    async def token(self) -> str:
+    async def get_token(self) -> str:
         """Return a token. Each further call returns another one. Raises ``CommandError`` if the user has to sign in."""
         if self._token:
             return self._token
@@ -140,7 +140,7 @@ class Session:
             raise CommandError(f"{question}{punctuation} Say so by {option}: nobody can be asked here.", ExitCode.USAGE)
 
 
-def environment_of(context: typer.Context) -> Environment:
+def get_environment(context: typer.Context) -> Environment:
     """Return the environment, with the options before the command's name."""
     return context.obj if isinstance(context.obj, Environment) else Environment.of_process()
 
@@ -156,7 +156,7 @@ def _find_address(problem: httpx.HTTPError) -> str:
 
 def run(context: typer.Context, command: Callable[[Session], Awaitable[None]], *, as_json: bool = False) -> None:
     """Run a command with a session. Errors become one line on standard error and an exit code."""
-    environment = environment_of(context)
+    environment = get_environment(context)
     output = Output(as_json)
     if environment.no_color or "NO_COLOR" in environment.variables:
         output.console.no_color = output.messages.no_color = True
@@ -165,13 +165,13 @@ def run(context: typer.Context, command: Callable[[Session], Awaitable[None]], *
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     except (CommandError, BatonError) as problem:
-        output.error(advice(problem))
-        raise typer.Exit(exit_code(problem)) from None
+        output.error(describe_problem(problem))
+        raise typer.Exit(find_exit_code(problem)) from None
     except httpx.HTTPError as problem:
         reason = f"{_find_address(problem)}: {str(problem) or type(problem).__name__}".rstrip(".")
         unreachable = APIConnectionError(f"{reason}.")
-        output.error(advice(unreachable))
-        raise typer.Exit(exit_code(unreachable)) from None
+        output.error(describe_problem(unreachable))
+        raise typer.Exit(find_exit_code(unreachable)) from None
     except BrokenPipeError:
         raise
     except OSError as problem:
@@ -180,18 +180,18 @@ def run(context: typer.Context, command: Callable[[Session], Awaitable[None]], *
 
 
 async def _run(environment: Environment, output: Output, command: Callable[[Session], Awaitable[None]]) -> None:
-    async with opened(environment, output) as session:
+    async with open_session(environment, output) as session:
         await command(session)
 
 
 @asynccontextmanager
-async def opened(environment: Environment, output: Output) -> AsyncIterator[Session]:
+async def open_session(environment: Environment, output: Output) -> AsyncIterator[Session]:
     """Yield a session. Raises ``CommandError`` for a wrong configuration."""
     profile = environment.profile()
     async with environment.http() as http:
         sign_in = SignIn(environment, profile, http)
         # A variable's token cannot be renewed: asking again would only repeat the request.
-        source = environment.variables["BATON_TOKEN"] if sign_in.is_variable else sign_in.token
+        source = environment.variables["BATON_TOKEN"] if sign_in.is_variable else sign_in.get_token
         timeout = httpx.Timeout(TIMEOUT_SECONDS, connect=10.0)
         options = Options(base_url=profile.url, timeout=timeout, max_retries=MAX_RETRIES, resume_seconds=RESUME_SECONDS)
         transport = AsyncTransport(http, AsyncTokens(source), options)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from baton_client.command.configuration import read_profiles, remove_profile, write_profile
-from baton_client.command.device_flow import endpoints, issuer_of, sign_in
+from baton_client.command.device_flow import find_endpoints, find_issuer, sign_in
 from baton_client.command.exits import CommandError, ExitCode
 from baton_client.command.local_sign_in import get_local_tokens
 from baton_client.command.session import AsJson, Session, run
@@ -61,7 +61,9 @@ def login(
                     "At a local cloud, sign in by `baton login --local`.",
                     ExitCode.USAGE,
                 )
-            addresses = await endpoints(session.http, profile.issuer or await issuer_of(session.http, profile.url))
+            addresses = await find_endpoints(
+                session.http, profile.issuer or await find_issuer(session.http, profile.url)
+            )
 
             def show(address: str, code: str) -> None:
                 session.output.note(f"Open {address} and enter the code {code}.")

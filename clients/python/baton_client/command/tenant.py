@@ -40,8 +40,8 @@ def export(
             progress.add_task("Exporting", total=None)
             state = await tenant_export.run()
         lines = [f"The tenant {one_line(state['tenantId'])}, as it was from {state['beganAt']} on, is in {folder}:"]
-        lines += [f"  exported: {count} {words(kind)}" for kind, count in state["counts"].items()]
-        lines += [f"  left out: {count} {words(kind)}" for kind, count in state["leftOut"].items()]
+        lines += [f"  exported: {count} {split_name(kind)}" for kind, count in state["counts"].items()]
+        lines += [f"  left out: {count} {split_name(kind)}" for kind, count in state["leftOut"].items()]
         session.output.value({"path": str(folder), **state}, lines)
 
     run(context, command, as_json=as_json)
@@ -73,7 +73,7 @@ def remove(
             if before["tenantId"] != tenant:
                 raise CommandError(f"The token is of the tenant {one_line(before['tenantId'])}: nothing was removed.")
             if plan_only:
-                session.output.value(before, _lines(before))
+                session.output.value(before, _format_lines(before))
                 return
             await _report(session, await _confirm(session, before, before["audit"]), wait=wait)
             return
@@ -85,10 +85,10 @@ def remove(
         if plan["status"] != "planned":
             raise CommandError("The plan could not be made. Try again.")
         if plan_only:
-            session.output.value(plan, _lines(plan))
+            session.output.value(plan, _format_lines(plan))
             return
         if confirm is None:
-            for line in _lines(plan):
+            for line in _format_lines(plan):
                 session.output.note(line)
         question = f"Type {tenant} to close it for ever and remove all of this"
         if (confirm or session.ask(question, option="--confirm")) != tenant:
@@ -140,7 +140,7 @@ async def _confirm(session: Session, removal: Json, audit: str) -> Json:
 async def _report(session: Session, removal: Json, *, wait: bool) -> None:
     if wait:
         removal = await _follow(session, removal, "Removing")
-    session.output.value(removal, _lines(removal))
+    session.output.value(removal, _format_lines(removal))
     if removal["status"] == "failed":
         raise CommandError("Not everything was removed. Repeat `baton tenant remove`: it goes on.")
 
@@ -155,16 +155,16 @@ async def _follow(session: Session, removal: Json, work: str) -> Json:
     return removal
 
 
-def _lines(removal: Json) -> list[str]:
+def _format_lines(removal: Json) -> list[str]:
     lines = [f"Removal of {one_line(removal['tenantId'])}: {removal['status']} (plan {removal['planId']})"]
     names_by_label = {"planned": "plan"} if removal["status"] == "planned" else {"removed": "counts", "left": "residue"}
     for head, name in names_by_label.items():
-        lines += [f"  {head}: {count} {words(kind)}" for kind, count in removal[name].items()]
+        lines += [f"  {head}: {count} {split_name(kind)}" for kind, count in removal[name].items()]
     if removal["status"] == "completed":
         lines.append("Nothing is left.")
     return lines
 
 
-def words(kind: str) -> str:
+def split_name(kind: str) -> str:
     """Return the name of a kind of records in words: ``acceptedTurns`` as "accepted turns"."""
     return one_line(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower() if kind.isalnum() else kind)

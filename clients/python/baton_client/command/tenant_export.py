@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import httpx
 
-from baton_client.asynchronous.resource import page_lines
+from baton_client.asynchronous.resource import read_page_lines
 from baton_client.command.connection import Connection, Json
 from baton_client.command.exits import CommandError, ExitCode
 
@@ -83,7 +83,7 @@ class TenantExport:
         files: list[Json] = []
         written = 0
         with draft.open("w") as opened:
-            async with aclosing(page_lines(self._transport, ADDRESS, self._state["cursor"])) as lines:
+            async with aclosing(read_page_lines(self._transport, ADDRESS, self._state["cursor"])) as lines:
                 async for line in lines:
                     match line["type"]:
                         case "begin":
@@ -124,7 +124,7 @@ class TenantExport:
 
         The file gets the object's time. The line needs headers, so that the object is asked for in any case.
         """
-        *folders, name = map(file_name, line["name"].split("/"))
+        *folders, name = map(make_file_name, line["name"].split("/"))
         path = Path("files", *folders, f"{name}.bin")  # which is no name of a folder
         file = self._folder / path
         described = {name: value for name, value in line.items() if name != "url"} | {"path": path.as_posix()}
@@ -137,7 +137,7 @@ class TenantExport:
                 with draft.open("wb") as opened:
                     async for block in answer.aiter_bytes(BLOCK_BYTES):
                         opened.write(block)
-                os.utime(draft, (_time(line), _time(line)))
+                os.utime(draft, (_parse_time(line), _parse_time(line)))
                 draft.replace(file)
             headers = {"contentType": "content-type", "fileName": "x-amz-meta-name"}
             described |= {name: answer.headers[header] for name, header in headers.items() if header in answer.headers}
@@ -155,15 +155,15 @@ def _is_stored(file: Path, line: Json) -> bool:
     if not file.exists():
         return False
     status = file.stat()
-    return bool(status.st_size == line["bytes"]) and round(status.st_mtime) == round(_time(line))
+    return bool(status.st_size == line["bytes"]) and round(status.st_mtime) == round(_parse_time(line))
 
 
-def _time(line: Json) -> float:
+def _parse_time(line: Json) -> float:
     """Return the Unix time at which an object was stored."""
     return datetime.fromisoformat(line["storedAt"]).timestamp()
 
 
-def file_name(name: str) -> str:
+def make_file_name(name: str) -> str:
     """Return the name of a file for a part of an object's name: percent-encoded, or its digest if that is too long."""
     encoded = quote(name, safe="").replace(".", "%2E") or "%"  # a name may contain two slashes in a row
     return encoded if len(encoded) <= MAX_NAME else f"~{sha256(name.encode()).hexdigest()}"

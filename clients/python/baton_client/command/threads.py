@@ -11,7 +11,7 @@ import typer
 from baton_client.addresses import given, path
 from baton_client.command.connection import Json
 from baton_client.command.exits import CommandError, ExitCode
-from baton_client.command.run_view import ShownCall, question_lines
+from baton_client.command.run_view import ShownCall, format_question_lines
 from baton_client.command.session import AsJson, Session, Yes, run
 from baton_client.command.terminal_text import one_line, plain
 
@@ -36,7 +36,7 @@ class State(StrEnum):
     WAITING = "waiting"
 
 
-def _state(thread: Json) -> str:
+def _describe_state(thread: Json) -> str:
     """Return the state of a conversation: that of its run, or ``waiting`` for a person, otherwise its status."""
     return str((thread.get("run") or {}).get("status") or ("waiting" if thread.get("interrupts") else thread["status"]))
 
@@ -44,7 +44,7 @@ def _state(thread: Json) -> str:
 COLUMNS = [
     ("ID", lambda item: item["id"]),
     ("TITLE", lambda item: one_line(item.get("title") or "-", 50)),
-    ("STATE", _state),
+    ("STATE", _describe_state),
     ("LAST ACTIVITY", lambda item: item.get("lastActivityAt")),
     ("UNREAD", lambda item: item.get("unread") or "-"),
 ]
@@ -90,8 +90,8 @@ def show(context: typer.Context, thread_id: ThreadId, limit: Limit = 50, as_json
     async def command(session: Session) -> None:
         address = path(THREAD, thread_id=thread_id)
         thread = await session.connection.get(address)
-        messages = await session.connection.newest_messages(address, limit)
-        session.output.value({"thread": thread, "messages": messages}, _lines(thread, messages))
+        messages = await session.connection.list_newest_messages(address, limit)
+        session.output.value({"thread": thread, "messages": messages}, _format_lines(thread, messages))
 
     run(context, command, as_json=as_json)
 
@@ -148,7 +148,7 @@ def mark_read(
     async def command(session: Session) -> None:
         address, last = path(THREAD, thread_id=thread_id), ordinal
         if last is None:
-            newest = await session.connection.newest_messages(address, 1)
+            newest = await session.connection.list_newest_messages(address, 1)
             last = newest[-1]["metadata"]["ordinal"] if newest else 0
         await session.connection.send("PUT", address + "/read", {"ordinal": last})
         session.output.value({"ordinal": last}, ["Read."])
@@ -212,13 +212,13 @@ def _parse(data: str | None) -> Any:
 
 def _list(context: typer.Context, as_json: bool, limit: int, **params: Any) -> None:
     async def command(session: Session) -> None:
-        items = await session.connection.items("/v1/threads", limit=limit, **params)
+        items = await session.connection.list_items("/v1/threads", limit=limit, **params)
         session.output.rows(items, COLUMNS, empty="There are no such conversations.")
 
     run(context, command, as_json=as_json)
 
 
-def message_text(message: Json) -> str:
+def format_content(message: Json) -> str:
     """Return the text of a message whose content is a text or parts."""
     content = message.get("content")
     if isinstance(content, list):
@@ -226,20 +226,20 @@ def message_text(message: Json) -> str:
     return plain(content)
 
 
-def _lines(thread: Json, messages: list[Json]) -> list[str]:
-    lines = [f"{one_line(thread.get('title') or 'Without a title')} ({thread['id']}, {_state(thread)})"]
+def _format_lines(thread: Json, messages: list[Json]) -> list[str]:
+    lines = [f"{one_line(thread.get('title') or 'Without a title')} ({thread['id']}, {_describe_state(thread)})"]
     for message in messages:
         who = "You" if message.get("role") == "user" else message.get("name") or message.get("role")
-        lines += ["", *message_lines(str(who), message)]
+        lines += ["", *format_message(str(who), message)]
     if waiting := thread.get("interrupts"):
-        questions = [line for interrupt in waiting for line in question_lines(interrupt)]
+        questions = [line for interrupt in waiting for line in format_question_lines(interrupt)]
         lines += ["", *questions, f"Answer with `baton chat {thread['id']}`."]
     return lines
 
 
-def message_lines(who: str, message: Json) -> list[str]:
+def format_message(who: str, message: Json) -> list[str]:
     """Return a message as people read it: its text, the calls that its agent made, and whether it was stopped."""
-    text, metadata = message_text(message), message.get("metadata") or {}
+    text, metadata = format_content(message), message.get("metadata") or {}
     who = f"{who} (a person)" if metadata.get("author") else who
     lines = [f"{one_line(who)}: {text}"] if text or not message.get("toolCalls") else []
     for call in message.get("toolCalls") or []:

@@ -53,7 +53,7 @@ class TokenStore:
         """Store tokens. Raises ``CommandError`` without a keyring."""
         text = json.dumps(asdict(replace(tokens, url=self.profile.url)))
         if not self.profile.token_file:
-            _keyring_call("set_password", SERVICE, self._account, text)
+            _call_keyring("set_password", SERVICE, self._account, text)
             return
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self._file.with_suffix(".new")
@@ -70,7 +70,7 @@ class TokenStore:
         if self.profile.token_file:
             self._file.unlink(missing_ok=True)
         elif had:
-            _keyring_call("delete_password", SERVICE, self._account)
+            _call_keyring("delete_password", SERVICE, self._account)
         return had
 
     @property
@@ -82,7 +82,7 @@ class TokenStore:
         return self.folder / f"tokens-{self.profile.name.replace('/', '_')}.json"
 
     def _read_keyring(self) -> str | None:
-        token: str | None = _keyring_call("get_password", SERVICE, self._account)
+        token: str | None = _call_keyring("get_password", SERVICE, self._account)
         return token
 
     def _read_file(self) -> str | None:
@@ -96,7 +96,7 @@ class TokenStore:
             return None
 
 
-def keyring_name() -> str | None:
+def find_keyring_name() -> str | None:
     """Return the name of the keyring in use; ``None`` if there is none."""
     import keyring
 
@@ -105,7 +105,7 @@ def keyring_name() -> str | None:
     return None if getattr(backend, "priority", 1) <= 0 or ".fail." in name else name
 
 
-def _keyring_call(function: str, *arguments: str) -> Any:
+def _call_keyring(function: str, *arguments: str) -> Any:
     # Commands with a token from a variable or a file need no keyring, which takes long to find its backend.
     import keyring.errors
 

@@ -28,7 +28,7 @@ def usage(
             params = {"cursor": cursor} if cursor is not None else {"month": month}
             page = await session.connection.get("/v1/usage", **params)
             total, cursor = add(total, page), page.get("nextCursor")
-        session.output.value(total, lines(total))
+        session.output.value(total, format_lines(total))
 
     run(context, command, as_json=as_json)
 
@@ -40,7 +40,7 @@ def add(total: Json | None, page: Json) -> Json:
     storage = {name: total["storage"][name] + page["storage"][name] for name in ("objects", "bytes")}
     return {
         **total,
-        **_sum(total, page, COUNTS),
+        **_add_counts(total, page, COUNTS),
         "threads": total["threads"] + page["threads"],
         "agents": _join(total["agents"], page["agents"], "agentId", COUNTS),
         "models": _join(total["models"], page["models"], "model", TOKENS),
@@ -48,9 +48,9 @@ def add(total: Json | None, page: Json) -> Json:
     }
 
 
-def lines(usage: Json) -> list[str]:
+def format_lines(usage: Json) -> list[str]:
     """Return the usage in lines for people."""
-    cost = _money(usage["cost"] if usage["turns"] else 0.0)
+    cost = _format_money(usage["cost"] if usage["turns"] else 0.0)
     head = [
         f"Month: {usage['month']}",
         f"Turns: {usage['turns']:,} ({usage['failures']:,} failed)",
@@ -58,15 +58,15 @@ def lines(usage: Json) -> list[str]:
         f"Cost: {cost}" + (f", without {usage['unpriced']:,} turns" if usage["unpriced"] else ""),
     ]
     if usage.get("meteredCost") is not None:
-        head.append(f"Cost of all calls, as limits count it: {_money(usage['meteredCost'])}")
+        head.append(f"Cost of all calls, as limits count it: {_format_money(usage['meteredCost'])}")
     head.append(f"Storage: {usage['storage']['bytes']:,} bytes in {usage['storage']['objects']:,} objects")
     agents = [
-        f"Agent {one_line(agent['agentId'] or '-', 60)}: {agent['turns']:,} turns, {_money(agent['cost'])}"
+        f"Agent {one_line(agent['agentId'] or '-', 60)}: {agent['turns']:,} turns, {_format_money(agent['cost'])}"
         for agent in usage["agents"]
     ]
     models = [
         f"Model {one_line(model['model'], 60)}: {model['inputTokens']:,} in, {model['outputTokens']:,} out, "
-        f"{_money(model['cost'])}"
+        f"{_format_money(model['cost'])}"
         for model in usage["models"]
     ]
     return [*head, *agents, *models]
@@ -77,15 +77,15 @@ def _join(ones: list[Json], others: list[Json], key: str, counts: tuple[str, ...
     joined: dict[str | None, Json] = {entry[key]: entry for entry in ones}
     for entry in others:
         before = joined.get(entry[key])
-        joined[entry[key]] = entry if before is None else {**before, **_sum(before, entry, counts)}
+        joined[entry[key]] = entry if before is None else {**before, **_add_counts(before, entry, counts)}
     return list(joined.values())
 
 
-def _sum(one: Json, other: Json, counts: tuple[str, ...]) -> Json:
+def _add_counts(one: Json, other: Json, counts: tuple[str, ...]) -> Json:
     costs = [cost for cost in (one["cost"], other["cost"]) if cost is not None]
     # Costs are whole billionths: rounding undoes the errors of adding binary fractions.
     return {**{name: one[name] + other[name] for name in counts}, "cost": round(sum(costs), 9) if costs else None}
 
 
-def _money(cost: float | None) -> str:
+def _format_money(cost: float | None) -> str:
     return "unknown" if cost is None else f"{cost:,.4f}"

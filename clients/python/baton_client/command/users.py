@@ -80,7 +80,7 @@ async def write_lines(session: Session, address: str, file: Path, *, has_end: bo
     exists.
     """
     if str(file) == "-":
-        async for value in session.connection.lines(address, has_end=has_end, **params):
+        async for value in session.connection.read_lines(address, has_end=has_end, **params):
             session.output.json(value)
         return
     _check_new(file)
@@ -89,7 +89,7 @@ async def write_lines(session: Session, address: str, file: Path, *, has_end: bo
     try:
         with draft.open("w") as opened, session.output.progress() as progress:
             task = progress.add_task("Lines", total=None)
-            async for value in session.connection.lines(address, has_end=has_end, **params):
+            async for value in session.connection.read_lines(address, has_end=has_end, **params):
                 opened.write(json.dumps(value) + "\n")
                 count += 1
                 progress.advance(task)
@@ -106,12 +106,12 @@ async def _report(session: Session, request: Json, *, wait: bool) -> None:
         while wait and request["status"] == "running":
             await asyncio.sleep(POLL_SECONDS)
             request = await session.connection.get(address)
-    session.output.value(request, _lines(request))
+    session.output.value(request, _format_lines(request))
     if request["status"] == "failed":
         raise CommandError("Not everything was forgotten. Make the same request again.")
 
 
-def _lines(request: Json) -> list[str]:
+def _format_lines(request: Json) -> list[str]:
     lines = [f"Request {request['requestId']}: {request['status']}"]
     if request["status"] == "running":
         lines.append(f"Everything that was said until about {request.get('expectedCutoffAt')} will be forgotten.")

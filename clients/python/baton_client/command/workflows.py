@@ -42,7 +42,7 @@ def list_(
     }
 
     async def command(session: Session) -> None:
-        items = await session.connection.items("/v1/workflows/completed", limit=limit, **params)
+        items = await session.connection.list_items("/v1/workflows/completed", limit=limit, **params)
         session.output.rows(items, COLUMNS, empty="There are no such workflows.")
 
     run(context, command, as_json=as_json)

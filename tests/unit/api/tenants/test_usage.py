@@ -12,7 +12,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.threads.sessions import overviews
-from baton_client.command.usage import add, lines
+from baton_client.command.usage import add, format_lines
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
 
@@ -54,7 +54,7 @@ async def test_all_turns_of_the_month_are_added_up_by_agent_and_model(
     assert [(model["model"], model["inputTokens"]) for model in usage["models"]] == [("test-model", 50)]
     assert usage["storage"] == {"objects": 3, "bytes": 15}
     assert (usage["month"], usage["threads"], usage["meteredCost"]) == ("2040-03", 5, None)
-    assert "Turns: 5 (0 failed)" in lines(usage)
+    assert "Turns: 5 (0 failed)" in format_lines(usage)
 
 
 async def test_another_month_has_its_own_turns(served: Served) -> None:

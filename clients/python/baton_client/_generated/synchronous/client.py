@@ -32,7 +32,7 @@ from baton_client._generated.synchronous.tokens import Tokens, TokenSource
 from baton_client._generated.synchronous.transport import Request, Transport
 from baton_client.errors import ConfigurationError
 from baton_client.models import Health
-from baton_client.options import Options, checked_timeout, checked_url, time_zone_of
+from baton_client.options import Options, check_url, choose_time_zone, make_timeout
 from baton_client.version import VERSION
 
 LOCAL = "http://127.0.0.1:8080"
@@ -77,12 +77,12 @@ class Baton:
         if max_retries < 0:
             raise ConfigurationError(f"max_retries is {max_retries}; it cannot be negative.")
         options = Options(
-            base_url=checked_url(base_url or os.environ.get("BATON_URL") or LOCAL),
-            timeout=checked_timeout(timeout),
+            base_url=check_url(base_url or os.environ.get("BATON_URL") or LOCAL),
+            timeout=make_timeout(timeout),
             max_retries=max_retries,
             headers={"User-Agent": f"baton-client-python/{VERSION}", **(headers or {})},
             resume_seconds=resume_seconds,
-            time_zone=time_zone_of(time_zone),
+            time_zone=choose_time_zone(time_zone),
         )
         self._http = http_client or httpx.Client()
         self._owns_http = http_client is None
@@ -130,11 +130,11 @@ class Baton:
         current = self._transport.options
         options = replace(
             current,
-            timeout=current.timeout if timeout is None else checked_timeout(timeout),
+            timeout=current.timeout if timeout is None else make_timeout(timeout),
             max_retries=current.max_retries if max_retries is None else max_retries,
             headers={**current.headers, **(headers or {})},
             resume_seconds=current.resume_seconds if resume_seconds is None else resume_seconds,
-            time_zone=current.time_zone if time_zone is None else time_zone_of(time_zone),
+            time_zone=current.time_zone if time_zone is None else choose_time_zone(time_zone),
         )
         tokens = self._transport.tokens if token is None else Tokens(token)
         other = object.__new__(type(self))
@@ -167,13 +167,13 @@ class Baton:
             headers=headers or {},
             is_repeatable=repeats,
         )
-        with self._transport.opened(request) as response:
+        with self._transport.open(request) as response:
             response.read()
             return response
 
     def health(self) -> Health:
         """Return the server's health. Needs no token."""
-        health: Health = self._transport.value(Request(method="GET", path="/health"), Health)
+        health: Health = self._transport.read_value(Request(method="GET", path="/health"), Health)
         return health
 
     def close(self) -> None:

@@ -19,8 +19,8 @@ from baton_client.errors import (
     StreamInterruptedError,
     UnexpectedAnswerError,
 )
-from baton_client.events import AnyEvent, Received, RunErrorEvent, parsed, seq_of
-from baton_client.retries import STATUSES, wait_seconds
+from baton_client.events import AnyEvent, Received, RunErrorEvent, parse_event, seq_of
+from baton_client.retries import STATUSES, choose_wait_seconds
 from baton_client.sequence import Place, Sequence
 from baton_client.sse import EventDecoder
 from baton_client.status_errors import error_of_run
@@ -77,11 +77,11 @@ class Events:
         Raises ``StreamInterruptedError`` after ``resume_seconds`` without one, or without any byte of an open stream;
         ``APIConnectionError`` if no request has been answered yet; ``APIStatusError``; and ``UnexpectedAnswerError``.
         """
-        with closing(self.received()) as events:
+        with closing(self.receive()) as events:
             for received in events:
                 yield received.event
 
-    def received(self) -> Generator[Received, None]:
+    def receive(self) -> Generator[Received, None]:
         """Yield events with their text as it was sent. Raises the errors of ``__aiter__``."""
         behind_gap: Received | None = None
         while True:
@@ -91,7 +91,7 @@ class Events:
             missed = behind_gap
             behind_gap = None
             try:
-                with closing(self._connection()) as events:
+                with closing(self._read_connection()) as events:
                     for received in events:
                         if _is_expiry(received.event):
                             is_expired = True
@@ -130,7 +130,7 @@ class Events:
                     return
                 self._wait_idle()
 
-    def _connection(self) -> Generator[Received, None]:
+    def _read_connection(self) -> Generator[Received, None]:
         """Yield the events of one answer."""
         request = self._first
         if request is None or self._sequence.has_begun:
@@ -139,7 +139,7 @@ class Events:
         decoder = EventDecoder()
         seconds = self._transport.options.silence_seconds
         begun_at = time.monotonic()
-        with self._transport.opened(request, read_seconds=seconds) as response:
+        with self._transport.open(request, read_seconds=seconds) as response:
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 raise UnexpectedAnswerError(f"{response.url} answers without events. Is base_url the address of Baton?")
             self._was_open = True
@@ -147,7 +147,7 @@ class Events:
                 if time.monotonic() - begun_at > IDLE_SECONDS:
                     self._progress_at = time.monotonic()  # signs of life while a tool works, for example
                 for data in decoder.feed(chunk):
-                    yield Received(parsed(data), data)
+                    yield Received(parse_event(data), data)
 
     def _wait_after(self, problem: Exception, advised: float | None = None) -> None:
         """Wait before the next attempt. Raises ``problem`` if there was no answer yet, or it is time to give up."""
@@ -157,7 +157,7 @@ class Events:
         if not self._failures and self._on_wait is not None:
             self._on_wait(problem)
         self._failures += 1
-        seconds = wait_seconds(min(self._failures, MOST_ATTEMPTS), advised)
+        seconds = choose_wait_seconds(min(self._failures, MOST_ATTEMPTS), advised)
         logger.info("The events of %s are asked for again in %.1f s: %s", self._thread_id, seconds, problem)
         time.sleep(seconds)
 

@@ -36,7 +36,7 @@ class Pager(Generic[T]):
         request = self.request
         if cursor is not None:
             request = replace(request, params={**request.params, "cursor": cursor})
-        page: Page[T] = self.transport.value(request, Page[self.item])  # type: ignore[name-defined]
+        page: Page[T] = self.transport.read_value(request, Page[self.item])  # type: ignore[name-defined]
         return page
 
     def pages(self) -> Iterator[Page[T]]:

@@ -23,12 +23,12 @@ class Resource:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def _zone(self, chosen: str | None) -> str | None:
+    def _choose_zone(self, chosen: str | None) -> str | None:
         """Return the time zone to send: the client's if ``chosen`` is None, and None if it is empty."""
         return self._transport.options.time_zone if chosen is None else chosen or None
 
     def _get(self, address: str, type_: type[T], **params: Any) -> T:
-        return self._transport.value(Request(method="GET", path=address, params=params), type_)
+        return self._transport.read_value(Request(method="GET", path=address, params=params), type_)
 
     def _post(
         self,
@@ -39,19 +39,19 @@ class Resource:
         is_repeatable: bool = True,
         read_seconds: float | None = None,
     ) -> T:
-        value: T = self._sent("POST", address, type_, json=body, is_repeatable=is_repeatable, read_seconds=read_seconds)
+        value: T = self._send("POST", address, type_, json=body, is_repeatable=is_repeatable, read_seconds=read_seconds)
         return value
 
     def _delete(self, address: str, type_: type[T] | Any, **params: Any) -> T:
-        value: T = self._sent("DELETE", address, type_, params=params)
+        value: T = self._send("DELETE", address, type_, params=params)
         return value
 
-    def _sent(self, method: str, address: str, type_: type[T] | Any, **request: Any) -> T:
-        value: T = self._transport.value(Request(method=method, path=address, **request), type_)
+    def _send(self, method: str, address: str, type_: type[T] | Any, **request: Any) -> T:
+        value: T = self._transport.read_value(Request(method=method, path=address, **request), type_)
         return value
 
-    def _text(self, address: str, *, headers: dict[str, str] | None = None, **params: Any) -> str:
-        return self._transport.text(Request(method="GET", path=address, params=params, headers=headers or {}))
+    def _get_text(self, address: str, *, headers: dict[str, str] | None = None, **params: Any) -> str:
+        return self._transport.read_text(Request(method="GET", path=address, params=params, headers=headers or {}))
 
     def _list(self, address: str, item: type[T], **params: Any) -> Pager[T]:
         return Pager(self._transport, Request(method="GET", path=address, params=params), item)
@@ -65,7 +65,7 @@ class Resource:
         cursor: str | None = None
         while True:
             following: str | None = None
-            with closing(page_lines(self._transport, address, cursor, has_end=has_end, **params)) as records:
+            with closing(read_page_lines(self._transport, address, cursor, has_end=has_end, **params)) as records:
                 for record in records:
                     match record.get("type"):
                         case "end":
@@ -79,7 +79,7 @@ class Resource:
             cursor = following
 
 
-def page_lines(
+def read_page_lines(
     transport: Transport, address: str, cursor: str | None, *, has_end: bool = True, **params: Any
 ) -> Generator[dict[str, Any], None]:
     """Yield the records of one answer in JSON Lines, its end included.
@@ -88,11 +88,11 @@ def page_lines(
     """
     is_whole, is_cut_off = not has_end, False
     request = Request(method="GET", path=address, params={**params, "cursor": cursor})
-    with transport.opened(request) as response:
+    with transport.open(request) as response:
         for line in response.iter_lines():
             if not line.strip():
                 continue
-            record = _record(line)
+            record = _parse_record(line)
             if is_cut_off and (record is None or record.get("type") != "error"):
                 raise UnexpectedAnswerError(NOT_JSON)
             if record is None:
@@ -110,7 +110,7 @@ def page_lines(
         raise UnexpectedAnswerError("The export ended early. Ask for it again.")
 
 
-def _record(line: str) -> dict[str, Any] | None:
+def _parse_record(line: str) -> dict[str, Any] | None:
     """Return the line's record; None if it is not JSON. Raises ``UnexpectedAnswerError`` for other values."""
     try:
         record = json.loads(line)

@@ -15,7 +15,7 @@ import httpx
 from baton_client._generated.synchronous.events import Events
 from baton_client._generated.synchronous.transport import Request, Transport
 from baton_client.addresses import path
-from baton_client.calls import unawaited
+from baton_client.calls import require_result
 from baton_client.errors import BatonError, ConfigurationError, StreamInterruptedError
 from baton_client.events import (
     AnyEvent,
@@ -128,7 +128,7 @@ class RunStream:
         """Read the remaining events, and return the result of the run. Raises like iterating."""
         for _ in self:
             pass
-        return self.state.result()
+        return self.state.make_result()
 
     def close(self) -> None:
         """End the connection, and stop the run if it is still in progress, unless ``keep_running``."""
@@ -142,7 +142,7 @@ class RunStream:
         address = path("/v1/threads/{thread_id}/cancel", thread_id=self.thread_id)
         request = Request(method="POST", path=address, json={"runId": run_id}, is_repeatable=False)
         try:
-            with self._transport.opened(request, read_seconds=CANCEL_SECONDS):
+            with self._transport.open(request, read_seconds=CANCEL_SECONDS):
                 pass
         except (BatonError, httpx.HTTPError) as problem:
             logger.warning("The run %s could not be stopped, and may go on: %s", run_id, problem)
@@ -162,14 +162,14 @@ class RunStream:
             if not answers or self._input is None:
                 self._is_over = True
                 return
-            self._input = self._input.answering(answers)
-            self.state.continues()
+            self._input = self._input.continue_with(answers)
+            self.state.begin_next()
 
     def _follow_one(self) -> Generator[AnyEvent, None]:
         first = None
         if self._input is not None:
             headers = {"Accept": "text/event-stream"}
-            first = Request(method="POST", path="/v1/runs", json=self._input.body(), headers=headers)
+            first = Request(method="POST", path="/v1/runs", json=self._input.to_json(), headers=headers)
         source = Events(
             self._transport,
             self.thread_id,
@@ -210,7 +210,7 @@ class RunStream:
             return self._call(tool, interrupt) if tool is not None else None
         if self._approve is None:
             return None
-        decision: Any = unawaited(self._approve(interrupt))
+        decision: Any = require_result(self._approve(interrupt))
         if isinstance(decision, str):
             return Answer.approval(interrupt.id, approved=False, comment=decision)
         return Answer.approval(interrupt.id, approved=bool(decision))
@@ -218,8 +218,8 @@ class RunStream:
     def _call(self, tool: ClientTool, interrupt: Interrupt) -> Answer:
         """Call a function, and return its result. An exception becomes a message for the model, which may try again."""
         try:
-            arguments = tool.prepared(interrupt.arguments)
-            result = unawaited(tool.function(**arguments))
+            arguments = tool.parse_arguments(interrupt.arguments)
+            result = require_result(tool.function(**arguments))
             return Answer(interrupt.id, "resolved", as_payload(result))
         except ConfigurationError:
             raise

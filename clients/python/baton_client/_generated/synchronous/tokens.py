@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from baton_client.calls import unawaited
+from baton_client.calls import require_result
 
 TokenSource = str | Callable[[], str | Awaitable[str]] | None
 """A token, or a function that returns one: it is called before the first request, and when the server refuses the token
@@ -25,7 +25,7 @@ class Tokens:
         """Whether there is a function to ask for another token."""
         return callable(self._source)
 
-    def current(self) -> str | None:
+    def get(self) -> str | None:
         """Return the token; ``None`` if the client has none."""
         if self._token is None and self.can_renew:
             self.renew()
@@ -34,4 +34,4 @@ class Tokens:
     def renew(self) -> None:
         """Ask for another token. Raises whatever the function raises."""
         if callable(self._source):
-            self._token = unawaited(self._source())
+            self._token = require_result(self._source())

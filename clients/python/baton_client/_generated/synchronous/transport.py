@@ -18,7 +18,7 @@ from baton_client._generated.synchronous.tokens import Tokens
 from baton_client.errors import APIConnectionError, APIStatusError, APITimeoutError, UnexpectedAnswerError
 from baton_client.model_base import HttpResponse, Model
 from baton_client.options import Options
-from baton_client.retries import LONGEST_ADVICE, STATUSES, advised_seconds, wait_seconds
+from baton_client.retries import LONGEST_ADVICE, STATUSES, choose_wait_seconds, read_retry_after
 from baton_client.status_errors import error_of
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ class Transport:
         self.tokens = tokens
         self.options = options
 
-    def value(self, request: Request, type_: type[T] | Any) -> T:
+    def read_value(self, request: Request, type_: type[T] | Any) -> T:
         """Return the answer's body as ``type_``.
 
         Raises ``APIStatusError`` for an error, ``APIConnectionError`` without an answer, ``UnexpectedAnswerError`` for
         another body.
         """
-        with self.opened(request) as response:
+        with self.open(request) as response:
             body = _read_json(response)
         try:
             value: T = TypeAdapter(type_).validate_python(body)
@@ -74,9 +74,9 @@ class Transport:
             value._http_response = HttpResponse(response.status_code, dict(response.headers), body)
         return value
 
-    def text(self, request: Request) -> str:
-        """Return the answer's body as text. Raises like ``value``."""
-        with self.opened(request) as response:
+    def read_text(self, request: Request) -> str:
+        """Return the answer's body as text. Raises like ``read_value``."""
+        with self.open(request) as response:
             _read(response)
             return response.text
 
@@ -98,16 +98,16 @@ class Transport:
                 if response.status_code not in STATUSES | {500}:
                     break
             if attempt <= self.options.max_retries:
-                time.sleep(wait_seconds(attempt))
+                time.sleep(choose_wait_seconds(attempt))
         raise APIConnectionError(f"The file was not accepted ({failure}). Upload it again.")
 
     @contextmanager
-    def opened(self, request: Request, *, read_seconds: float | None = None) -> Iterator[httpx.Response]:
+    def open(self, request: Request, *, read_seconds: float | None = None) -> Iterator[httpx.Response]:
         """Yield the answer before its body is read. ``read_seconds`` replaces the timeout for reading.
 
         Raises ``APIStatusError`` and ``APIConnectionError``.
         """
-        response = self._sent(request, request.read_seconds if read_seconds is None else read_seconds)
+        response = self._send(request, request.read_seconds if read_seconds is None else read_seconds)
         try:
             yield response
         except httpx.TimeoutException as problem:
@@ -117,7 +117,7 @@ class Transport:
         finally:
             response.close()
 
-    def _sent(self, request: Request, read_seconds: float | None) -> httpx.Response:
+    def _send(self, request: Request, read_seconds: float | None) -> httpx.Response:
         """Return the open answer of the first successful attempt. Raises an error that no further attempt can avoid."""
         attempt = 0
         renewed = False
@@ -128,7 +128,7 @@ class Transport:
                 response = self._attempt(request, read_seconds)
             except httpx.TransportError as problem:
                 if is_last:
-                    raise self._unreachable(request, problem, attempt) from problem
+                    raise self._make_connection_error(request, problem, attempt) from problem
                 advised = None
             else:
                 if response.is_success:
@@ -140,16 +140,18 @@ class Transport:
                     self.tokens.renew()
                     attempt -= 1
                     continue
-                advised = advised_seconds(response.headers)
+                advised = read_retry_after(response.headers)
                 is_hopeless = response.status_code not in STATUSES or (advised or 0) > LONGEST_ADVICE
                 if is_last or is_hopeless:
                     raise _read_error(response, advised)
                 response.close()
-            seconds = wait_seconds(attempt, advised)
+            seconds = choose_wait_seconds(attempt, advised)
             logger.info("%s %s is sent again in %.1f s", request.method, request.path, seconds)
             time.sleep(seconds)
 
-    def _unreachable(self, request: Request, problem: httpx.TransportError, attempts: int) -> APIConnectionError:
+    def _make_connection_error(
+        self, request: Request, problem: httpx.TransportError, attempts: int
+    ) -> APIConnectionError:
         operation = f"{request.method} {request.path}"
         if isinstance(problem, httpx.TimeoutException):
             return APITimeoutError(f"{operation}: no answer in time ({attempts} attempts).")
@@ -157,7 +159,7 @@ class Transport:
 
     def _attempt(self, request: Request, read_seconds: float | None) -> httpx.Response:
         options = self.options
-        token = self.tokens.current()
+        token = self.tokens.get()
         authorization = {"Authorization": f"Bearer {token}"} if token else {}
         timeout = options.timeout
         if read_seconds is not None:

@@ -29,9 +29,9 @@ class AsyncAgents(AsyncResource):
     async def yaml(self, agent_id: str, *, version: int | None = None) -> str:
         """Return an agent's definition as YAML, as in a file. Needs ``agent:write``."""
         if version is None:
-            return await self._text(path(AGENT, agent_id=agent_id), headers={"Accept": YAML})
+            return await self._get_text(path(AGENT, agent_id=agent_id), headers={"Accept": YAML})
         address = path(AGENT + "/versions/{number}", agent_id=agent_id, number=str(version))
-        return await self._text(address, headers={"Accept": YAML})
+        return await self._get_text(address, headers={"Accept": YAML})
 
     async def put(
         self,
@@ -58,10 +58,10 @@ class AsyncAgents(AsyncResource):
         address = path(AGENT, agent_id=agent_id)
         if isinstance(definition, str):
             headers = headers | {"Content-Type": YAML}
-            return await self._sent(
+            return await self._send(
                 "PUT", address, AgentChange, content=definition.encode(), headers=headers, params=params
             )
-        return await self._sent("PUT", address, AgentChange, json=dict(definition), headers=headers, params=params)
+        return await self._send("PUT", address, AgentChange, json=dict(definition), headers=headers, params=params)
 
     async def delete(self, agent_id: str) -> None:
         """Delete one of the tenant's own agents."""
@@ -79,7 +79,7 @@ class AsyncAgents(AsyncResource):
     async def share(self, agent_id: str, version: int, share: int, *, override: str | None = None) -> Rollout:
         """Set the percentage of new sessions that use the candidate."""
         body = {"version": version, "share": share} | given(override=override)
-        return await self._sent("PUT", path(AGENT + "/share", agent_id=agent_id), Rollout, json=body)
+        return await self._send("PUT", path(AGENT + "/share", agent_id=agent_id), Rollout, json=body)
 
     async def promote(self, agent_id: str, version: int, *, override: str | None = None) -> Rollout:
         """Put the candidate in force for all new sessions."""

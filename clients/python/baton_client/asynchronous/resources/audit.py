@@ -27,7 +27,7 @@ class AsyncAudit(AsyncResource):
         limit: int | None = None,
     ) -> AsyncPager[AuditRecord]:
         """List records of the tenant, the newest first."""
-        params = _filters(since, until, action, outcome, user_id, thread_id, agent_id)
+        params = _make_filters(since, until, action, outcome, user_id, thread_id, agent_id)
         return self._list("/v1/audit", AuditRecord, **params, limit=limit)
 
     def export(
@@ -42,11 +42,11 @@ class AsyncAudit(AsyncResource):
         agent_id: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Yield all records, as the server's JSON. Raises ``UnexpectedAnswerError`` if the export is incomplete."""
-        params = _filters(since, until, action, outcome, user_id, thread_id, agent_id)
+        params = _make_filters(since, until, action, outcome, user_id, thread_id, agent_id)
         return self.lines("/v1/audit/export", **params)
 
 
-def _filters(
+def _make_filters(
     since: datetime | None,
     until: datetime | None,
     action: str | None,

@@ -47,7 +47,7 @@ class AsyncDesks(AsyncResource):
         """
         request = Request(method="GET", path="/v1/desk/events")
         decoder = EventDecoder()
-        async with self._transport.opened(request, read_seconds=SILENCE_SECONDS) as response:
+        async with self._transport.open(request, read_seconds=SILENCE_SECONDS) as response:
             async for chunk in response.aiter_bytes():
                 for data in decoder.feed(chunk):
                     event = json.loads(data)

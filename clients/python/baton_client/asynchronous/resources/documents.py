@@ -10,7 +10,7 @@ from baton_client.addresses import given, path
 from baton_client.asynchronous.pages import AsyncPager
 from baton_client.asynchronous.resource import AsyncResource
 from baton_client.asynchronous.transport import AsyncTransport
-from baton_client.asynchronous.waiting import until
+from baton_client.asynchronous.waiting import wait_until
 from baton_client.calls import in_thread
 from baton_client.models import (
     DeletedDocument,
@@ -120,7 +120,7 @@ class AsyncDocuments(AsyncResource):
         async def read() -> Document:
             return await self.get(agent_id, document_id)
 
-        last: Document = await until(
+        last: Document = await wait_until(
             read, lambda document: document.status not in IN_PROGRESS, timeout, f"document {document_id}"
         )
         return last

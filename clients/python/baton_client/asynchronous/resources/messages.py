@@ -10,7 +10,7 @@ from baton_client.addresses import given
 from baton_client.asynchronous.resource import AsyncResource
 from baton_client.errors import ConfigurationError
 from baton_client.models import MessageAnswer
-from baton_client.run_input import Content, WhileBusy, parts
+from baton_client.run_input import Content, WhileBusy, to_parts
 
 
 class AsyncMessages(AsyncResource):
@@ -42,8 +42,8 @@ class AsyncMessages(AsyncResource):
         if message is None and branch is None:
             raise ConfigurationError("Give a message, or a branch that answers an earlier message again.")
         body = {"messageId": message_id or str(uuid.uuid4())}
-        content = parts(message) if message is not None else None
-        zone = self._zone(time_zone)
+        content = to_parts(message) if message is not None else None
+        zone = self._choose_zone(time_zone)
         optional = given(message=content, sessionId=thread_id, agentId=agent_id, branch=branch, timeZone=zone)
         optional |= given(whileBusy=while_busy, overSpending=over_spending)
         return await self._post("/v1/messages", MessageAnswer, body | optional, read_seconds=timeout)

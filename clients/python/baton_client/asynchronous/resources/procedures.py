@@ -52,7 +52,7 @@ class AsyncProcedures(AsyncResource):
     async def markdown(self, agent_id: str, procedure_id: str, *, version: int | None = None) -> str:
         """Return a procedure as SKILL.md."""
         address = path(PROCEDURE + "/SKILL.md", agent_id=agent_id, procedure_id=procedure_id)
-        return await self._text(address, version=version)
+        return await self._get_text(address, version=version)
 
     async def source(self, agent_id: str, procedure_id: str, *, version: int | None = None) -> ProcedureSourceTurns:
         """Return the turns that a procedure was captured from."""
@@ -114,8 +114,8 @@ class AsyncProcedures(AsyncResource):
         is_repeatable = version is not None
         if not isinstance(draft, str):
             body = dict(draft) | given(version=version)
-            return await self._sent(method, address, Procedure, json=body, is_repeatable=is_repeatable)
-        return await self._sent(
+            return await self._send(method, address, Procedure, json=body, is_repeatable=is_repeatable)
+        return await self._send(
             method,
             address,
             Procedure,

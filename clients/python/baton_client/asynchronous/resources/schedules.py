@@ -37,10 +37,10 @@ class AsyncSchedules(AsyncResource):
         body = given(
             id=id or str(uuid.uuid4()),
             text=text,
-            at=_time(at),
+            at=_format_time(at),
             rule=rule,
-            timeZone=self._zone(time_zone),
-            endsAt=_time(ends_at),
+            timeZone=self._choose_zone(time_zone),
+            endsAt=_format_time(ends_at),
             agentId=agent_id,
             threadId=thread_id,
         )
@@ -71,9 +71,9 @@ class AsyncSchedules(AsyncResource):
         user_id: str | None = None,
     ) -> Schedule:
         """Change a schedule, or pause and resume it. Another user's schedule can only be paused and resumed."""
-        body = given(text=text, at=_time(at), rule=rule, paused=paused)
+        body = given(text=text, at=_format_time(at), rule=rule, paused=paused)
         address = path(SCHEDULE, schedule_id=schedule_id)
-        schedule: Schedule = await self._sent("PATCH", address, Schedule, json=body, params={"userId": user_id})
+        schedule: Schedule = await self._send("PATCH", address, Schedule, json=body, params={"userId": user_id})
         return schedule
 
     async def delete(self, schedule_id: str, *, user_id: str | None = None) -> None:
@@ -81,5 +81,5 @@ class AsyncSchedules(AsyncResource):
         await self._delete(path(SCHEDULE, schedule_id=schedule_id), None, userId=user_id)
 
 
-def _time(moment: datetime | str | None) -> str | None:
+def _format_time(moment: datetime | str | None) -> str | None:
     return moment.isoformat() if isinstance(moment, datetime) else moment

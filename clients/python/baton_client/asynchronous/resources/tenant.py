@@ -75,7 +75,7 @@ class AsyncTenant(AsyncResource):
             userFollowStreams=user_follow_streams,
         )
         headers = {"If-Match": version} if version is not None else {}
-        return await self._sent("PUT", "/v1/tenant/limits", CurrentLimits, json=body, headers=headers)
+        return await self._send("PUT", "/v1/tenant/limits", CurrentLimits, json=body, headers=headers)
 
     async def retention(self) -> Retention:
         """Return for how many days data is kept."""
@@ -91,7 +91,7 @@ class AsyncTenant(AsyncResource):
     ) -> Retention:
         """Replace the numbers of days for which data is kept. Data without a number is kept for ever."""
         body = given(threads=threads, episodes=episodes, audit=audit, uploads=uploads)
-        return await self._sent("PUT", "/v1/retention", Retention, json=body)
+        return await self._send("PUT", "/v1/retention", Retention, json=body)
 
     def export(self) -> AsyncIterator[dict[str, Any]]:
         """Yield everything that is stored of the tenant, line by line. It needs the permission ``tenant:export``.
@@ -106,7 +106,7 @@ class AsyncTenant(AsyncResource):
 
     async def plan_removal(self) -> Removal:
         """Begin to count what a removal of the tenant would remove. Nothing is removed."""
-        return await self._sent("POST", "/v1/tenant/removal", Removal)
+        return await self._send("POST", "/v1/tenant/removal", Removal)
 
     async def confirm_removal(self, tenant_id: str, *, plan_id: str, audit: str = "keep") -> Removal:
         """Close the tenant for ever, and begin to remove its data. It cannot be undone.
@@ -115,4 +115,4 @@ class AsyncTenant(AsyncResource):
         ``remove``.
         """
         body = {"tenantId": tenant_id, "planId": plan_id, "audit": audit}
-        return await self._sent("POST", "/v1/tenant/removal/confirm", Removal, json=body)
+        return await self._send("POST", "/v1/tenant/removal/confirm", Removal, json=body)

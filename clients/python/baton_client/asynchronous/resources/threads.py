@@ -93,11 +93,11 @@ class AsyncThreads(AsyncResource):
 
     async def rename(self, thread_id: str, title: str) -> Thread:
         """Give a conversation a title of 1 to 120 characters."""
-        return await self._sent("PATCH", path(THREAD, thread_id=thread_id), Thread, json={"title": title})
+        return await self._send("PATCH", path(THREAD, thread_id=thread_id), Thread, json={"title": title})
 
     async def mark_read(self, thread_id: str, ordinal: int) -> None:
         """Mark a conversation as read up to a message. Its ``unread`` then counts the answers after that message."""
-        await self._sent("PUT", path(THREAD + "/read", thread_id=thread_id), None, json={"ordinal": ordinal})
+        await self._send("PUT", path(THREAD + "/read", thread_id=thread_id), None, json={"ordinal": ordinal})
 
     async def delete(self, thread_id: str) -> ForgetRequest:
         """Forget a conversation with its forks. ``baton.users.wait_until_forgotten`` returns the report."""

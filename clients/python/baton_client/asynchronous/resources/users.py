@@ -7,7 +7,7 @@ from typing import Any
 
 from baton_client.addresses import path
 from baton_client.asynchronous.resource import AsyncResource
-from baton_client.asynchronous.waiting import until
+from baton_client.asynchronous.waiting import wait_until
 from baton_client.models import ForgetRequest, Identity
 
 
@@ -35,7 +35,7 @@ class AsyncUsers(AsyncResource):
         async def read() -> ForgetRequest:
             return await self.forget_request(request_id)
 
-        forget_request: ForgetRequest = await until(
+        forget_request: ForgetRequest = await wait_until(
             read, lambda request: request.ended_at is not None, timeout, f"request {request_id}"
         )
         return forget_request

@@ -31,9 +31,9 @@ class Agents(Resource):
     def yaml(self, agent_id: str, *, version: int | None = None) -> str:
         """Return an agent's definition as YAML, as in a file. Needs ``agent:write``."""
         if version is None:
-            return self._text(path(AGENT, agent_id=agent_id), headers={"Accept": YAML})
+            return self._get_text(path(AGENT, agent_id=agent_id), headers={"Accept": YAML})
         address = path(AGENT + "/versions/{number}", agent_id=agent_id, number=str(version))
-        return self._text(address, headers={"Accept": YAML})
+        return self._get_text(address, headers={"Accept": YAML})
 
     def put(
         self,
@@ -60,8 +60,8 @@ class Agents(Resource):
         address = path(AGENT, agent_id=agent_id)
         if isinstance(definition, str):
             headers = headers | {"Content-Type": YAML}
-            return self._sent("PUT", address, AgentChange, content=definition.encode(), headers=headers, params=params)
-        return self._sent("PUT", address, AgentChange, json=dict(definition), headers=headers, params=params)
+            return self._send("PUT", address, AgentChange, content=definition.encode(), headers=headers, params=params)
+        return self._send("PUT", address, AgentChange, json=dict(definition), headers=headers, params=params)
 
     def delete(self, agent_id: str) -> None:
         """Delete one of the tenant's own agents."""
@@ -79,7 +79,7 @@ class Agents(Resource):
     def share(self, agent_id: str, version: int, share: int, *, override: str | None = None) -> Rollout:
         """Set the percentage of new sessions that use the candidate."""
         body = {"version": version, "share": share} | given(override=override)
-        return self._sent("PUT", path(AGENT + "/share", agent_id=agent_id), Rollout, json=body)
+        return self._send("PUT", path(AGENT + "/share", agent_id=agent_id), Rollout, json=body)
 
     def promote(self, agent_id: str, version: int, *, override: str | None = None) -> Rollout:
         """Put the candidate in force for all new sessions."""

@@ -29,7 +29,7 @@ class Audit(Resource):
         limit: int | None = None,
     ) -> Pager[AuditRecord]:
         """List records of the tenant, the newest first."""
-        params = _filters(since, until, action, outcome, user_id, thread_id, agent_id)
+        params = _make_filters(since, until, action, outcome, user_id, thread_id, agent_id)
         return self._list("/v1/audit", AuditRecord, **params, limit=limit)
 
     def export(
@@ -44,11 +44,11 @@ class Audit(Resource):
         agent_id: str | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Yield all records, as the server's JSON. Raises ``UnexpectedAnswerError`` if the export is incomplete."""
-        params = _filters(since, until, action, outcome, user_id, thread_id, agent_id)
+        params = _make_filters(since, until, action, outcome, user_id, thread_id, agent_id)
         return self.lines("/v1/audit/export", **params)
 
 
-def _filters(
+def _make_filters(
     since: datetime | None,
     until: datetime | None,
     action: str | None,

@@ -49,7 +49,7 @@ class Desks(Resource):
         """
         request = Request(method="GET", path="/v1/desk/events")
         decoder = EventDecoder()
-        with self._transport.opened(request, read_seconds=SILENCE_SECONDS) as response:
+        with self._transport.open(request, read_seconds=SILENCE_SECONDS) as response:
             for chunk in response.iter_bytes():
                 for data in decoder.feed(chunk):
                     event = json.loads(data)

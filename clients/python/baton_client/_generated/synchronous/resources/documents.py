@@ -11,9 +11,9 @@ from pathlib import Path
 from baton_client._generated.synchronous.pages import Pager
 from baton_client._generated.synchronous.resource import Resource
 from baton_client._generated.synchronous.transport import Transport
-from baton_client._generated.synchronous.waiting import until
+from baton_client._generated.synchronous.waiting import wait_until
 from baton_client.addresses import given, path
-from baton_client.calls import directly
+from baton_client.calls import call_directly
 from baton_client.models import (
     DeletedDocument,
     DeletedSource,
@@ -102,7 +102,7 @@ class Documents(Resource):
 
         ``document_id`` replaces that document. Raises ``ConfigurationError`` without a name or a type.
         """
-        file = directly(Upload.of, content, name, content_type)
+        file = call_directly(Upload.of, content, name, content_type)
         digest = hashlib.sha256(file.data).hexdigest()
         body = {**file.announced, "sha256": digest} | given(
             title=title, url=url, requiredPermission=required_permission, documentId=document_id
@@ -122,7 +122,7 @@ class Documents(Resource):
         def read() -> Document:
             return self.get(agent_id, document_id)
 
-        last: Document = until(
+        last: Document = wait_until(
             read, lambda document: document.status not in IN_PROGRESS, timeout, f"document {document_id}"
         )
         return last

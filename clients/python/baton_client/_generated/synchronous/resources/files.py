@@ -9,7 +9,7 @@ from typing import cast
 
 from baton_client._generated.synchronous.resource import Resource
 from baton_client.addresses import path
-from baton_client.calls import directly
+from baton_client.calls import call_directly
 from baton_client.models import UploadAnswer
 from baton_client.run_parts import UploadedPart
 from baton_client.uploads import Upload
@@ -25,7 +25,7 @@ class Files(Resource):
 
         A path implies ``name`` and ``content_type``. Raises ``ConfigurationError`` if one of them is missing.
         """
-        file = directly(Upload.of, content, name, content_type)
+        file = call_directly(Upload.of, content, name, content_type)
         address = path("/v1/threads/{thread_id}/files", thread_id=thread_id)
         answer: UploadAnswer = self._post(address, UploadAnswer, file.announced, is_repeatable=False)
         self._transport.upload(answer.upload, file.data)

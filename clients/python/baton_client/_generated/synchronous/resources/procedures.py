@@ -54,7 +54,7 @@ class Procedures(Resource):
     def markdown(self, agent_id: str, procedure_id: str, *, version: int | None = None) -> str:
         """Return a procedure as SKILL.md."""
         address = path(PROCEDURE + "/SKILL.md", agent_id=agent_id, procedure_id=procedure_id)
-        return self._text(address, version=version)
+        return self._get_text(address, version=version)
 
     def source(self, agent_id: str, procedure_id: str, *, version: int | None = None) -> ProcedureSourceTurns:
         """Return the turns that a procedure was captured from."""
@@ -116,8 +116,8 @@ class Procedures(Resource):
         is_repeatable = version is not None
         if not isinstance(draft, str):
             body = dict(draft) | given(version=version)
-            return self._sent(method, address, Procedure, json=body, is_repeatable=is_repeatable)
-        return self._sent(
+            return self._send(method, address, Procedure, json=body, is_repeatable=is_repeatable)
+        return self._send(
             method,
             address,
             Procedure,

@@ -57,7 +57,7 @@ class Runs(Resource):
             tools=client_tools,
             context=context or {},
             branch=branch,
-            time_zone=self._zone(time_zone),
+            time_zone=self._choose_zone(time_zone),
             while_busy=while_busy,
             over_spending=over_spending,
         )

@@ -77,7 +77,7 @@ class Tenant(Resource):
             userFollowStreams=user_follow_streams,
         )
         headers = {"If-Match": version} if version is not None else {}
-        return self._sent("PUT", "/v1/tenant/limits", CurrentLimits, json=body, headers=headers)
+        return self._send("PUT", "/v1/tenant/limits", CurrentLimits, json=body, headers=headers)
 
     def retention(self) -> Retention:
         """Return for how many days data is kept."""
@@ -93,7 +93,7 @@ class Tenant(Resource):
     ) -> Retention:
         """Replace the numbers of days for which data is kept. Data without a number is kept for ever."""
         body = given(threads=threads, episodes=episodes, audit=audit, uploads=uploads)
-        return self._sent("PUT", "/v1/retention", Retention, json=body)
+        return self._send("PUT", "/v1/retention", Retention, json=body)
 
     def export(self) -> Iterator[dict[str, Any]]:
         """Yield everything that is stored of the tenant, line by line. It needs the permission ``tenant:export``.
@@ -108,7 +108,7 @@ class Tenant(Resource):
 
     def plan_removal(self) -> Removal:
         """Begin to count what a removal of the tenant would remove. Nothing is removed."""
-        return self._sent("POST", "/v1/tenant/removal", Removal)
+        return self._send("POST", "/v1/tenant/removal", Removal)
 
     def confirm_removal(self, tenant_id: str, *, plan_id: str, audit: str = "keep") -> Removal:
         """Close the tenant for ever, and begin to remove its data. It cannot be undone.
@@ -117,4 +117,4 @@ class Tenant(Resource):
         ``remove``.
         """
         body = {"tenantId": tenant_id, "planId": plan_id, "audit": audit}
-        return self._sent("POST", "/v1/tenant/removal/confirm", Removal, json=body)
+        return self._send("POST", "/v1/tenant/removal/confirm", Removal, json=body)

@@ -95,11 +95,11 @@ class Threads(Resource):
 
     def rename(self, thread_id: str, title: str) -> Thread:
         """Give a conversation a title of 1 to 120 characters."""
-        return self._sent("PATCH", path(THREAD, thread_id=thread_id), Thread, json={"title": title})
+        return self._send("PATCH", path(THREAD, thread_id=thread_id), Thread, json={"title": title})
 
     def mark_read(self, thread_id: str, ordinal: int) -> None:
         """Mark a conversation as read up to a message. Its ``unread`` then counts the answers after that message."""
-        self._sent("PUT", path(THREAD + "/read", thread_id=thread_id), None, json={"ordinal": ordinal})
+        self._send("PUT", path(THREAD + "/read", thread_id=thread_id), None, json={"ordinal": ordinal})
 
     def delete(self, thread_id: str) -> ForgetRequest:
         """Forget a conversation with its forks. ``baton.users.wait_until_forgotten`` returns the report."""

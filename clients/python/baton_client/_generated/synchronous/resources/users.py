@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from baton_client._generated.synchronous.resource import Resource
-from baton_client._generated.synchronous.waiting import until
+from baton_client._generated.synchronous.waiting import wait_until
 from baton_client.addresses import path
 from baton_client.models import ForgetRequest, Identity
 
@@ -37,7 +37,7 @@ class Users(Resource):
         def read() -> ForgetRequest:
             return self.forget_request(request_id)
 
-        forget_request: ForgetRequest = until(
+        forget_request: ForgetRequest = wait_until(
             read, lambda request: request.ended_at is not None, timeout, f"request {request_id}"
         )
         return forget_request
