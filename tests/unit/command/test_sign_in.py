@@ -107,6 +107,15 @@ def test_a_token_file_that_others_can_read_is_not_used(issuer: ScriptedServer) -
     assert "chmod 600" in result.stderr
 
 
+def test_signing_out_removes_a_token_file_that_others_can_read(issuer: ScriptedServer) -> None:
+    issuer.answer("POST /token", httpx.Response(200, json=TOKENS))
+    assert issuer.run(*LOGIN).exit_code == 0
+    [file] = issuer.folder.glob("tokens-*.json")
+    file.chmod(0o644)
+    assert issuer.run("logout").exit_code == 0
+    assert not file.exists()
+
+
 def test_tokens_never_travel_unencrypted(issuer: ScriptedServer) -> None:
     result = issuer.run(*LOGIN, "--issuer", "http://issuer.test")
     assert result.exit_code == 2

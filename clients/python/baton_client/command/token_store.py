@@ -66,10 +66,13 @@ class TokenStore:
 
     def delete(self) -> bool:
         """Remove the tokens. Return whether there were any."""
-        had = self.read() is not None
         if self.profile.token_file:
+            # The file is not read, because a sign-out also removes a file that others can read.
+            had = self._file.exists()
             self._file.unlink(missing_ok=True)
-        elif had:
+            return had
+        had = self.read() is not None
+        if had:
             _call_keyring("delete_password", SERVICE, self._account)
         return had
 
