@@ -9,7 +9,7 @@ import pytest
 
 from baton_slack import ConfigurationError, read_configuration
 from baton_slack.configuration import SECRETS
-from baton_slack.identities import Member, user_id_of
+from baton_slack.identities import Member, make_user_id
 from tests.slack_channel.conftest import WEBHOOK_SECRET
 from tests.unit.docs.pages import ROOT, block
 
@@ -28,8 +28,8 @@ Json = dict[str, Any]
 def test_an_address_that_nobody_has_confirmed_makes_nobody_a_user(fields: Json, user_id: str | None) -> None:
     user = {"id": "U0ANNA", "team_id": "T0ACME", "profile": {"email": "Anna@acme.example"}, **fields}
     member = Member.of(user, "T0ACME")
-    assert user_id_of(member, "email") == user_id
-    assert user_id_of(member, "slack") == "slack-T0ACME-U0ANNA"
+    assert make_user_id(member, "email") == user_id
+    assert make_user_id(member, "slack") == "slack-T0ACME-U0ANNA"
 
 
 @pytest.mark.parametrize(

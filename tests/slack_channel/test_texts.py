@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton_slack.blocks import approval_blocks, message_pages
+from baton_slack.blocks import make_approval_blocks, make_message_pages
 from baton_slack.mrkdwn import escape, from_markdown, split, to_plain
 from tests.slack_channel.message_checks import check_message
 
@@ -19,7 +19,7 @@ Json = dict[str, Any]
 @given(st.text(alphabet=st.sampled_from("ab<>&!@#*`[](): \n|h") | st.characters(), max_size=9_000), st.booleans())
 def test_any_text_fits_slack_and_mentions_nobody(text: str, is_markdown: bool) -> None:
     text += " <!channel> <@U0ANNA> **<!here>** [<!everyone>](https://a.example) https://b.example/?a=1&b=2"
-    for blocks in message_pages("<!channel>", text, is_markdown=is_markdown):
+    for blocks in make_message_pages("<!channel>", text, is_markdown=is_markdown):
         check_message({"text": escape(text)[:100].replace("@", ""), "blocks": blocks, "parse": "none"})
 
 
@@ -39,6 +39,6 @@ def test_markup_is_translated_both_ways() -> None:
 
 @pytest.mark.parametrize("argument", ["x" * 20_000, "&" * 2_500])
 def test_calls_that_do_not_fit_have_no_button(argument: str) -> None:
-    blocks, can_decide = approval_blocks([("Delete?", ["page: " + argument])], "t", "r")
+    blocks, can_decide = make_approval_blocks([("Delete?", ["page: " + argument])], "t", "r")
     assert not can_decide
     assert "baton_approve" not in json.dumps(blocks)

@@ -7,7 +7,7 @@ from typing import Any
 
 from baton_client import AsyncBaton
 from baton_slack.configuration import Configuration, PeopleChannel
-from baton_slack.identities import SERVICE, Identity, Member, TokenMaker, make_token, user_id_of
+from baton_slack.identities import SERVICE, Identity, Member, TokenMaker, make_token, make_user_id
 
 Json = dict[str, Any]
 
@@ -43,7 +43,7 @@ class Accounts:
         return await self._make_client(Identity(SERVICE, "Slack", ("desk:answer", *permissions)), None)
 
     async def _make_member_client(self, member: Member, permissions: tuple[str, ...]) -> AsyncBaton:
-        user_id = user_id_of(member, self._configuration.identify)
+        user_id = make_user_id(member, self._configuration.identify)
         if user_id is None:
             raise NotAllowed("Slack says of no e-mail address in your profile that it is confirmed.")
         return await self._make_client(

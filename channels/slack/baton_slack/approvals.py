@@ -40,12 +40,12 @@ class Approvals:
     async def request(self, job: Job) -> None:
         """Show the calls that wait for approval (``approval.requested``)."""
         data = job.body["data"]
-        link = self._users.link(data["threadId"])
+        link = self._users.get_link(data["threadId"])
         if link is None and self._channel is None:
             return
         channel = link["channel"] if link is not None else self._channel.channel if self._channel else ""
         questions = [_describe_call(interrupt) for interrupt in data["interrupts"]]
-        body, can_decide = blocks.approval_blocks(questions, data["threadId"], data["runId"])
+        body, can_decide = blocks.make_approval_blocks(questions, data["threadId"], data["runId"])
         if can_decide:
             ids = [interrupt["id"] for interrupt in data["interrupts"]]
             waiting = {"threadId": data["threadId"], "channel": channel, "interrupts": ids}
@@ -64,8 +64,8 @@ class Approvals:
         if "decision" in waiting:  # a second press, before the message was updated
             await self._close(press, waiting["decision"])
             return
-        member = await self._workspace.member(press["user"])
-        link = self._users.link(waiting["threadId"])
+        member = await self._workspace.get_member(press["user"])
+        link = self._users.get_link(waiting["threadId"])
         try:
             client = await self._find_client(press["user"], link)
         except NotAllowed as refusal:
@@ -88,7 +88,7 @@ class Approvals:
 
     async def _find_client(self, user: str, link: Json | None) -> AsyncBaton:
         """Return the client of the member who decides. Raises ``NotAllowed`` for a member who may not."""
-        member = await self._workspace.member(user)
+        member = await self._workspace.get_member(user)
         if link is not None:
             if user != link["slackUser"]:
                 raise NotAllowed("Only the person who talks to the agent here decides.")
@@ -101,7 +101,7 @@ class Approvals:
         await self._workspace.whisper(press["channel"], press["user"], escape(line), press.get("thread_ts"))
 
     async def _close(self, press: Json, status: str) -> None:
-        body = blocks.without_actions(press.get("blocks") or [], status)
+        body = blocks.remove_actions(press.get("blocks") or [], status)
         await self._workspace.update(press["channel"], press["ts"], body, NOTICE)
 
 

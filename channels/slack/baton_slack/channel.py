@@ -98,7 +98,7 @@ class Channel:
 
     async def _take_message(self, job: Job) -> None:
         event = job.body
-        if event["user"] == await self.workspace.bot_id():
+        if event["user"] == await self.workspace.get_bot_id():
             return
         is_mention, root = job.kind == "slack.app_mention", event.get("thread_ts")
         if root and self._desks.is_root(event["channel"], root):
@@ -165,12 +165,13 @@ class Worker:
             self._storage.finish(job)
         except Exception as failure:  # noqa: BLE001 - one job must not end the others
             pause = pause_after(job, failure)
-            logger.warning("job %s (%s) failed: %s; again in %s s", job.id, job.kind, describe(failure), pause)
+            reason = describe(failure)
             if pause is None:
-                logger.error("job %s (%s) was given up", job.id, job.kind)
+                logger.error("job %s (%s) failed and was given up: %s", job.id, job.kind, reason)
                 await self._channel.report_given_up(job)
                 self._storage.finish(job)
             else:
+                logger.warning("job %s (%s) failed: %s; again in %s s", job.id, job.kind, reason, pause)
                 self._storage.postpone(job, pause, is_counted=not is_rate_limit(failure))
         finally:
             self._running.pop(job.group, None)

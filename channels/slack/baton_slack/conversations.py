@@ -9,7 +9,7 @@ from baton_slack import blocks
 from baton_slack.accounts import Accounts, NotAllowed
 from baton_slack.configuration import Configuration
 from baton_slack.files import Files
-from baton_slack.messages import begin, files_of, is_from_slack, message_id, named_text_of, text_of
+from baton_slack.messages import begin, get_text, is_from_slack, list_files, make_message_id, write_named_text
 from baton_slack.mrkdwn import escape, shorten, to_plain
 from baton_slack.storage import Job, Json, Records
 from baton_slack.workspace import Workspace
@@ -38,14 +38,14 @@ class UserThreads:
         if self._users is None:
             return
         try:
-            client = await self._accounts.of_user(await self._workspace.member(user))
+            client = await self._accounts.of_user(await self._workspace.get_member(user))
         except NotAllowed as refusal:
             await self._workspace.whisper(channel, user, escape(str(refusal)), root)
             return
         new_record = {"threadId": str(uuid.uuid4())}
         thread_id = self._records.add(f"talk:{channel}:{root}:{user}", new_record)["threadId"]
         self._records.add(f"user:{thread_id}", {"channel": channel, "ts": root, "slackUser": user})
-        mention = f"<@{await self._workspace.bot_id()}>"
+        mention = f"<@{await self._workspace.get_bot_id()}>"
         text = to_plain((event.get("text") or "").replace(mention, "")).strip()
         parts, problems = await self._files.upload(client, thread_id, job)
         try:
@@ -54,7 +54,7 @@ class UserThreads:
                     client.runs.stream(
                         [*([text] if text else []), *parts],
                         thread_id=thread_id,
-                        message_id=message_id(channel, event["ts"]),
+                        message_id=make_message_id(channel, event["ts"]),
                         agent_id=self._users.agent_id,
                         keep_running=True,
                     )
@@ -74,12 +74,12 @@ class UserThreads:
         if is_from_slack(message) and message["role"] == "user":
             return
         if message["role"] == "user":
-            await self._post(job, "You, elsewhere", text_of(message), is_markdown=False)
+            await self._post(job, "You, elsewhere", get_text(message), is_markdown=False)
             return
-        await self._post(job, str(message.get("name") or ""), named_text_of(message), is_markdown=True)
-        link = self.link(job.body["data"]["threadId"])
-        if link is not None and any(files_of(message)):  # the message is a person's at a desk
-            client = await self._accounts.of_user(await self._workspace.member(link["slackUser"]))
+        await self._post(job, str(message.get("name") or ""), write_named_text(message), is_markdown=True)
+        link = self.get_link(job.body["data"]["threadId"])
+        if link is not None and any(list_files(message)):  # the message is a person's at a desk
+            client = await self._accounts.of_user(await self._workspace.get_member(link["slackUser"]))
             await self._files.share(job, client, message, link["channel"], link["ts"])
 
     async def show_failure(self, job: Job) -> None:
@@ -87,14 +87,14 @@ class UserThreads:
         reason = job.body["data"].get("message") or "The answer failed."
         await self._post(job, "", str(reason), is_markdown=False)
 
-    def link(self, thread_id: str) -> Json | None:
+    def get_link(self, thread_id: str) -> Json | None:
         """Return the place of a conversation in Slack: ``channel``, ``ts``, ``slackUser``; None if it is not there."""
         return self._records.get(f"user:{thread_id}")
 
     async def _post(self, job: Job, author: str, text: str, *, is_markdown: bool) -> None:
-        link = self.link(job.body["data"]["threadId"])
+        link = self.get_link(job.body["data"]["threadId"])
         if link is None:
             return
         notice = escape(shorten(text, 150))
-        for number, page in enumerate(blocks.message_pages(author, text, is_markdown=is_markdown)):
+        for number, page in enumerate(blocks.make_message_pages(author, text, is_markdown=is_markdown)):
             await self._workspace.post(job, f"{job.id}.user.{number}", link["channel"], page, notice, link["ts"])

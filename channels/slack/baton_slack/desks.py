@@ -10,8 +10,8 @@ from baton_slack.accounts import Accounts, NotAllowed
 from baton_slack.blocks import Block
 from baton_slack.configuration import Configuration, PeopleChannel
 from baton_slack.files import Files
-from baton_slack.identities import user_id_of
-from baton_slack.messages import files_of, is_from_slack, message_id, named_text_of, person_of, text_of
+from baton_slack.identities import make_user_id
+from baton_slack.messages import find_person, get_text, is_from_slack, list_files, make_message_id, write_named_text
 from baton_slack.mrkdwn import escape, shorten, to_plain
 from baton_slack.storage import Job, Json, Records
 from baton_slack.workspace import Workspace
@@ -71,20 +71,21 @@ class DeskThreads:
         item = case.json()["item"]
         user = str(item.get("userName") or data["userId"])
         about = ", ".join([data["deskId"], *([item["locale"]] if item.get("locale") else [])])
-        lines = [(_name_author(message, user), text_of(message) or "(file)") for message in messages[-LAST_MESSAGES:]]
+        lines = [(_name_author(message, user), get_text(message) or "(file)") for message in messages[-LAST_MESSAGES:]]
         heading = f"{user} waits for a person ({about})"
-        body = blocks.desk_blocks(heading, "Nobody has taken it.", lines, blocks.take_actions(data["threadId"]))
+        actions = blocks.make_take_actions(data["threadId"])
+        body = blocks.make_desk_blocks(heading, "Nobody has taken it.", lines, actions)
         text = escape(shorten(heading, 150))
         ts = await self._workspace.post(job, f"{job.id}.root", desk.channel, body, text)
         link = {"channel": desk.channel, "ts": ts, "deskId": data["deskId"], "status": "waiting", "user": user}
         link |= {"about": about}
         self._records.add(f"root:{desk.channel}:{ts}", {"threadId": data["threadId"]})
-        if (self._records.get(_key(data["threadId"])) or {}).get("ts") != ts:
-            self._records.put(_key(data["threadId"]), {**link, "job": job.id})
+        if (self._records.get(_make_key(data["threadId"])) or {}).get("ts") != ts:
+            self._records.put(_make_key(data["threadId"]), {**link, "job": job.id})
 
     async def show_taken(self, data: Json) -> None:
         """Show who has taken a conversation (``desk.taken``)."""
-        link = self._link(data["threadId"])
+        link = self._get_link(data["threadId"])
         if link is not None and link["deskId"] == data["deskId"]:
             await self._set_active(data["threadId"], str((data.get("person") or {}).get("name") or "Somebody"))
 
@@ -92,32 +93,33 @@ class DeskThreads:
         """Show what the user, or a person elsewhere, has written (``message.created``)."""
         data = job.body["data"]
         thread_id, message = data["threadId"], data["message"]
-        link = self._link(thread_id)
+        link = self._get_link(thread_id)
         if link is None:
             return
-        person = person_of(message)
+        person = find_person(message)
         is_of_agent = message["role"] != "user" and person is None
         if is_of_agent or (person is not None and is_from_slack(message)):
             return
         author = f"{person['name']} (not from Slack)" if person is not None else link["user"]
-        text = named_text_of(message)
-        pages = blocks.message_pages(author, text, is_markdown=False)
+        text = write_named_text(message)
+        pages = blocks.make_message_pages(author, text, is_markdown=False)
         notice = escape(shorten(f"{author}: {text}", 150))
         for number, page in enumerate(pages):
             await self._workspace.post(job, f"{job.id}.{number}", link["channel"], page, notice, link["ts"])
-        if any(files_of(message)):
-            client = await self._accounts.of_service(self._desk(link).permissions)
+        if any(list_files(message)):
+            client = await self._accounts.of_service(self._get_desk(link).permissions)
             await self._files.share(job, client, message, link["channel"], link["ts"])
 
     async def show_returned(self, job: Job) -> None:
         """Show that a conversation has gone back to its agent, and why (``desk.returned``)."""
         data = job.body["data"]
-        link = self._link(data["threadId"])
+        link = self._get_link(data["threadId"])
         if link is None or link["deskId"] != data["deskId"]:
             return
         line = RETURNS.get(data["reason"], RETURNS["person"])
         if data["reason"] != "person":  # nobody in Slack has done it, so a new line makes people notice
-            await self._workspace.post(job, f"{job.id}.line", link["channel"], [blocks.context(line)], line, link["ts"])
+            body = [blocks.make_context_line(line)]
+            await self._workspace.post(job, f"{job.id}.line", link["channel"], body, line, link["ts"])
         await self._leave(data["threadId"], line)
 
     async def take(self, press: Json) -> None:
@@ -170,7 +172,7 @@ class DeskThreads:
         link, client, _ = actor
         text = to_plain(event.get("text") or "").strip()
         is_note = text.lower().startswith(NOTE_PREFIX)
-        identity = {"messageId": message_id(channel, event["ts"])}
+        identity = {"messageId": make_message_id(channel, event["ts"])}
         parts: list[Json] = []
         problems: list[str] = []
         try:
@@ -208,18 +210,18 @@ class DeskThreads:
         """Return whether a member has taken the conversation: the files of others stay in Slack."""
         case = await client.request("GET", f"/v1/threads/{thread_id}/desk")
         person = case.json()["item"].get("person") or {}
-        member = await self._workspace.member(user)
-        return bool(person.get("id") == user_id_of(member, self._configuration.identify))
+        member = await self._workspace.get_member(user)
+        return bool(person.get("id") == make_user_id(member, self._configuration.identify))
 
     async def _find_actor(self, press: Json, thread_id: str) -> tuple[Json, AsyncBaton, str] | None:
         """Return the link, client and name of a person who acts. If they may not, show them a line and return None."""
-        link = self._link(thread_id)
+        link = self._get_link(thread_id)
         if link is None or link["channel"] != press["channel"] or link["ts"] != press["ts"]:
             line = "This conversation is no longer here: the user does not get what you write."
             await self._workspace.whisper(press["channel"], press["user"], line, press["ts"])
             return None
-        desk = self._desk(link)
-        member = await self._workspace.member(press["user"])
+        desk = self._get_desk(link)
+        member = await self._workspace.get_member(press["user"])
         try:
             client = await self._accounts.of_person(member, desk, "desk:answer")
         except NotAllowed as refusal:
@@ -236,44 +238,44 @@ class DeskThreads:
         await self._workspace.whisper(press["channel"], press["user"], escape(refusal.detail), press["ts"])
 
     async def _set_active(self, thread_id: str, name: str) -> None:
-        link = self._link(thread_id)  # it may have left the desk meanwhile
+        link = self._get_link(thread_id)  # it may have left the desk meanwhile
         if link is None:
             return
-        self._records.put(_key(thread_id), {**link, "status": "active"})
+        self._records.put(_make_key(thread_id), {**link, "status": "active"})
         status = f"*{escape(name)}* has taken it. What {escape(name)} writes in this thread goes to the user."
-        await self._show(link, status, blocks.return_actions(thread_id))
+        await self._show(link, status, blocks.make_return_actions(thread_id))
 
     async def _leave(self, thread_id: str, status: str, *, but_for: str | None = None) -> None:
         """Mark a conversation as one that has left the desk, unless the job ``but_for`` has opened its thread.
 
         ``status`` is Slack's markup.
         """
-        link = self._link(thread_id)
+        link = self._get_link(thread_id)
         if link is not None and link.get("job") != but_for:
             await self._end(thread_id, link, status)
 
     async def _end(self, thread_id: str, link: Json, status: str) -> None:
-        if (self._records.get(_key(thread_id)) or {}).get("ts") == link["ts"]:
-            self._records.put(_key(thread_id), {**link, "status": "over"})
+        if (self._records.get(_make_key(thread_id)) or {}).get("ts") == link["ts"]:
+            self._records.put(_make_key(thread_id), {**link, "status": "over"})
         await self._show(link, status, ())
 
     async def _show(self, link: Json, status: str, actions: Any) -> None:
         heading = f"{link['user']} ({link['about']})"
-        body: list[Block] = blocks.desk_blocks(heading, status, (), actions)
+        body: list[Block] = blocks.make_desk_blocks(heading, status, (), actions)
         await self._workspace.update(link["channel"], link["ts"], body, escape(shorten(heading, 150)))
 
-    def _desk(self, link: Json) -> PeopleChannel:
+    def _get_desk(self, link: Json) -> PeopleChannel:
         """Return the channel of a link's desk. If it is no longer configured, return one in which nobody may act."""
         return self._configuration.desks.get(link["deskId"]) or PeopleChannel(
             channel=link["channel"], people=frozenset({"NOBODY"})
         )
 
-    def _link(self, thread_id: str) -> Json | None:
-        link = self._records.get(_key(thread_id))
+    def _get_link(self, thread_id: str) -> Json | None:
+        link = self._records.get(_make_key(thread_id))
         return link if link is not None and link["status"] != "over" else None
 
 
-def _key(thread_id: str) -> str:
+def _make_key(thread_id: str) -> str:
     return f"desk:{thread_id}"
 
 

@@ -30,7 +30,7 @@ INSTALLATION_ADVICE = (
 CONNECTION_FAILURES = (APIConnectionError, aiohttp.ClientError, httpx.HTTPError, OSError, TimeoutError)
 
 
-def error_of(failure: SlackApiError) -> str:
+def get_error_code(failure: SlackApiError) -> str:
     """Return Slack's code of an error; empty for an answer that is not JSON, such as a gateway's."""
     data = getattr(failure.response, "data", None)
     return str(data.get("error") or "") if isinstance(data, dict) else ""
@@ -43,7 +43,7 @@ def is_rate_limit(failure: Exception) -> TypeGuard[SlackApiError]:
 
 def is_refusal(failure: SlackApiError) -> bool:
     """Return whether Slack refuses this request, and would refuse a repetition."""
-    return not is_rate_limit(failure) and error_of(failure) not in OUTAGES | REFUSED_TOKEN
+    return not is_rate_limit(failure) and get_error_code(failure) not in OUTAGES | REFUSED_TOKEN
 
 
 def pause_after(job: Job, failure: Exception) -> float | None:
@@ -63,7 +63,7 @@ def pause_after(job: Job, failure: Exception) -> float | None:
 def describe(failure: Exception) -> str:
     """Return a failure for the log, without its text, which may quote a request and with it a token."""
     if isinstance(failure, SlackApiError):
-        error = error_of(failure)
+        error = get_error_code(failure)
         return f"Slack: {error or 'no answer'}" + (INSTALLATION_ADVICE if error in REFUSED_TOKEN else "")
     if isinstance(failure, APIStatusError):
         return f"Baton: {failure.code}"

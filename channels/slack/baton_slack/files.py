@@ -8,9 +8,9 @@ import httpx
 from slack_sdk.errors import SlackApiError
 
 from baton_client import APIStatusError, AsyncBaton, ConfigurationError
-from baton_slack.blocks import context
+from baton_slack.blocks import make_context_line
 from baton_slack.failures import CONNECTION_FAILURES, is_refusal
-from baton_slack.messages import files_of
+from baton_slack.messages import list_files
 from baton_slack.mrkdwn import escape, shorten
 from baton_slack.storage import Job, Json, Records
 from baton_slack.workspace import MAX_FILE, FileRefused, Workspace
@@ -76,7 +76,7 @@ class Files:
         thread_id = job.body["data"]["threadId"]
         answer = await client.request("GET", f"/v1/threads/{thread_id}/messages", params={"limit": 100})
         stored = next((item for item in answer.json()["items"] if item["id"] == message["id"]), message)
-        for number, file in enumerate(files_of(stored)):
+        for number, file in enumerate(list_files(stored)):
             if file["url"] is None:
                 continue
             key = f"{job.id}.{channel}.file{number}"
@@ -85,7 +85,7 @@ class Files:
                 is_shared = data is not None and await self._upload(job, key, channel, thread_ts, file["name"], data)
             if not is_shared:
                 line = f"{escape(shorten(file['name'], 100))} cannot be shown in Slack."
-                await self._workspace.post(job, f"{key}.line", channel, [context(line)], line, thread_ts)
+                await self._workspace.post(job, f"{key}.line", channel, [make_context_line(line)], line, thread_ts)
 
     async def _upload(self, job: Job, key: str, channel: str, thread_ts: str, name: str, data: bytes) -> bool:
         """Upload a file, and return whether Slack has accepted it: size, kind or a full workspace may prevent that."""

@@ -65,7 +65,7 @@ TokenMaker = Callable[[Identity], str | Awaitable[str]]
 """A function that returns a token of Baton for an identity. A host with its own issuer passes its own function."""
 
 
-def user_id_of(member: Member, identify: Literal["slack", "email"]) -> str | None:
+def make_user_id(member: Member, identify: Literal["slack", "email"]) -> str | None:
     """Return the member's user id in Baton; None if it is the e-mail address and that is not confirmed."""
     return f"slack-{member.team}-{member.id}" if identify == "slack" else member.email
 

@@ -24,7 +24,7 @@ async def begin(stream: AsyncRunStream) -> None:
     raise APIConnectionError("The stream has ended before its run began.")
 
 
-def message_id(channel: str, ts: str) -> str:
+def make_message_id(channel: str, ts: str) -> str:
     """Return the id in Baton of a message of Slack, so that a repeated event sends the same message."""
     return f"{SENT_FROM_SLACK}{channel}-{ts}"
 
@@ -34,7 +34,7 @@ def is_from_slack(message: Json) -> bool:
     return str(message.get("id") or "").startswith(SENT_FROM_SLACK)
 
 
-def text_of(message: Json) -> str:
+def get_text(message: Json) -> str:
     """Return the text of a message, without its files."""
     content = message.get("content")
     if isinstance(content, str):
@@ -42,7 +42,7 @@ def text_of(message: Json) -> str:
     return "\n".join(part.get("text", "") for part in content or [] if part.get("type") == "text")
 
 
-def files_of(message: Json) -> Iterator[Json]:
+def list_files(message: Json) -> Iterator[Json]:
     """Yield the files of a message: ``name``, and ``url``, which is None if the API has given none.
 
     The files of a person's message are in its metadata.
@@ -55,12 +55,12 @@ def files_of(message: Json) -> Iterator[Json]:
             yield {"name": metadata.get("name") or "file", "url": metadata.get("downloadUrl")}
 
 
-def named_text_of(message: Json) -> str:
+def write_named_text(message: Json) -> str:
     """Return the text of a message, with the names of its files."""
-    return "\n".join([text_of(message), *(f"[{file['name']}]" for file in files_of(message))]).strip()
+    return "\n".join([get_text(message), *(f"[{file['name']}]" for file in list_files(message))]).strip()
 
 
-def person_of(message: Json) -> Json | None:
+def find_person(message: Json) -> Json | None:
     """Return the person who has written a message at a desk; None for any other message."""
     author = (message.get("metadata") or {}).get("author")
     return author if isinstance(author, dict) and author.get("kind") == "person" else None

@@ -21,7 +21,7 @@ def make_app(channel: Channel, storage: SqliteStorage) -> Starlette:
 
     @asynccontextmanager
     async def run_worker(app: Starlette) -> AsyncIterator[None]:
-        await channel.workspace.bot_id()  # a wrong token or workspace is noticed now
+        await channel.workspace.get_bot_id()  # a wrong token or workspace is noticed now
         worker = asyncio.create_task(Worker(channel, storage).run())
         app.state.worker = worker
         try:

@@ -12,7 +12,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from baton_slack.blocks import Block
-from baton_slack.failures import error_of
+from baton_slack.failures import get_error_code
 from baton_slack.identities import Member
 from baton_slack.storage import Job, Json, Records
 
@@ -91,7 +91,7 @@ class Workspace:
                 channel=channel, ts=ts, blocks=list(blocks), text=text[:3_000], parse="none", link_names=False
             )
         except SlackApiError as refusal:
-            if error_of(refusal) not in ("message_not_found", "cant_update_message"):
+            if get_error_code(refusal) not in ("message_not_found", "cant_update_message"):
                 raise
 
     async def whisper(self, channel: str, user: str, text: str, thread_ts: str | None = None) -> None:
@@ -101,7 +101,7 @@ class Workspace:
                 channel=channel, user=user, text=text[:3_000], thread_ts=thread_ts, parse="none", link_names=False
             )
         except SlackApiError as refusal:
-            if error_of(refusal) not in ("user_not_in_channel", "channel_not_found"):
+            if get_error_code(refusal) not in ("user_not_in_channel", "channel_not_found"):
                 raise
 
     async def mark(self, channel: str, ts: str, emoji: str) -> None:
@@ -109,10 +109,10 @@ class Workspace:
         try:
             await self._client.reactions_add(channel=channel, timestamp=ts, name=emoji)
         except SlackApiError as refusal:
-            if error_of(refusal) not in UNMARKED:
+            if get_error_code(refusal) not in UNMARKED:
                 raise
 
-    async def member(self, user: str) -> Member:
+    async def get_member(self, user: str) -> Member:
         """Return a member, as read at most five minutes ago."""
         read_at, member = self._members.get(user, (0.0, None))
         if member is None or time.monotonic() - read_at > MEMBER_SECONDS:
@@ -123,7 +123,7 @@ class Workspace:
             self._members[user] = (time.monotonic(), member)
         return member
 
-    async def bot_id(self) -> str:
+    async def get_bot_id(self) -> str:
         """Return the user id of the bot. Raises ``RuntimeError`` if the token belongs to another workspace."""
         if self._bot_id is None:
             answer = await self._client.auth_test()
@@ -187,7 +187,7 @@ class Workspace:
         try:
             answer = await self._client.files_info(file=str(file.get("id") or ""))
         except SlackApiError as refusal:
-            if error_of(refusal) in GONE_FILES:
+            if get_error_code(refusal) in GONE_FILES:
                 raise FileRefused(f"{name} is no longer in Slack.") from None
             raise
         current: Json = answer["file"]
@@ -202,7 +202,7 @@ class Workspace:
         try:
             file: Json = (await self._client.files_info(file=file_id))["file"]
         except SlackApiError as refusal:
-            if error_of(refusal) in GONE_FILES:
+            if get_error_code(refusal) in GONE_FILES:
                 return False
             raise
         shares = [place for kind in (file.get("shares") or {}).values() for place in kind]
