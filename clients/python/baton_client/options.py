@@ -45,6 +45,13 @@ def check_url(base_url: str) -> str:
     return str(url).rstrip("/")
 
 
+def check_retries(max_retries: int) -> int:
+    """Return the number of repeats. Raises ``ConfigurationError`` if it is negative."""
+    if max_retries < 0:
+        raise ConfigurationError(f"max_retries is {max_retries}; it cannot be negative.")
+    return max_retries
+
+
 def make_timeout(timeout: float | httpx.Timeout) -> httpx.Timeout:
     """Return the timeout for httpx. A number applies to each phase, with at most 10 seconds to connect."""
     if isinstance(timeout, httpx.Timeout):

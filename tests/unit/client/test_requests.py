@@ -259,6 +259,13 @@ def test_an_address_that_is_none_is_refused_at_once(url: str, monkeypatch: pytes
         Baton()
 
 
+def test_a_negative_number_of_retries_is_refused_at_once(served: Served) -> None:
+    with pytest.raises(baton_client.ConfigurationError, match="cannot be negative"):
+        Baton(max_retries=-1)
+    with pytest.raises(baton_client.ConfigurationError, match="cannot be negative"):
+        served.client.with_options(max_retries=-1)
+
+
 def test_waiting_for_a_report_ends(served: Served) -> None:
     running: Json = {
         "requestId": "r",

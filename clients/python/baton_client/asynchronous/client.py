@@ -28,9 +28,8 @@ from baton_client.asynchronous.resources.webhooks import AsyncWebhooks
 from baton_client.asynchronous.resources.workflows import AsyncWorkflows
 from baton_client.asynchronous.tokens import AsyncTokens, TokenSource
 from baton_client.asynchronous.transport import AsyncTransport, Request
-from baton_client.errors import ConfigurationError
 from baton_client.models import Health
-from baton_client.options import Options, check_url, choose_time_zone, make_timeout
+from baton_client.options import Options, check_retries, check_url, choose_time_zone, make_timeout
 from baton_client.version import VERSION
 
 LOCAL = "http://127.0.0.1:8080"
@@ -72,12 +71,10 @@ class AsyncBaton:
 
         Raises ``ConfigurationError`` if an argument cannot be used.
         """
-        if max_retries < 0:
-            raise ConfigurationError(f"max_retries is {max_retries}; it cannot be negative.")
         options = Options(
             base_url=check_url(base_url or os.environ.get("BATON_URL") or LOCAL),
             timeout=make_timeout(timeout),
-            max_retries=max_retries,
+            max_retries=check_retries(max_retries),
             headers={"User-Agent": f"baton-client-python/{VERSION}", **(headers or {})},
             resume_seconds=resume_seconds,
             time_zone=choose_time_zone(time_zone),
@@ -124,12 +121,13 @@ class AsyncBaton:
         """Return a client with other options, such as another user's token, over the same connections.
 
         ``headers`` are added to those of this client. Closing the original client closes the connections of all.
+        Raises ``ConfigurationError`` if an argument cannot be used.
         """
         current = self._transport.options
         options = replace(
             current,
             timeout=current.timeout if timeout is None else make_timeout(timeout),
-            max_retries=current.max_retries if max_retries is None else max_retries,
+            max_retries=current.max_retries if max_retries is None else check_retries(max_retries),
             headers={**current.headers, **(headers or {})},
             resume_seconds=current.resume_seconds if resume_seconds is None else resume_seconds,
             time_zone=current.time_zone if time_zone is None else choose_time_zone(time_zone),
