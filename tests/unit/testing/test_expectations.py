@@ -16,7 +16,7 @@ from baton_testing.conversation_test import Expectation
 from baton_testing.durations import Duration
 from baton_testing.matching import matches_partly
 from baton_testing.observation import Called, Observation, Said
-from baton_testing.reports.report import pass_hat_k
+from baton_testing.reports.report import estimate_pass_hat_k
 
 SEEN = Observation(
     said=(Said("assistant", "Assistant", "It is\n on its WAY."),),
@@ -127,7 +127,7 @@ def test_pass_hat_k_is_the_share_of_choices_of_k_runs_that_all_passed(runs: list
 
     k = data.draw(st.integers(1, len(runs)))
     chosen = list(combinations(runs, k))
-    assert pass_hat_k(len(runs), sum(runs), k) == pytest.approx(sum(map(all, chosen)) / len(chosen))
+    assert estimate_pass_hat_k(len(runs), sum(runs), k) == pytest.approx(sum(map(all, chosen)) / len(chosen))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,10 @@ def test_times_are_written_as_people_write_them(expected: str, meant: timedelta)
     assert TypeAdapter(Duration).validate_python(expected) == meant
 
 
-@pytest.mark.parametrize("expected", ["soon", "", "0 s", "3 fortnights", "days", "1000000 days"])
-def test_what_is_no_time_is_refused(expected: str) -> None:
+@pytest.mark.parametrize(
+    "expected",
+    ["soon", "", "0 s", "3 fortnights", "days", "1000000 days", "99999999999999 weeks", f"{'9' * 400} s", 90, -5, True],
+)
+def test_what_is_no_time_is_refused(expected: object) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(Duration).validate_python(expected)
