@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from baton.adapters.agents.agent_files import AgentFiles
 from baton.domain.agents.sentences import SENTENCES
-from baton_testing.recordings.stored_thread import Json
+from baton_testing.recordings.stored_thread import Json, read_text
 
 ARRIVALS = ("desk_waiting", "desk_queued")
 LATE_RETURNS = ("desk_nobody", "desk_silent", "desk_over")
@@ -32,7 +32,7 @@ class StoredDesks:
         """
         author = next((message["metadata"]["author"] for message in messages if is_by_person(message)), None)
         if author is not None:
-            says = "\n".join(_text(message) for message in messages if is_by_person(message))
+            says = "\n".join(read_text(message) for message in messages if is_by_person(message))
             return _make_person_step(str(author["name"]), says=says)
         sentences = self._list_sentences(messages)
         if not sentences or any(message["role"] == "tool" for message in messages):
@@ -68,7 +68,7 @@ class StoredDesks:
         for name, sentence in list_fixed_sentences(self.agents):
             parts = re.split(r"\{(\w+)\}", sentence)
             pattern = "".join(f"(?P<{part}>.+)" if index % 2 else re.escape(part) for index, part in enumerate(parts))
-            if match := re.fullmatch(pattern, _text(message).strip(), re.DOTALL):
+            if match := re.fullmatch(pattern, read_text(message).strip(), re.DOTALL):
                 return name, match.groupdict(), str(message["metadata"].get("agentId"))
         return None
 
@@ -88,10 +88,3 @@ def is_by_person(message: Json) -> bool:
 
 def _make_person_step(name: str, **actions: object) -> Json:
     return {"person": {"id": name, "name": name, **actions}}
-
-
-def _text(message: Json) -> str:
-    content = message.get("content") or ""
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")

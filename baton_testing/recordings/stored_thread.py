@@ -16,7 +16,9 @@ from baton_testing.errors import CannotRun
 
 Json = dict[str, Any]
 PAGE = 100
+"""The items of a page."""
 SECONDS = 30.0
+"""The time limit of a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,14 @@ async def read_thread(client: httpx.AsyncClient, thread_id: str) -> StoredThread
     )
 
 
+def read_text(message: Json) -> str:
+    """Return the text of a message: its text parts, each from a new line; empty without such parts."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
+
+
 async def _read_all(client: httpx.AsyncClient, path: str, **params: Any) -> list[Json]:
     """Return the items of all pages."""
     records: list[Json] = []
@@ -84,7 +94,7 @@ async def _read_all(client: httpx.AsyncClient, path: str, **params: Any) -> list
 
 
 async def _read_context(client: httpx.AsyncClient, path: str) -> Json | None:
-    """Return an inspector's record; None if it is missing, incomplete, or the token may not read it."""
+    """Return an inspector's record; None if it is incomplete, or the server does not answer with it."""
     answer = await _request(client, path)
     context = answer.json() if answer.is_success else None
     return context if isinstance(context, dict) and context.get("calls") and not context.get("cut") else None

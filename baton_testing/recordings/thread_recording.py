@@ -42,7 +42,8 @@ def write_test(stored: StoredThread, agent_place: AgentPlace, path: Path) -> Wri
     """Write the test of a conversation without personal data to ``path``, and its cassette next to it.
 
     To make the cassette, the conversation is repeated with the present agents and the stored answers, so that the
-    cassette has the prompts of the present agents. Raises ``CannotRun`` if ``path`` exists.
+    cassette has the prompts of the present agents. Raises ``CannotRun`` if ``path`` exists, there is no message, or the
+    agents cannot be read.
     """
     if path.exists():
         raise CannotRun(f"{path} is there already. Name another file: `baton test NEW.yaml --from {stored.id}`.")

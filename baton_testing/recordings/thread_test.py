@@ -30,8 +30,8 @@ from baton.domain.schedules.run_source import CauseKind
 from baton.domain.times import is_time_zone
 from baton_testing.recordings.stored_causes import find_cause, list_unmade, make_event_step
 from baton_testing.recordings.stored_decisions import find_decisions, find_waiting_message
-from baton_testing.recordings.stored_desks import StoredDesks, is_by_person
-from baton_testing.recordings.stored_thread import Json, StoredThread
+from baton_testing.recordings.stored_desks import StoredDesks, is_by_person, list_fixed_sentences
+from baton_testing.recordings.stored_thread import Json, StoredThread, read_text
 
 MODELS_TOOLS = (ADVANCE, END, RETURN, SILENT)
 """Baton's own tools whose calls are in the records, but not in the messages."""
@@ -96,7 +96,7 @@ class ThreadTest:
                 yield wait
             if is_due and not is_reminder:
                 continue
-            action = {"say": _text(first)} if first["role"] == "user" else acted
+            action = {"say": read_text(first)} if first["role"] == "user" else acted
             if cause is not None:
                 action = wait if is_reminder else make_event_step(first, cause)
             steps = [action] if action else self._make_decisions(messages)
@@ -128,7 +128,7 @@ class ThreadTest:
     def list_left_out(self) -> list[str]:
         """Return a sentence for each part of the conversation that the test lacks."""
         parts = [
-            f"The file {name} of {_text(message)[:60]!r} may hold personal data: name another one in its `files`."
+            f"The file {name} of {read_text(message)[:60]!r} may hold personal data: name another one in its `files`."
             for message in self.stored.messages
             for name in _list_files(message)
         ]
@@ -174,7 +174,7 @@ class ThreadTest:
                 None,
             )
             if following is not None:
-                yield _make_answer(call["agentId"], _text(following), following.get("toolCalls") or ())
+                yield _make_answer(call["agentId"], read_text(following), following.get("toolCalls") or ())
             else:
                 yield self._find_last_answer(call, run_id, messages)
 
@@ -185,11 +185,11 @@ class ThreadTest:
             return _make_answer(call["agentId"], str((task or {}).get("result") or "-"), ())
         waiting = find_waiting_message(messages)
         if waiting is not None and waiting["metadata"]["agentId"] == call["agentId"]:
-            return _make_answer(call["agentId"], _text(waiting), waiting["toolCalls"])
+            return _make_answer(call["agentId"], read_text(waiting), waiting["toolCalls"])
         answers = [
             message for message in self._find_spoken(messages) if message["metadata"]["agentId"] == call["agentId"]
         ]
-        text = _text(answers[-1]) if answers else ""
+        text = read_text(answers[-1]) if answers else ""
         calls = [_make_transfer_call(handoff) for handoff in self._find_transfers(messages, call["agentId"])[:1]]
         calls += [
             _to_call(own)
@@ -210,7 +210,9 @@ class ThreadTest:
         answers: list[tuple[str, Json]] = []
         for message in messages:
             if message["role"] == "assistant" and (message.get("toolCalls") or message in self._find_spoken(messages)):
-                answer = _make_answer(message["metadata"]["agentId"], _text(message), message.get("toolCalls") or ())
+                answer = _make_answer(
+                    message["metadata"]["agentId"], read_text(message), message.get("toolCalls") or ()
+                )
                 answers.append((self._find_time(message), answer))
         for begins_at, answer in own:
             # An answer without calls is an agent's last one, so the text before a call belongs to the call.
@@ -240,17 +242,15 @@ class ThreadTest:
             message
             for message in messages
             if message["role"] == "assistant"
-            and _text(message)
+            and read_text(message)
             and not self._is_fixed(message)
             and not is_by_person(message)
         ]
 
     def _is_fixed(self, message: Json) -> bool:
         agent = self.agents.get(str(message["metadata"].get("agentId")))
-        sentences = (
-            text for agent in self.agents.all() for of_locale in agent.sentences.values() for text in of_locale.values()
-        )
-        return agent is not None and any(_is_sentence(sentence, _text(message)) for sentence in sentences)
+        sentences = (sentence for _, sentence in list_fixed_sentences(self.agents))
+        return agent is not None and any(_is_sentence(sentence, read_text(message)) for sentence in sentences)
 
     def _list_expectations(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
         for call in self.stored.tool_calls:
@@ -388,13 +388,6 @@ def _list_files(message: Json) -> list[str]:
     return [
         str((part.get("metadata") or {}).get("name") or part.get("type")) for part in parts if part["type"] != "text"
     ]
-
-
-def _text(message: Json) -> str:
-    content = message.get("content") or ""
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
 
 
 def _read_time(message: Json) -> datetime | None:
