@@ -32,6 +32,7 @@ class Batch:
     place: AgentPlace
     answering: Answering
     chosen: Sequence[tuple[ReadFile, int]]
+    """The files and numbers, from 0, of the conversations."""
 
     @classmethod
     def of(
@@ -52,7 +53,7 @@ class Batch:
     def hold_all(self, processes: int | None = None) -> Iterator[ConversationResult]:
         """Hold the conversations, and yield their results in their order. Raises ``CannotRun``.
 
-        If ``processes`` is None, there is one for each core if there are many conversations, otherwise one.
+        If ``processes`` is None, there is one, or one for each core if there are more than ``FEW`` conversations.
         """
         if processes is None:
             processes = min(os.cpu_count() or 1, len(self.chosen)) if len(self.chosen) > FEW else 1
@@ -75,7 +76,10 @@ class Batch:
 
 
 def record(results: Sequence[ConversationResult]) -> list[Path]:
-    """Write the recordings into cassettes, and return their files. Failed runs with a model's error are left out."""
+    """Write the recordings of the last runs into cassettes, and return the cassettes' files.
+
+    Failed runs with a model's error are left out.
+    """
     written: dict[Path, Cassette] = {}
     for result in results:
         run = result.runs[-1]

@@ -307,6 +307,7 @@ class DrivenConversation:
             try:
                 await self._app.memory.session_closing.run(step, self.scope, thread_id, number)
             except (BatonError, JunkAnswer):
+                # As in the state machine, an episode may be completed without what the other steps add to it.
                 if step in (ClosingStep.STORE, ClosingStep.COMPLETE):
                     raise
 

@@ -40,7 +40,7 @@ class ReadFile:
         return self._document.line(location)
 
     def list_problems(self, known_names: KnownNames) -> Iterator[str]:
-        """Yield a line for each name that does not exist, with its position."""
+        """Yield a line for each name or file that does not exist, and each repeated name of a conversation."""
         content = self.content
         for name, stub in content.tools.items():
             yield from self._report_at(("tools", name), known_names.find_stub_problem(name, stub))
@@ -117,7 +117,10 @@ class ReadFile:
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files among ``paths``, and the test files directly in the folders. Raises ``CannotRun`` if none."""
+    """Return the files among ``paths``, and the test files directly in the folders.
+
+    Raises ``CannotRun`` if a path does not exist, or there is no file.
+    """
     files: list[Path] = []
     for path in paths:
         if path.is_dir():

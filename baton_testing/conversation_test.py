@@ -70,9 +70,9 @@ class Expectation(Part):
     says: Words = ()
     """Words that agents, or people of a desk, must have said; upper and lower case are the same."""
     says_not: Words = ()
-    """Words that they must not have said."""
+    """Words that agents, and people of a desk, must not have said; upper and lower case are the same."""
     matches: str | None = None
-    """A regular expression that the text of the agents must match somewhere."""
+    """A regular expression that must match somewhere in what agents, or people of a desk, have said."""
     result: dict[str, Any] | None = None
     """Fields that the last structured answer must have; it may have others too."""
     error: str | None = None
@@ -188,13 +188,12 @@ class Case(Outcome):
 
 
 class ToolStub(Outcome):
-    """A tool that answers from the test and reaches nothing, by ``cases``, and in the same way to all other calls."""
+    """A tool that the test answers, so that nothing is reached. Calls that fit no case get the stub's own outcome."""
 
     cases: tuple[Case, ...] = ()
     """Answers by arguments; the first that fits counts."""
     server: str | None = None
-    """The MCP server or OpenAPI document, by the name in the agent's file, that has the tool; absent: it is declared by
-    its own name."""
+    """The MCP server that has the tool, by its name in the agent's file; absent: the file declares the tool itself."""
     description: str = "A tool."
     """For tools of a server."""
     parameters: dict[str, Any] | None = None
@@ -203,7 +202,10 @@ class ToolStub(Outcome):
     """True if a person must agree; absent: as the agent's file says."""
 
     def answer_to(self, arguments: dict[str, Any]) -> Case | None:
-        """Return the case that fits a call, or the stub's own outcome; None if there is neither."""
+        """Return the first case that fits a call, otherwise the stub's own outcome; None if it has only cases.
+
+        A stub without cases and outcome answers every call with null.
+        """
         from baton_testing.matching import matches_partly
 
         if (fitting := next((case for case in self.cases if matches_partly(arguments, case.when)), None)) is not None:
@@ -259,9 +261,9 @@ class ConversationTest(Part):
     max_turns: int = Field(default=8, ge=1, le=50)
     """The most messages of the persona."""
     runs: int = Field(default=1, ge=1, le=100)
-    """The number of times that a conversation with a persona is held."""
+    """The number of times that the conversation is held."""
     passes: int | None = Field(default=None, ge=1)
-    """The number of them that must pass; absent: all."""
+    """The number of runs that must pass; absent: all."""
     expect: Expectations = ()
     """Expectations of the conversation as a whole."""
 
@@ -289,7 +291,7 @@ class ConversationFile(Part):
     """A file of conversation tests."""
 
     model: ModelKind | None = None
-    """The kind of model; absent: the cassette if there is one, otherwise the script."""
+    """The kind of model; absent: recorded if there is a cassette, and neither answers nor a script; else scripted."""
     script: str | None = None
     """A script of the demo model that answers where a test gives no answers; by its path from this file."""
     user: User = User()

@@ -42,7 +42,7 @@ class HeldConversation:
             self._check(expectation, seen, (*location, "expect", number), step.title)
 
     def take(self, seen: Observation) -> None:
-        """Add a step of a user whom a model plays."""
+        """Add a step of a user whom a model plays, and a failure if it ended with an unexpected error."""
         self.seen.append(seen)
         if seen.error is not None and all(expectation.error is None for expectation in self._test.expect):
             self._fail(self._place, seen.title, "no error", f"the error {seen.error}")

@@ -69,8 +69,8 @@ class KnownNames:
         for field, name in named.items():
             if name is not None and name not in self.desks:
                 yield field, f"there is no desk {name!r}{_advise(name, self.desks)}"
-        is_at_desk = action.desk is True or action.person is not None
-        if is_at_desk and not self.desks:
+        needs_desk = action.desk is True or action.person is not None
+        if needs_desk and not self.desks:
             yield "desk" if action.desk else "person", "no agent of the project is a desk"
 
     def find_tool_problem(self, name: str) -> str | None:

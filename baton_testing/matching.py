@@ -6,7 +6,10 @@ from typing import Any
 
 
 def matches_partly(actual: Any, expected: Any) -> bool:
-    """Return whether ``actual`` has all members of ``expected``. Objects may have others too, but not lists."""
+    """Return whether ``actual`` equals ``expected``, except that its objects may have further members.
+
+    Lists are compared whole, and True and False equal no number.
+    """
     if isinstance(expected, dict):
         return isinstance(actual, dict) and all(
             name in actual and matches_partly(actual[name], expected[name]) for name in expected

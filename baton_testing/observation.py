@@ -83,6 +83,7 @@ class Observation:
     problems: tuple[str, ...] = ()
     """The reasons why the test itself could not continue, such as a prompt that was not recorded."""
     tokens: int = 0
+    """The tokens of all calls of models."""
     milliseconds: float = 0.0
     """The CPU time of Baton itself."""
     sources: tuple[Mapping[str, Any], ...] = ()
@@ -120,7 +121,7 @@ class Observation:
             yield f"  {utterance.name}{' (a person)' if utterance.is_person else ''}: {first}"
             yield from (f"    {line}" for line in others)
         for question in self.questions:
-            first, *others = question.splitlines()
+            first, *others = question.splitlines() or [""]
             yield f"  [asks: {first}]"
             yield from (f"    {line}" for line in others)
         yield from (f"  [begun by itself: {cause}]" for cause in self.begun_by)
@@ -135,7 +136,7 @@ class Observation:
 
 
 def combine(parts: list[Observation]) -> Observation:
-    """Return one observation of several steps."""
+    """Return one observation of several steps: their lists joined, the first error, the last result and states."""
     whole = Observation("the conversation")
     return Observation(
         whole.title,

@@ -60,7 +60,7 @@ class PlayedUser:
     test: ConversationTest
 
     async def write_message(self, seen: Sequence[Observation]) -> str | None:
-        """Return the user's next message; None when the user is done. Raises ``ModelError``."""
+        """Return the user's next message; None when the user is done, or writes nothing. Raises ``ModelError``."""
         instructions = _PERSONA.format(done=DONE, persona=self.test.persona, goal=self.test.goal)
         prompts = [Prompt(Role.SYSTEM, instructions), Prompt(Role.USER, "(The conversation begins. Say something.)")]
         for observation in seen:
@@ -71,14 +71,14 @@ class PlayedUser:
         return None if not text or DONE in text else text
 
     async def judge(self, seen: Sequence[Observation]) -> Verdict:
-        """Return the judge's verdict. Raises ``ModelError``."""
+        """Return the judge's verdict; a negative one if the answer cannot be read. Raises ``ModelError``."""
         transcript = "\n".join(line for observation in seen for line in observation.transcript())
         prompts = [Prompt(Role.SYSTEM, _JUDGE.format(judge=self.test.judge)), Prompt(Role.USER, transcript)]
         answer = await self._ask("judge", prompts, _VERDICT)
         try:
             values = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])
             return Verdict(values["passed"] is True, str(values.get("reason", "")))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return Verdict(passed=False, reason=f"The judge gave no verdict but {answer[:200]!r}.")
 
     async def _ask(self, task: str, prompts: Sequence[Prompt], schema: Mapping[str, Any] | None) -> str:

@@ -105,7 +105,10 @@ class Conversation:
         reach: Sequence[str] = (),
         begins_at: datetime | None = None,
     ) -> None:
-        """``folder`` is where paths of files begin. The other parameters are those of ``ConversationMaker``."""
+        """``folder`` is the base of the paths of files. All ids are derived from ``name``.
+
+        ``agent`` and the parameters after ``folder`` are those of ``ConversationMaker``.
+        """
         stubs = {
             name: stub if isinstance(stub, ToolStub) else _FunctionStub.of(stub) for name, stub in (tools or {}).items()
         }
@@ -236,7 +239,10 @@ class Conversation:
         minutes: float = 0,
         answers: Sequence[Answer] = (),
     ) -> Observation:
-        """Let time pass; it takes none. Idle conversations are closed, and reminders begin at their times."""
+        """Let virtual time pass, which takes no real time.
+
+        Idle conversations are closed, and reminders begin at their times.
+        """
         duration += timedelta(days=days, hours=hours, minutes=minutes)
         return self._take(self._driven.wait(duration), answers, None)
 
@@ -319,5 +325,6 @@ class ConversationMaker(Protocol):
 
         ``agent`` is the main agent, by default the project's; ``tools`` are answers for tools by name: a ``ToolStub``
         or a function; ``reach`` names tools and servers outside that are really called. Python tools are, unless they
-        are in ``tools``. ``begins_at`` is the time of its beginning, with a time zone.
+        are in ``tools``. ``begins_at`` is the time of its beginning, with a
+        time zone; by default that of conversation tests.
         """

@@ -33,7 +33,10 @@ class Runner:
     answering: Answering
 
     def run(self, file: ReadFile, number: int, answering: Answering | None = None) -> ConversationResult:
-        """Run the conversation ``number`` of a file, as often as its test says. Raises ``CannotRun``."""
+        """Run the conversation ``number`` of a file, as often as ``answering`` says. Raises ``CannotRun``.
+
+        ``answering`` is by default the runner's.
+        """
         test = file.content.conversations[number]
         answering = answering or self.answering
         count = answering.count_runs(test)

@@ -80,11 +80,11 @@ class StubbedTools:
                 raise
         case = stub.answer_to(dict(arguments))
         if case is None:
-            call = json.dumps(dict(arguments), ensure_ascii=False)
-            note = f"The stub of {name} has no case for {call}."
+            shown_arguments = json.dumps(dict(arguments), ensure_ascii=False)
+            note = f"The stub of {name} has no case for {shown_arguments}."
             self._note(note)
             self.unanswered = list(dict.fromkeys([*self.unanswered, note]))
-            raise ToolFailed(f"The test has no answer to {call}.")
+            raise ToolFailed(f"The test has no answer to {shown_arguments}.")
         if case.fails is not None:
             raise ToolFailed(case.fails)
         if case.refuses is not None:
@@ -120,8 +120,8 @@ class StubbedTools:
             return []
         declared = definition.parameters if isinstance(definition, HttpTool | PythonTool) else None
         description = getattr(definition, "description", None) or stub.description
-        needs = bool(getattr(definition, "requires_approval", False))
-        tool = _make_tool(definition.name, stub, description, definition.type, needs, declared)
+        needs_approval = bool(getattr(definition, "requires_approval", False))
+        tool = _make_tool(definition.name, stub, description, definition.type, needs_approval, declared)
         return [replace(tool, label=definition.label, asks=definition.asks)]
 
     def _apply_stub(self, tool: Tool) -> Tool:

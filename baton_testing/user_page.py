@@ -91,7 +91,7 @@ class UserPage:
         await asyncio.sleep(_NOTICED_SECONDS)
 
     async def run_queued_turns(self) -> list[Event]:
-        """Run the turns in the queue, and return their events."""
+        """Run the turns in the queue, and return the events that the page receives; none if the queue is empty."""
         queue, live, connections = self._ports.queue, self._ports.live, self._ports.connections
         connections.frames.clear()
         if not queue.sent:

@@ -27,7 +27,7 @@ class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
     """
 
     idle_seconds = STUCK_SECONDS
-    """The real time for work that threads and sockets have not finished."""
+    """Real seconds that threads and sockets may take while all tasks wait without a timer."""
 
     def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
         super().__init__(selector, idle_timeout=self.idle_seconds, noop_cycles=0)
@@ -60,7 +60,10 @@ class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
 
 @asynccontextmanager
 async def real_time() -> AsyncIterator[None]:
-    """Let real time pass on a ``VirtualTimeLoop`` during the block, which calls an external service."""
+    """Let real time pass on a ``VirtualTimeLoop`` during the block, which calls an external service.
+
+    On other loops it does nothing.
+    """
     loop = asyncio.get_running_loop()
     if not isinstance(loop, VirtualTimeLoop):
         yield

@@ -19,6 +19,7 @@ from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Called, Observation, Said
 
 MANY = 10_000
+"""A limit above the number of calls, sub-tasks and handoffs of any test, so that each list is read whole."""
 
 
 class Watch:
@@ -61,7 +62,8 @@ class Watch:
             title=title,
             said=_list_said(events),
             calls=tuple(
-                Called(c.agent_id, c.tool_name, c.input, c.output, c.succeeded, c.error_message) for c in calls
+                Called(call.agent_id, call.tool_name, call.input, call.output, call.succeeded, call.error_message)
+                for call in calls
             ),
             consulted=tuple(task.agent_id for task in tasks),
             handoffs=tuple(targets),
@@ -88,6 +90,7 @@ class Watch:
         )
 
     def _find_new_handoffs(self, requests: Sequence[HandoffRequest]) -> tuple[list[str], int]:
+        """Return the targets of new handoffs, and the number of handoffs that have ended since the last step."""
         targets, returned = [], 0
         for request in reversed(requests):
             if request.outcome is HandoffOutcome.REFUSED:
@@ -108,6 +111,7 @@ class Watch:
         return session.status.value if session is not None else None
 
     def _list_new_closings(self, thread_id: str) -> tuple[str, ...]:
+        """Return the reasons of the closings since the last step."""
         episode_refs = [ref for ref in self._ports.closings.started.values() if ref.thread_id == thread_id]
         new, self._closed[thread_id] = episode_refs[self._closed[thread_id] :], len(episode_refs)
         return tuple(ref.reason.value for ref in new)

@@ -31,15 +31,18 @@ DELIVERED = "delivered"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The turns to collect. Without a condition, all turns are collected."""
+    """The turns to collect. Without a condition, all turns that agents have ended are collected."""
 
     rating: str | None = None
     """``up`` or ``down``, for turns with such a rating."""
     errors: bool = False
     """Whether to collect turns that ended with an error. With a rating, turns must meet one of the two conditions."""
     agent: str | None = None
+    """The main agent of the conversations; None for all agents."""
     since: datetime | None = None
+    """The earliest beginning of a turn; None for no limit."""
     limit: int = 100
+    """The most turns."""
 
     def takes(self, turn: Turn) -> bool:
         """Return whether a turn meets the conditions."""
@@ -56,7 +59,7 @@ class Wanted:
 async def collect(client: AsyncBaton, criteria: Wanted) -> AsyncIterator[dict[str, Any]]:
     """Yield a case for each turn of the tenant that meets ``criteria``, without personal data, newest first.
 
-    Raises the client's errors.
+    At most ``MAX_THREADS`` conversations are read. Turns without text are left out. Raises the client's errors.
     """
     count = 0
     looked_at = 0
@@ -107,7 +110,7 @@ async def _read_messages(client: AsyncBaton, thread_id: str) -> list[Message]:
 def _make_case(
     thread: Thread, turn: Turn, messages: Sequence[Message], delivered: Collection[str]
 ) -> dict[str, Any] | None:
-    """Return the case of a turn; None if its messages were not read, or no user's message began it.
+    """Return the case of a turn; None if its messages were not read, or no text of a user began it.
 
     ``delivered`` are the runs whose messages people answered. They are left out, because agents never got them.
     """

@@ -53,7 +53,9 @@ class Evaluation:
     stopped: str | None = None
     """The reason why no further run begins; None if runs may begin."""
     _judged: float = 0.0
+    """The part of the judge's cost that the budget has counted, in USD."""
     _kept: int = 0
+    """The characters of answers and transcripts that are kept so far."""
 
     def __post_init__(self) -> None:
         if self.total > MAX_RUNS:

@@ -13,7 +13,9 @@ from statistics import NormalDist, fmean, stdev
 
 CONFIDENCE = 0.95
 SEED = 20_261_126
+"""Any fixed number, so that estimates can be repeated."""
 RESAMPLES = 2_000
+"""The number of bootstrap samples."""
 MANY = 200
 """The number of values from which the mean is taken as normally distributed, instead of resampling."""
 _Z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
@@ -63,7 +65,7 @@ def _count_effective_runs(groups: Sequence[Sequence[bool]], runs: int, share: fl
     if cases == runs:
         return float(runs)
     if cases == 1:
-        return float(runs)  # nothing but this case is spoken of
+        return float(runs)  # the estimate is about this case alone
     if share in (0.0, 1.0):
         return float(cases)
     clustered_variance = sum((sum(group) - len(group) * share) ** 2 for group in groups) * cases / (cases - 1) / runs**2

@@ -77,7 +77,10 @@ class JudgeModel:
         return self.model.compute_cost(self.prices)
 
     async def score(self, check: Judge, case: EvalCase, answer: Answer) -> Score:
-        """Return the median grade of the votes; a score without a value unless more than half have a grade."""
+        """Return the median grade of the votes, scaled to 0 to 1.
+
+        The score has no value unless more than half of the votes have a grade.
+        """
         metric = check.name or check.type
         grades: list[tuple[int, str]] = []
         failure = ""

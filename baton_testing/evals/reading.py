@@ -74,12 +74,13 @@ Check = Callable[[Sequence[ReadCase]], Iterable[Problem]]
 def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Check | None = None) -> list[ReadCase]:
     """Return the cases of the files in their order. If there are ``tags``, return the cases with one of them.
 
-    Raises ``CannotRun`` with the problems of all files, and if there are any, with those that ``check`` finds too.
+    Raises ``CannotRun`` for more than ``MAX_CASES`` cases or none, and with the problems of all files: at most
+    ``MAX_PROBLEMS``, those that ``check`` finds in valid parts included. Without problems, ``check`` is not called.
     """
     cases: list[ReadCase] = []
     problems: list[Problem] = []
     wanted_tags = set(tags)
-    count_chosen = 0
+    chosen_count = 0
     files = _find_files(paths)
     for path in files:
         for part in _read(path):
@@ -87,8 +88,8 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
                 problems.append(part)
             else:
                 cases.append(part)
-                count_chosen += not wanted_tags or not wanted_tags.isdisjoint(part.case.tags)
-            if count_chosen > MAX_CASES:
+                chosen_count += not wanted_tags or not wanted_tags.isdisjoint(part.case.tags)
+            if chosen_count > MAX_CASES:
                 raise CannotRun(
                     f"{path}: a run has at most {MAX_CASES} cases. Choose some by --tag, or by fewer files."
                 )
@@ -103,8 +104,8 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
         names = ", ".join(map(str, paths))
         if not cases:
             raise CannotRun(f"{names}: no cases. {ONE_A_LINE}")
-        tags = ", ".join(sorted({tag for case in cases for tag in case.case.tags})) or "none"
-        raise CannotRun(f"{names}: no case has one of these tags. Available: {tags}")
+        available = ", ".join(sorted({tag for case in cases for tag in case.case.tags})) or "none"
+        raise CannotRun(f"{names}: no case has one of these tags. Available: {available}")
     return chosen
 
 

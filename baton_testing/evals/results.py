@@ -32,6 +32,7 @@ class Score(Result):
     value: float | None
     """From 0 to 1; None if it was not judged."""
     passed: bool | None
+    """None if it was not judged."""
     reason: str = ""
 
     @classmethod
@@ -41,7 +42,7 @@ class Score(Result):
 
     @classmethod
     def graded(cls, metric: str, value: float, threshold: float, reason: str = "") -> Self:
-        """Return the score of a check that has a value between 0 and 1."""
+        """Return the score of a check that has a value from 0 to 1. It passes from ``threshold`` on."""
         passed = value >= threshold
         about = f"{value:.3f} is below {threshold:g}" + (f"; {reason}" if reason else "")
         return cls(metric=metric, value=value, passed=passed, reason="" if passed else cut(about))

@@ -37,7 +37,7 @@ from baton_testing.evals.checks import (
 )
 from baton_testing.evals.dataset import EvalCase
 from baton_testing.evals.results import Score, cut
-from baton_testing.evals.similarity import rouge_l, token_f1
+from baton_testing.evals.similarity import compute_rouge_l, compute_token_f1
 from baton_testing.matching import matches_partly
 
 MAX_MATCHED = 1_000_000
@@ -55,7 +55,7 @@ def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
         case Retrieves():
             return _score_retrieval(check, answer, name)
         case Similarity():
-            measure = token_f1 if check.measure == "token_f1" else rouge_l
+            measure = compute_token_f1 if check.measure == "token_f1" else compute_rouge_l
             value = measure(answer.text, check.to if check.to is not None else str(case.expected))
             return [Score.graded(check.name or f"{check.type}.{check.measure}", value, check.threshold)]
         case Cites():

@@ -15,7 +15,10 @@ _PRICES = TypeAdapter(dict[str, Price])
 
 
 def read_prices(text: str | None) -> Prices:
-    """Return the prices of models in USD for a million tokens, from ``BATON_MODEL_PRICES``. Raises ``CannotRun``."""
+    """Return the prices of models in USD for a million tokens, from ``BATON_MODEL_PRICES``.
+
+    There are none if ``text`` is None or empty. Raises ``CannotRun`` for invalid text.
+    """
     if not text:
         return NO_PRICES
     try:

@@ -57,7 +57,7 @@ class ModelAnswer:
         )
 
     async def stream(self, model: str) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the answer as the chunks of ``ChatModel``. Raises its error."""
+        """Yield the answer as the chunks of ``ChatModel``. Raises the ``ModelError`` of ``error`` after the text."""
         if self.text:
             yield TextDelta(self.text)
         if self.error is not None:

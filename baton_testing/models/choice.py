@@ -19,6 +19,7 @@ from baton_testing.models.recorded import RecordedModel, RecordingModel
 from baton_testing.models.scripted import ScriptedModel
 
 OF_THIS_MACHINE = ModelNames("baton-demo", "baton-demo-light")
+"""The names of the demo model, which scripted models have too."""
 
 
 class TestModel(ChatModel, Protocol):
@@ -66,7 +67,7 @@ class AnsweringModel:
             self._model.give(answers)
 
     def take_problems(self) -> list[str]:
-        """Return the reasons why the test cannot continue, and clear them."""
+        """Return the reasons why the test cannot continue, or one for each unused answer, and clear both."""
         problems, self._model.problems = self._model.problems, []
         if isinstance(self._model, ScriptedModel):
             answers = self._model.take_unused()
@@ -90,11 +91,12 @@ class Answering:
     script: Path | None = None
     """The demo model's script for tests that have neither answers nor a script."""
     wanted_runs: int | None = None
+    """The number of runs of each conversation; None if the tests decide."""
     may_keep_some: bool = False
     """Whether unused scripted answers are no problem."""
 
     def count_runs(self, test: ConversationTest) -> int:
-        """Return how often a conversation is run."""
+        """Return how often a conversation is run; once if its answers are recorded."""
         return 1 if self.records else self.wanted_runs or test.runs
 
     def choose_kind(self, file: ReadFile, test: ConversationTest) -> ModelKind:

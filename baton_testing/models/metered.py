@@ -18,7 +18,7 @@ class MeteredModel:
     model: ChatModel
     spent: list[ModelUsage] = field(default_factory=list)
     is_complete: bool = True
-    """Whether every call has reported its usage."""
+    """Whether every call that was completed has reported its usage. Failed calls are not counted."""
     before: Callable[[], Awaitable[None]] | None = None
     """A function that is called before each request, or None."""
 
@@ -42,7 +42,7 @@ class MeteredModel:
 
     @property
     def tokens(self) -> int:
-        """The tokens of all calls so far."""
+        """The reported tokens of all calls so far."""
         return sum(usage.usage.total_tokens for usage in self.spent)
 
     def compute_cost(self, prices: Prices) -> float | None:

@@ -49,7 +49,7 @@ class RealModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the endpoint's answer."""
+        """Yield the endpoint's answer. Raises ``ModelError``, and adds the reason to ``notes``."""
         stream = self._model.stream(settings, prompts, thread_files=thread_files, tools=tools)
         try:
             async with real_time(), aclosing(stream) as chunks:

@@ -49,7 +49,10 @@ class RecordedModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the next recorded answer to this request; the last one again if none is left."""
+        """Yield the next recorded answer to this request, or the last one again if all were given.
+
+        Raises ``ModelError`` if the request was not recorded, or the answer is an error.
+        """
         with self._own_time.not_counted():
             answer = self._answer(RenderedRequest.of(settings, prompts, tools))
         async for chunk in answer.stream(settings.model):
@@ -85,10 +88,10 @@ class RecordedModel:
 
 
 def _make_likeness(request: RenderedRequest) -> Callable[[RenderedRequest], float]:
-    def likeness(other: RenderedRequest) -> float:
+    def compute_likeness(other: RenderedRequest) -> float:
         return difflib.SequenceMatcher(None, other.lines, request.lines, autojunk=False).ratio()
 
-    return likeness
+    return compute_likeness
 
 
 class RecordingModel:
@@ -106,7 +109,7 @@ class RecordingModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the model's chunks, and record the request and the answer."""
+        """Yield the model's chunks, and record the request and the answer, as far as it came."""
         request = RenderedRequest.of(settings, prompts, tools)
         text: list[str] = []
         calls: list[tuple[str, str]] = []

@@ -65,7 +65,7 @@ class ScriptedModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the next answer for the agent or task of the request."""
+        """Yield the next answer for the agent or task of the request. Raises ``ModelError`` if there is none."""
         if self._script is None and self._read_script is not None:
             try:
                 self._script = self._read_script()

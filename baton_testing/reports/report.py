@@ -31,11 +31,14 @@ class Report:
 
     @property
     def pass_hat(self) -> Mapping[int, float]:
-        """The estimates of pass^k by k, over the tests with more than one run. See ``pass_hat_k``."""
+        """The estimates of pass^k by k, over the tests with more than one run; empty without such tests.
+
+        The largest k is the fewest runs of such a test. See ``estimate_pass_hat_k``.
+        """
         repeated = [result for result in self.results if len(result.runs) > 1]
         most = min((len(result.runs) for result in repeated), default=0)
         return {
-            k: sum(pass_hat_k(len(result.runs), result.passes, k) for result in repeated) / len(repeated)
+            k: sum(estimate_pass_hat_k(len(result.runs), result.passes, k) for result in repeated) / len(repeated)
             for k in range(1, most + 1)
         }
 
@@ -52,12 +55,12 @@ class Report:
         }
 
 
-def pass_hat_k(runs: int, passes: int, k: int) -> float:
+def estimate_pass_hat_k(runs: int, passes: int, k: int) -> float:
     """Estimate the probability that ``k`` independent runs of a test all pass, without bias: C(c, k) / C(n, k).
 
     The measure and its estimator are those of tau-bench: Yao, Shinn, Razavi, Narasimhan, "tau-bench: A Benchmark for
     Tool-Agent-User Interaction in Real-World Domains", 2024, arXiv:2406.12045, section 3. Raises ``ValueError`` for a
-    ``k`` beyond ``runs``.
+    ``k`` below 1 or beyond ``runs``.
     """
     if not 1 <= k <= runs:
         raise ValueError("k must be from 1 to the number of runs")

@@ -22,7 +22,7 @@ class Terminal:
         self._console = console or Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def print_result(self, result: ConversationResult) -> None:
-        """Print one test: a line, and the reason if it failed."""
+        """Print one test: a line, then the failures of its first failed run, or the warnings if the test passed."""
         mark, style = ("passed", "green") if result.passed else ("FAILED", "bold red")
         line = Text(f"{mark:7}", style=style)
         line.append(make_printable(f"{result.file}:{result.line} "), style="dim")
@@ -36,7 +36,7 @@ class Terminal:
             self._print_notes(dict.fromkeys(warning for run in result.runs for warning in run.warnings))
 
     def print_summary(self, report: Report) -> None:
-        """Print the counts of passed, failed and skipped tests, and the estimates of pass^k."""
+        """Print the numbers of tests that passed, failed and were not run, and the estimates of pass^k."""
         passed = len(report.results) - len(report.failed)
         parts = [f"{passed} passed"]
         if report.failed:

@@ -12,14 +12,18 @@ from baton_testing.evals.results import CaseRecord, EvaluationRecord, cut
 from baton_testing.evals.summary import Summary
 
 MAX_LABEL = 200
+"""The most characters of a label or a model's name."""
 MAX_REASONS = 5
+"""The most reasons of a case."""
 MAX_REASON = 300
+"""The most characters of a reason."""
 
 
 def make_request(record: EvaluationRecord, summary: Summary) -> dict[str, Any]:
     """Return the body of ``POST /v1/evaluations``: numbers and reasons, without answers and transcripts.
 
-    Cases that did not pass are first. Cases over the limits of count and size are left out and counted.
+    Cases that did not pass are first. Cases without runs, and cases over the limits of count and size, are
+    left out and counted.
     """
     cases = sorted(record.cases, key=lambda case: 1.0 if case.share is None else case.share)
     shown = [_make_case(case) for case in cases if case.runs][:MAX_CASES]

@@ -41,9 +41,10 @@ class Other:
 
 
 def find_other(text: str, project: Path) -> Other:
-    """Return the version that ``--against`` names. A folder, a revision and a model are tried in this order.
+    """Return the version that ``--against`` names. A text that is neither a folder nor a revision names a model.
 
-    The prefixes ``dir:``, ``rev:`` and ``model:`` choose one. Raises ``CannotRun``.
+    The prefixes ``dir:``, ``rev:`` and ``model:`` say which it is. Raises ``CannotRun`` if there is no such folder or
+    revision.
     """
     if text.startswith(MODEL):
         return Other(model=text.removeprefix(MODEL))

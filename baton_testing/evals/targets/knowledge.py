@@ -26,6 +26,7 @@ from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from baton_testing.fakes.ports import MemoryPorts
 
 USER = "documents-folder"
+"""The user who uploads the documents."""
 SOURCE = "project"
 """The id of the source that the documents belong to."""
 MAX_DOCUMENTS = 2_000
@@ -90,9 +91,8 @@ async def read_knowledge(
     """Read the documents in ``folder/AGENT/`` for each tenant, and those of ``libraries`` once for all tenants.
 
     ``permissions`` has the permission that the documents of a library need, by the library's name.
-
-    ``make_embedder`` is called once for this event loop, and once for the conversations' loop.
-    Raises ``CannotRun`` with all files that cannot be read.
+    ``make_embedder`` is called once for this event loop, and once for the conversations' loop, unless there are no
+    files. Raises ``CannotRun`` with all files that cannot be read, for too many files, and if the embedding fails.
     """
     files = await asyncio.to_thread(list_owned_files, folder)
     shelved = await asyncio.to_thread(list_owned_files, libraries) if libraries is not None else []

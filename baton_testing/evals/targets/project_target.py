@@ -92,7 +92,7 @@ def _list_retrieved(ports: ConversationPorts, last: Observation) -> tuple[Source
 def _find_last_turn(actions: Sequence[Action]) -> int:
     """Return the index of the user's last turn. Only actions of people at desks, and waits, follow it."""
     others = ("person", "wait")
-    return max(n for n, action in enumerate(actions) if all(getattr(action, name) is None for name in others))
+    return max(index for index, action in enumerate(actions) if all(getattr(action, name) is None for name in others))
 
 
 def _make_answer(

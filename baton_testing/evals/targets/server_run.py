@@ -48,7 +48,7 @@ class ServerPlan:
 
     @property
     def find_problems(self) -> Check:
-        """Yields the problems of cases that the target cannot answer."""
+        """The function that yields the problems of cases that the target cannot answer."""
         return find_replay_problems if self.version is not None else find_server_problems
 
     @property

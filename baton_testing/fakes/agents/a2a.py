@@ -36,6 +36,7 @@ class FakePushQueue:
 
     sent: list[ThreadChange | PushNotice | WebhookDelivery] = field(default_factory=list)
     postponed: list[tuple[str, int]] = field(default_factory=list)
+    """Receipt handles, with the seconds until the next delivery."""
     is_down: bool = False
     _names: set[tuple[str, str, str]] = field(default_factory=set)
 

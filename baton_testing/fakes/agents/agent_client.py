@@ -43,7 +43,7 @@ class ScriptedAgentClient:
         self._scripts: dict[str, deque[Reply]] = {}
 
     def script(self, agent_id: str, *replies: Reply | str | AgentFailed) -> None:
-        """Set the agent's next answers: a text in one piece, a failure before any text, or a ``Reply``."""
+        """Add answers that the agent gives next: a text in one piece, a failure before any text, or a ``Reply``."""
         for reply in replies:
             if isinstance(reply, str):
                 reply = Reply((reply,))

@@ -33,7 +33,7 @@ class FakeTools:
     states: dict[str, ToolResult | ToolFailed] = field(default_factory=dict)
     """The states of work in progress, by location."""
     reads: list[tuple[str, bool]] = field(default_factory=list)
-    """The locations that were read, or deleted."""
+    """The locations that were read, each with whether the work there was deleted."""
     _tools: dict[str, tuple[Tool, Function, tuple[str, ...]]] = field(default_factory=dict)
     _missing: list[MissingTools] = field(default_factory=list)
 

@@ -24,6 +24,7 @@ class FakeDocuments:
         self.before_write: Callable[[], Awaitable[None]] | None = None
         """A function that is called before every write, for example to let it fail."""
         self.after_write: Callable[[], Awaitable[None]] | None = None
+        """A function that is called after every write that changed something."""
 
     async def create(self, scope: Scope, document: Document) -> Document:
         await self._call(self.before_write)
@@ -83,7 +84,7 @@ class FakeDocuments:
                 for (tenant, agent, _), document in self.records.items()
                 if (tenant, agent) == (scope.tenant_id, agent_id) and document.deleted_at is None
             ),
-            key=lambda document: document[0],
+            key=lambda entry: entry[0],
             reverse=True,
         )
         found = [document for document in listed if before is None or document[0] < before]

@@ -155,6 +155,7 @@ def _compute_scores(clause: SearchClause, query: SearchQuery, documents: Sequenc
     words = {name: Counter([*index_words(view.text), *_list_codes(view.text, codes)]) for name, view in views.items()}
     spread = Counter(word for counted in words.values() for word in counted)
     mean = sum(counted.total() for counted in words.values()) / max(1, len(words))
+    # BM25 with k1 = 1.2 and b = 0.75: 0.3 is k1 * (1 - b), and 0.9 is k1 * b.
     return [
         Candidate(name, score, sources[name])
         for name, counted in words.items()

@@ -7,6 +7,7 @@ from baton.ports.tenants.usage import StoredObjects
 from baton_testing.fakes.documents.files import FakeFiles
 
 PAGE = 2
+"""The objects of a page, few so that tests read several pages."""
 
 
 class FakeTenantObjects:

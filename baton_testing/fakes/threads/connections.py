@@ -27,7 +27,7 @@ class FakeConnections:
         self._script: defaultdict[str, deque[Exception | None]] = defaultdict(deque)
 
     def script(self, connection_id: str, *outcomes: Exception | None) -> None:
-        """Set the outcomes of the connection's next posts; None is success."""
+        """Add outcomes of the connection's next posts; None is success."""
         self._script[connection_id].extend(outcomes)
 
     async def post(self, connection_id: str, frame: str) -> None:

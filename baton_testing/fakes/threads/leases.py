@@ -31,10 +31,15 @@ from baton.ports.threads.leases import (
 from baton.ports.threads.messages import TurnRecord
 
 LEASE = timedelta(seconds=30)
+"""The validity of a lease after it was taken or renewed."""
 CLOSING = timedelta(minutes=5)
+"""The time until the sweeper checks whether the closing pipeline is done."""
 RESERVED_SEQS = 10_000
+"""The sequence numbers that are reserved at once."""
 LOW_SEQS = 5_000
+"""The number of reserved sequence numbers below which a renewal reserves more."""
 NEVER = from_millis(0)
+"""The end of a lease that nobody holds."""
 
 Key = tuple[str, str]
 """Tenant and thread."""

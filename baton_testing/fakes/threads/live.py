@@ -23,13 +23,14 @@ UNTIL_KEPT = timedelta(hours=1)
 READER_KEPT = timedelta(minutes=1)
 
 _Thread = tuple[str, str]
+"""Tenant and thread."""
 
 
 class FakeLiveRegistry:
     """``ports.threads.connections.LiveRegistry``."""
 
     def __init__(self, clock: Clock, leases: FakeLeases | None = None) -> None:
-        """``leases`` count the changes of each thread; with None, changes are not counted."""
+        """``leases`` has the threads whose changes are counted; with None, changes are not counted."""
         self._clock = clock
         self._leases = leases
         self._read: dict[_Thread, datetime] = {}

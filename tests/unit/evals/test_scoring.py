@@ -13,7 +13,7 @@ from baton_testing.evals.answer import Answer, Source
 from baton_testing.evals.checks import AnyCheck
 from baton_testing.evals.dataset import EvalCase
 from baton_testing.evals.scoring import compute_recall_and_precision, score
-from baton_testing.evals.similarity import rouge_l, token_f1
+from baton_testing.evals.similarity import compute_rouge_l, compute_token_f1
 from baton_testing.observation import Called
 
 CHECK: TypeAdapter[AnyCheck] = TypeAdapter(AnyCheck)
@@ -36,7 +36,7 @@ ANSWER = Answer(
 
 @given(words, words)
 def test_similarity_is_between_0_and_1_and_symmetric(one: str, other: str) -> None:
-    for measure in (token_f1, rouge_l):
+    for measure in (compute_token_f1, compute_rouge_l):
         assert 0 <= measure(one, other) <= 1
         assert measure(one, other) == measure(other, one)
         assert measure(one, one) == 1
@@ -44,7 +44,7 @@ def test_similarity_is_between_0_and_1_and_symmetric(one: str, other: str) -> No
 
 @given(words, words)
 def test_the_order_of_words_can_only_lower_similarity(one: str, other: str) -> None:
-    assert rouge_l(one, other) <= token_f1(one, other) + 1e-12
+    assert compute_rouge_l(one, other) <= compute_token_f1(one, other) + 1e-12
 
 
 @given(words, words)
@@ -55,14 +55,14 @@ def test_the_longest_common_sequence_is_that_of_the_table(one: str, other: str) 
         for j, b in enumerate(right):
             table[i + 1][j + 1] = table[i][j] + 1 if a == b else max(table[i][j + 1], table[i + 1][j])
     expected = 2 * table[-1][-1] / (len(left) + len(right)) if left or right else 1.0
-    assert rouge_l(one, other) == pytest.approx(expected)
+    assert compute_rouge_l(one, other) == pytest.approx(expected)
 
 
 def test_similarity_has_known_values() -> None:
     # Lin 2004, section 3.1: "police kill the gunman" has the longest common sequence "police the gunman".
-    assert rouge_l("police kill the gunman", "police killed the gunman") == pytest.approx(0.75)
-    assert rouge_l("the gunman kill police", "police killed the gunman") == pytest.approx(0.5)
-    assert token_f1("The GUNMAN kill police", "police killed the gunman") == pytest.approx(0.75)
+    assert compute_rouge_l("police kill the gunman", "police killed the gunman") == pytest.approx(0.75)
+    assert compute_rouge_l("the gunman kill police", "police killed the gunman") == pytest.approx(0.5)
+    assert compute_token_f1("The GUNMAN kill police", "police killed the gunman") == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize(
