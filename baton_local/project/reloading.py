@@ -16,7 +16,7 @@ from typing import Any
 from baton.adapters.agents.agent_files import AgentFileError
 from baton.adapters.agents.agent_modules import describe_code_problem
 from baton.authoring.errors import CannotLoad
-from baton.authoring.modules import kept_on_failure
+from baton.authoring.modules import restore_modules_on_failure
 from baton.composition import close_replaced_resources
 from baton.composition.startup import event_loop
 from baton_local.project import checks, shared_agents
@@ -61,7 +61,7 @@ class Reloader:
         self._tools_changed |= any(path.is_relative_to(self._tools) for path in changed)
         try:
             forget_bytecode(self.folders[0])
-            with self._packages_now(), self._tools_again(), kept_on_failure():
+            with self._packages_now(), self._tools_again(), restore_modules_on_failure():
                 newer = shared_agents.read_agents()
                 unusable = shared_agents.find_unusable_functions(newer)
                 if any(_identify(function) not in self._unusable for function in unusable):

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from baton.authoring.agent_hooks import HookDecorators, check_answers_here
 from baton.authoring.call_site import CallSite
 from baton.authoring.errors import UnusableDefinition, WrongArgument
-from baton.authoring.json_schemas import object_schema
+from baton.authoring.json_schemas import make_object_schema
 from baton.authoring.tools import Tool, tool
 from baton.authoring.type_checks import make_type_check
 from baton.domain.agents.agent import AgentKind
@@ -139,7 +139,7 @@ class Agent(HookDecorators):
         arguments = dict(locals())
         settings = {name: arguments[name] for name, default in _DEFAULTS.items() if arguments[name] is not default}
         unfit: list[Problem] = []
-        values = {**_add_texts(settings), **_to_fields(settings, unfit)}
+        values = {**_make_texts(settings), **_to_fields(settings, unfit)}
         self._define(CallSite.of_caller(NAMES, first="id"), values, unfit, is_described=description is not None)
         self.definition.code.answer_check = make_type_check(output_type)
 
@@ -270,19 +270,19 @@ class Desk(Agent):
         rules = {name: arguments[name] for name in DeskDefinition.model_fields if arguments[name] is not None}
         others = ("id", "required_permissions", "triggers", "exit_words", "sentences", "default_locale", "avatar_url")
         values = {name: arguments[name] for name in others if arguments[name] not in (None, ())}
-        values |= {**_add_texts(arguments), "kind": AgentKind.DESK, "desk": rules}
+        values |= {**_make_texts(arguments), "kind": AgentKind.DESK, "desk": rules}
         self._define(CallSite.of_caller({}, first="id"), values, is_described=description is not None)
 
     def __repr__(self) -> str:
         return f"<desk {self.definition.id}>"
 
 
-def id_of(agent: Agent | str) -> str:
+def get_id(agent: Agent | str) -> str:
     """Return an agent's id."""
     return agent.id if isinstance(agent, Agent) else agent
 
 
-def _add_texts(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _make_texts(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the agent's name and description. The defaults are made from the id and the name."""
     words = str(arguments.get("id", "")).replace("-", " ").replace("_", " ").strip()
     name = arguments.get("name") or words[:1].upper() + words[1:]
@@ -298,7 +298,7 @@ def _to_fields(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[st
                 values["system_prompt"] = value
             case "output_type":
                 try:
-                    values["answer_schema"] = object_schema(value)
+                    values["answer_schema"] = make_object_schema(value)
                 except ValueError as problem:
                     problems.append(Problem(("answer_schema",), str(problem)))
             case "tools":
@@ -306,7 +306,7 @@ def _to_fields(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[st
                     _to_tool_definition(item, index, problems) for index, item in enumerate(_to_sequence(value))
                 ]
             case "sub_agents" | "background_agents":
-                values[name] = [id_of(item) for item in _to_sequence(value)]
+                values[name] = [get_id(item) for item in _to_sequence(value)]
             case "handoffs":
                 values[name] = [item.id if isinstance(item, Agent) else item for item in _to_sequence(value)]
             case "model":

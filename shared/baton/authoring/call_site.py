@@ -89,7 +89,7 @@ class CallSite:
         return next((call for call in calls if call.lineno == self.line), None)
 
 
-def call_in(folder: Path, trace: TracebackType | None) -> CallSite | None:
+def find_call_in(folder: Path, trace: TracebackType | None) -> CallSite | None:
     """Return the innermost call of a traceback that is in a file of ``folder``; None without such a call."""
     site = None
     while trace is not None:
@@ -123,7 +123,7 @@ _UNKNOWN_ARGUMENT = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument
 _BATON_FOLDER = Path(baton.__file__).parent
 
 
-def unknown_argument(problem: BaseException) -> tuple[str, str] | None:
+def find_unknown_argument(problem: BaseException) -> tuple[str, str] | None:
     """Return the name of an argument of Baton's functions that a project has misspelt, and a text with advice.
 
     Return None for any other error.

@@ -57,7 +57,7 @@ class Owner:
 _owner: ContextVar[Owner | None] = ContextVar("owner", default=None)
 
 
-def current_owner() -> Owner | None:
+def get_current_owner() -> Owner | None:
     """Return the owner of the running code; None if it is Baton's code."""
     return _owner.get()
 
@@ -158,7 +158,7 @@ class BatonCode(_Stretches[T]):
             _owner.reset(token)
 
 
-def contained(work: Awaitable[T], owner: Owner) -> ProjectCode[T]:
+def contain(work: Awaitable[T], owner: Owner) -> ProjectCode[T]:
     """Return a coroutine that awaits ``work``, which is code of a project, and contains its exits and blocking."""
     return ProjectCode(work if isinstance(work, Coroutine) else _await(work), owner)
 

@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 from aws_lambda_powertools import Logger
 
-from baton.authoring.containment import Blocked, Owner, contain_tasks, contained
+from baton.authoring.containment import Blocked, Owner, contain, contain_tasks
 from baton.authoring.errors import CannotLoad
 from baton.authoring.resources import OpenResources, Resource
 from baton.ports.agents.tools import TurnContext
@@ -85,7 +85,7 @@ class Functions:
         contexts = tuple(name for name in names if is_context(name, hints.get(name)))
         others = [name for name in names if name not in contexts and name not in arguments and name in hints]
         # The search for resources in all modules takes a millisecond, so it is skipped if no parameter is left.
-        resources = self._resources.known() if others else {}
+        resources = self._resources.map_by_type() if others else {}
         return Filled(
             contexts,
             {name: resource for name in others if (resource := resources.get(_make_key(hints[name]))) is not None},
@@ -124,7 +124,7 @@ class Functions:
                 values[name] = await used.enter_async_context(self._resources.use(resource))
             contain_tasks()
             owner = Owner.of(function, partial(self.note_blocked, function, context))
-            return await contained(_call(function, values), owner)
+            return await contain(_call(function, values), owner)
 
     async def call_with(
         self, function: Callable[..., Any], context: TurnContext, values: Mapping[str, Any], names: Sequence[str]

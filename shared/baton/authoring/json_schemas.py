@@ -20,7 +20,7 @@ class PlainJsonSchema(GenerateJsonSchema):
         return result
 
 
-def object_schema(kind: Any) -> dict[str, Any]:
+def make_object_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of a type, or a copy of a given schema.
 
     Raises ``ValueError``, with the reason, for a type whose JSON is not an object.

@@ -14,7 +14,7 @@ from baton.authoring.agent import Agent
 from baton.authoring.functions import AGENTS_PACKAGE, is_of
 
 
-def module_files(folder: Path) -> list[Path]:
+def list_module_files(folder: Path) -> list[Path]:
     """Return the files of the modules with agents, sorted.
 
     Modules whose names begin with ``_`` are left out, because other modules import them.
@@ -23,7 +23,7 @@ def module_files(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def kept_on_failure() -> Iterator[None]:
+def restore_modules_on_failure() -> Iterator[None]:
     """Restore the previous modules of agents if the block raises."""
     previous = _find_loaded()
     try:
@@ -34,12 +34,12 @@ def kept_on_failure() -> Iterator[None]:
 
 
 @contextmanager
-def fresh_package(folder: Path) -> Iterator[None]:
+def renew_package(folder: Path) -> Iterator[None]:
     """Make ``folder`` the package of agents, whose modules the block imports from their current files.
 
     If the block raises, the previous modules are restored.
     """
-    with kept_on_failure():
+    with restore_modules_on_failure():
         package = ModuleType(AGENTS_PACKAGE)
         package.__path__ = [str(folder)]
         _replace_modules({AGENTS_PACKAGE: package})

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
-from baton.authoring.agent import Agent, id_of
+from baton.authoring.agent import Agent, get_id
 from baton.authoring.errors import WrongArgument
-from baton.authoring.json_schemas import object_schema
+from baton.authoring.json_schemas import make_object_schema
 from baton.authoring.tools import Tool, tool
 from baton.authoring.type_checks import make_type_check
 from baton.domain.agents import tool as tools
@@ -63,7 +63,7 @@ def Handoff(  # noqa: N802  it stands where a class would
         reason: The situation in which to hand over, for the model of the agent that hands over.
         required_permissions: Permissions that the user needs in addition to those of the target.
     """
-    return _make_definition(HandoffDefinition, locals(), agent=id_of(agent))
+    return _make_definition(HandoffDefinition, locals(), agent=get_id(agent))
 
 
 def Workflow(  # noqa: N802
@@ -291,7 +291,7 @@ def _make_data_schema(kind: Mapping[str, Any] | type | None) -> dict[str, Any] |
     if kind is None:
         return None
     try:
-        return object_schema(kind)
+        return make_object_schema(kind)
     except ValueError as problem:
         raise WrongArgument(f"collects: {problem}") from problem
 

@@ -24,7 +24,7 @@ from weakref import WeakSet
 
 from aws_lambda_powertools import Logger
 
-from baton.authoring.containment import Blocked, Owner, contained
+from baton.authoring.containment import Blocked, Owner, contain
 from baton.authoring.errors import CannotLoad
 from baton.concurrency.tasks import stop_all
 from baton.domain.metrics import Metric, count
@@ -134,7 +134,7 @@ class OpenResources:
         self._loop: asyncio.AbstractEventLoop | None = None
         """The event loop to which the open resources are bound."""
 
-    def known(self) -> Mapping[Any, Resource[..., Any]]:
+    def map_by_type(self) -> Mapping[Any, Resource[..., Any]]:
         """Return the declared resources by type. Raises ``CannotLoad`` if two resources have the same type."""
         resources: dict[Any, Resource[..., Any]] = {}
         for item in self._list_declared():
@@ -156,7 +156,7 @@ class OpenResources:
         if opened is None:
             stack = contextlib.AsyncExitStack()
             owner = Owner.of(item.function, partial(_log_blocked, item))
-            opened = self._opened[item] = _Opened(stack, asyncio.ensure_future(contained(item.open(stack), owner)))
+            opened = self._opened[item] = _Opened(stack, asyncio.ensure_future(contain(item.open(stack), owner)))
         opened.users += 1
         try:
             yield await self._wait_until_open(item, opened)

@@ -13,10 +13,10 @@ from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
-from baton.authoring.agent import Agent, id_of
+from baton.authoring.agent import Agent, get_id
 from baton.authoring.errors import WrongArgument
 from baton.authoring.functions import read_hints
-from baton.authoring.json_schemas import object_schema
+from baton.authoring.json_schemas import make_object_schema
 from baton.authoring.tools import Tool
 from baton.authoring.type_checks import make_type_check
 from baton.domain.agents.answer_schema import AnswerType, check_answer_schema
@@ -98,7 +98,7 @@ class RunContext(TurnContext):
         Raises:
             ToolFailed: The agent could not answer, or this agent may not ask it for this user.
         """
-        return self.steps.ask(id_of(agent), message)
+        return self.steps.ask(get_id(agent), message)
 
     def begin(self, agent: Agent | str, message: str) -> Awaitable[str]:
         """Begin the work of one of ``background_agents`` in the background, and return the task's id at once.
@@ -114,7 +114,7 @@ class RunContext(TurnContext):
             ToolFailed: The task cannot begin: the agent is not one of ``background_agents`` for this user, too many
                 tasks are open, or this agent works in a fork or is consulted, so that nobody waits for the result.
         """
-        return self.steps.begin_task(id_of(agent), message)
+        return self.steps.begin_task(get_id(agent), message)
 
     @overload
     def call(self, tool: Tool[..., Coroutine[Any, Any, R]], /, **arguments: Any) -> Awaitable[R]: ...
@@ -139,7 +139,7 @@ class RunContext(TurnContext):
         Raises:
             ToolFailed: The call failed. ``is_refused`` is true if a person, a hook or a rule has refused the call.
         """
-        name = _name_of(tool)
+        name = _find_name(tool)
         return self.steps.call(name, arguments, partial(_read_result, name, tool))
 
     @overload
@@ -161,7 +161,7 @@ class RunContext(TurnContext):
         if output_type is None:
             return self.steps.model(instruction, None, str, history=history)
         try:
-            kind = AnswerType(check_answer_schema(object_schema(output_type)), make_type_check(output_type))
+            kind = AnswerType(check_answer_schema(make_object_schema(output_type)), make_type_check(output_type))
         except ValueError as problem:
             raise WrongArgument(f"output_type: {problem}") from problem
         return self.steps.model(instruction, kind, TypeAdapter(output_type).validate_json, history=history)
@@ -206,7 +206,7 @@ class RunContext(TurnContext):
         Raises:
             ToolFailed: The conversation cannot be handed over now.
         """
-        return self.steps.hand_over(id_of(agent), reason, summary)
+        return self.steps.hand_over(get_id(agent), reason, summary)
 
     def return_to_main(self, summary: str, *, outcome: str = "completed") -> Awaitable[None]:
         """Hand the conversation back to the main agent, as a specialist. ``run`` ends here.
@@ -245,7 +245,7 @@ class RunContext(TurnContext):
         return self.steps.uuid()
 
 
-def _name_of(tool: Any) -> str:
+def _find_name(tool: Any) -> str:
     if isinstance(tool, str):
         return tool
     if isinstance(tool, Tool):

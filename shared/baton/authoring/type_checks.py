@@ -37,7 +37,7 @@ def find_problems(validate: Callable[[Any], Any], value: Any) -> tuple[TypeProbl
     try:
         validate(value)
     except ValidationError as error:
-        return problems_of(error)
+        return list_problems(error)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the code of a project may raise anything
         count(Metric.TOOL_FAILURES)
         frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -48,7 +48,7 @@ def find_problems(validate: Callable[[Any], Any], value: Any) -> tuple[TypeProbl
     return ()
 
 
-def problems_of(error: ValidationError) -> tuple[TypeProblem, ...]:
+def list_problems(error: ValidationError) -> tuple[TypeProblem, ...]:
     """Return the problems in an error of pydantic, at most ``MAX_PROBLEMS``."""
     return tuple(
         TypeProblem(problem["loc"], problem["msg"].removeprefix("Value error, ")[:MAX_MESSAGE], problem["type"])

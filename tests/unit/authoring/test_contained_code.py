@@ -13,7 +13,7 @@ import pytest
 
 from baton import Agent, RunContext, ToolFailed, tool
 from baton.authoring import containment
-from baton.authoring.containment import Blocked, Owner, contained
+from baton.authoring.containment import Blocked, Owner, contain
 from tests.harness.coded import coded
 from tests.harness.harness import Harness
 
@@ -256,14 +256,14 @@ async def test_results_errors_and_cancellations_pass_through_contained_code() ->
 
     noted: list[Blocked] = []
     owner = Owner("here", noted.append)
-    assert await contained(work("returns"), owner) == "returns"
+    assert await contain(work("returns"), owner) == "returns"
     with pytest.raises(ValueError, match="fails"):
-        await contained(work("fails"), owner)
-    waiting = asyncio.ensure_future(contained(work("waits"), owner))
+        await contain(work("fails"), owner)
+    waiting = asyncio.ensure_future(contain(work("waits"), owner))
     await asyncio.sleep(0.01)
     waiting.cancel()
     assert await waiting == "cancelled"
-    never = asyncio.ensure_future(contained(work("never"), owner))
+    never = asyncio.ensure_future(contain(work("never"), owner))
     never.cancel()
     with pytest.raises(asyncio.CancelledError):
         await never

@@ -188,4 +188,4 @@ def test_a_resource_says_its_type() -> None:
 
 
 def test_modules_of_others_have_no_resources_for_agents() -> None:
-    assert OpenResources(list).known() == {}
+    assert OpenResources(list).map_by_type() == {}

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 import baton
 from baton.authoring.agent import Agent
-from baton.authoring.call_site import call_in, unknown_argument
+from baton.authoring.call_site import find_call_in, find_unknown_argument
 from baton.authoring.errors import UnusableDefinition, WrongArgument
-from baton.authoring.modules import fresh_package, import_agents, module_files
+from baton.authoring.modules import import_agents, list_module_files, renew_package
 from baton.domain.agents.agent_checks import describe_validation_problems
 
 _BATON_FOLDER = Path(baton.__file__).parent
@@ -30,8 +30,8 @@ def read_modules(folder: Path) -> list[Agent]:
     """
     by_id: dict[int, Agent] = {}
     problems: list[str] = []
-    with fresh_package(folder):
-        for path in module_files(folder):
+    with renew_package(folder):
+        for path in list_module_files(folder):
             try:
                 agents = import_agents(path)
             except (Exception, SystemExit) as problem:  # noqa: BLE001  the code of a project may raise any error
@@ -54,14 +54,14 @@ def _describe_problem(path: Path, problem: BaseException) -> Iterator[str]:
     if isinstance(problem, SyntaxError) and problem.filename:
         yield f"{problem.filename}:{problem.lineno}: {type(problem).__name__}: {problem.msg}"
         return
-    site = call_in(path.parent, problem.__traceback__)
+    site = find_call_in(path.parent, problem.__traceback__)
     if isinstance(problem, ValidationError) and site is not None:
         yield from (
             site.problem(validation_problem.place, validation_problem.what)
             for validation_problem in describe_validation_problems({}, problem)
         )
         return
-    misspelt = unknown_argument(problem)
+    misspelt = find_unknown_argument(problem)
     if misspelt is not None and site is not None:
         yield site.problem((misspelt[0],), misspelt[1])
         return
@@ -104,7 +104,7 @@ def describe_code_problem(problem: BaseException, folder: Path | None = None) ->
     """
     if isinstance(problem, SyntaxError) and problem.filename:
         return f"{problem.filename}:{problem.lineno}: {type(problem).__name__}: {problem.msg}"
-    misspelt = unknown_argument(problem)
+    misspelt = find_unknown_argument(problem)
     what = f"{type(problem).__name__}: {problem if misspelt is None else ': '.join(misspelt)}"
     for frame in reversed(traceback.extract_tb(problem.__traceback__)):
         if _is_within(Path(frame.filename), folder):

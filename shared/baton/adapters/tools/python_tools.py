@@ -19,7 +19,7 @@ from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import Filled, Functions, is_of
 from baton.authoring.signatures import read_docstring, read_signature
 from baton.authoring.tools import Tool
-from baton.authoring.type_checks import find_problems, problems_of
+from baton.authoring.type_checks import find_problems, list_problems
 from baton.domain.agents.guardrail import Refuse
 from baton.domain.agents.tool import PythonTool
 from baton.domain.json_values import write_canonical_text
@@ -164,7 +164,7 @@ def _convert_arguments(loaded: _LoadedFunction, arguments: Mapping[str, Any]) ->
     try:
         model = loaded.arguments.model_validate(dict(arguments))
     except ValidationError as error:  # the caller has not checked the arguments
-        problems = "; ".join(map(str, problems_of(error)))
+        problems = "; ".join(map(str, list_problems(error)))
         raise ToolFailed(f"The arguments do not fit: {problems}.", is_refused=True) from None
     return {
         str(field.alias): getattr(model, name)

@@ -20,7 +20,7 @@ from baton.agents.code.coroutine_answer import CoroutineAnswer
 from baton.agents.code.coroutine_calls import CoroutineCalls
 from baton.agents.code.coroutine_models import CoroutineModels
 from baton.agents.code.step_places import FOREIGN, AwaitedStep, StepNotAwaited, StepPlaces, StepPosition
-from baton.authoring.containment import Owner, current_owner
+from baton.authoring.containment import Owner, get_current_owner
 from baton.authoring.run_context import Convert
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.answer_schema import AnswerType
@@ -141,7 +141,7 @@ class CoroutineSteps:
         return self._make_awaited_step("return_to_main", self._take_control, RETURN, arguments)
 
     def branch_out(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
-        return self._make_awaited_step("gather", self._take_gather, branches, current_owner())
+        return self._make_awaited_step("gather", self._take_gather, branches, get_current_owner())
 
     def now(self) -> datetime:
         return self._places.branch.now

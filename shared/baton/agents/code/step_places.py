@@ -12,7 +12,7 @@ from datetime import datetime
 from random import Random
 from typing import Any, TypeVar
 
-from baton.authoring.containment import BATON, BatonCode, Owner, contained
+from baton.authoring.containment import BATON, BatonCode, Owner, contain
 
 FOREIGN = (
     "A step was taken in a task that run has begun itself. Give coroutines with several steps to context.gather, which "
@@ -76,7 +76,7 @@ class StepPlaces:
         branch = StepBranch(self, path, self._seed, position.branch.now, asyncio.current_task())
         _current.set(branch)
         try:
-            return await (contained(work, owner) if owner is not None else work)
+            return await (contain(work, owner) if owner is not None else work)
         finally:
             position.branch.note_end(branch.now)
 
