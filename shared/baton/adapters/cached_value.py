@@ -67,7 +67,7 @@ class CachedValue(Generic[T]):
         return self._get_younger_than(RENEWAL_SECONDS)
 
     def _get_younger_than(self, seconds: float) -> T:
-        """Return a value younger than ``seconds``, or an older one in an outage. Raises the failure of ``read``."""
+        """Return a value younger than ``seconds``, or an older value in an outage. Raises the failure of ``read``."""
         with self._lock:
             now = self._monotonic()
             if self._value is not None and now - self._value[1] < seconds:

@@ -25,7 +25,10 @@ _DOMAIN = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}(?![
 
 
 def find_emails(text: str) -> Iterator[PiiSpan]:
-    """Yield e-mail addresses. The work is linear: a bounded number of characters around each ``@`` is read."""
+    """Yield the positions of e-mail addresses.
+
+    The work is linear: a bounded number of characters around each ``@`` is read.
+    """
     at = text.find("@")
     while at >= 0:
         local_part = _LOCAL.search(text, max(0, at - MAX_LOCAL), at)
@@ -61,12 +64,12 @@ _PHONE_WORD_DISTANCE = 40
 _WINDOW = 80
 """The maximum length of a piece of a run, in characters."""
 MAX_CHECKED_RUNS = 400
-"""The number of a text's pieces that are checked against numbering plans. Further pieces with enough digits count as
-phone numbers, so that a text of digits costs seconds at most and hides nothing."""
+"""The maximum number of a text's pieces that are checked against numbering plans. Further pieces with enough digits
+count as phone numbers, so that a text of digits costs seconds at most and hides nothing."""
 
 
 def find_phone_numbers(text: str, regions: Sequence[str] = DEFAULT_REGIONS) -> Iterator[PiiSpan]:
-    """Yield phone numbers. Those of a long run of digits may overlap.
+    """Yield the positions of phone numbers. Those of a long run of digits may overlap.
 
     ``regions`` are countries whose numbers need no country code. Such a number must be grouped as in its country, or
     follow a word such as "call", because digits alone are more often the number of an order or a customer.
@@ -147,7 +150,7 @@ _IDS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def find_card_numbers(text: str) -> Iterator[PiiSpan]:
-    """Yield payment card numbers, which have an issuer's range and length and the right check digit (Luhn)."""
+    """Yield the positions of payment card numbers, by issuers' ranges and lengths and the check digit (Luhn)."""
     for match in _CARD.finditer(text):
         digits = _PAYMENT_GROUPS.sub("", match[0])
         if digits.isascii() and _ISSUERS.fullmatch(digits) and luhn.is_valid(digits):
@@ -155,7 +158,7 @@ def find_card_numbers(text: str) -> Iterator[PiiSpan]:
 
 
 def find_account_numbers(text: str) -> Iterator[PiiSpan]:
-    """Yield IBANs, which have a country's form and length and the right check digits."""
+    """Yield the positions of IBANs, which have a country's form and length and the right check digits."""
     end = 0
     for start in _IBAN_START.finditer(text):
         if start.start() < end:
@@ -178,7 +181,7 @@ def find_account_numbers(text: str) -> Iterator[PiiSpan]:
 
 
 def find_national_ids(text: str) -> Iterator[PiiSpan]:
-    """Yield national ids of persons whose form and check digits are right."""
+    """Yield the positions of national ids of persons whose form and check digits are right."""
     for pattern, module in _IDS:
         for match in pattern.finditer(text):
             if import_module(module).is_valid(match[0]):
@@ -200,6 +203,7 @@ class InProcessPiiDetector:
         self._regions = tuple(regions)
 
     async def detect(self, text: str) -> Sequence[PiiSpan]:
+        """See ``PiiDetector``."""
         return await off_loop(len(text) * _WORK_PER_CHARACTER, lambda: list(self._find_spans(text)))
 
     def _find_spans(self, text: str) -> Iterator[PiiSpan]:

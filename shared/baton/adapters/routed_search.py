@@ -183,12 +183,13 @@ class RoutedIndex:
         return owner is not None and self._moved.get(owner, False)
 
     def _record_move(self, owner: IndexOwner | None, absence: NoFile) -> None:
+        """Remember that an owner has moved, if its missing file is marked so."""
         if owner is not None and absence.is_moved:
             self._moved[owner] = True
 
 
 def _find_owner(scope: Scope, index: IndexName, chosen: SearchFilter) -> IndexOwner | None:
-    """Return the owner of the documents that a filter chooses; None if several agents may own them."""
+    """Return the owner of the documents that a filter chooses; None if the documents may be of several agents."""
     name = scope.user_id if index is IndexName.EPISODES else chosen.agent_id
     return None if name is None else IndexOwner(index, scope.tenant_id, name)
 

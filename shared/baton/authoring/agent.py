@@ -278,12 +278,15 @@ class Desk(Agent):
 
 
 def get_id(agent: Agent | str) -> str:
-    """Return an agent's id."""
+    """Return the id of an agent, which may be given as its id."""
     return agent.id if isinstance(agent, Agent) else agent
 
 
 def _make_texts(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the agent's name and description. The defaults are made from the id and the name."""
+    """Return the agent's name and description. The default of the name is made from the id.
+
+    The default of the description is the name.
+    """
     words = str(arguments.get("id", "")).replace("-", " ").replace("_", " ").strip()
     name = arguments.get("name") or words[:1].upper() + words[1:]
     return {"name": name, "description": arguments.get("description") or name}

@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 Failure = OnFailure | Literal["closed", "open"]
 MAX_SECONDS = 60.0
-"""The most seconds that a call of a hook may take."""
+"""The maximum time limit of a call of a hook, in seconds."""
 
 
 def check_answers_here(agent: AgentDefinition, what: str) -> None:
@@ -58,7 +58,7 @@ class HookDecorator:
         if on_failure not in tuple(OnFailure):
             raise WrongArgument(f"on_failure is {on_failure!r}; it is 'closed' or 'open'")
         if not 0 < timeout_seconds <= MAX_SECONDS:
-            raise WrongArgument(f"timeout_seconds is {timeout_seconds}; at most {MAX_SECONDS:g} are possible")
+            raise WrongArgument(f"timeout_seconds is {timeout_seconds}; it is more than 0 and at most {MAX_SECONDS:g}")
 
         def add(hook: F) -> F:
             if len(self._agent.code.at(self._point)) >= MAX_HOOKS:

@@ -44,7 +44,7 @@ class CallSite:
     def at(
         cls, code: CodeType, lasti: int, line: int, names: Mapping[str, str] | None = None, first: str | None = None
     ) -> CallSite:
-        """Return the call that a frame with this code is carrying out at the instruction ``lasti``."""
+        """Return the call that a frame carries out: its code, its instruction ``lasti``, and its line (from 1)."""
         positions = next(islice(code.co_positions(), lasti // 2, None), None)
         return cls(Path(code.co_filename), line, positions, names or {}, first)
 
@@ -90,7 +90,7 @@ class CallSite:
 
 
 def find_call_in(folder: Path, trace: TracebackType | None) -> CallSite | None:
-    """Return the innermost call of a traceback that is in a file of ``folder``; None without such a call."""
+    """Return the innermost call of a traceback that is in a file below ``folder``; None without such a call."""
     site = None
     while trace is not None:
         if Path(trace.tb_frame.f_code.co_filename).is_relative_to(folder):

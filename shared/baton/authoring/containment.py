@@ -105,6 +105,7 @@ class _Stretches(Coroutine[Any, Any, T]):
                 value, step = error, self.throw
 
     def _run_stretch(self, stretch: Callable[..., Any], *arguments: Any) -> Any:
+        """Run the coroutine to its next await. Subclasses add what they do before and after."""
         raise NotImplementedError
 
 
@@ -159,7 +160,7 @@ class BatonCode(_Stretches[T]):
 
 
 def contain(work: Awaitable[T], owner: Owner) -> ProjectCode[T]:
-    """Return a coroutine that awaits ``work``, which is code of a project, and contains its exits and blocking."""
+    """Return a coroutine that awaits ``work`` of a project. See ``ProjectCode`` for exits and long stretches."""
     return ProjectCode(work if isinstance(work, Coroutine) else _await(work), owner)
 
 

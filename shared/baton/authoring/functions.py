@@ -76,12 +76,13 @@ class Functions:
         self._resources = OpenResources(self._list_modules)
 
     def find_filled(self, function: Callable[..., Any], arguments: Collection[str] = ()) -> Filled:
-        """Return the parameters that Baton fills with the context or with resources. Raises ``CannotLoad``.
+        """Return the parameters that Baton fills with the context or with resources.
 
-        The caller fills ``arguments``, so they are never resources.
+        The caller fills ``arguments``, so they are never resources. Raises ``CannotLoad`` for annotations that cannot
+        be evaluated, and for unusable resources.
         """
         hints = read_hints(function)
-        names = [name for name in inspect.signature(function).parameters if name != "return"]
+        names = list(inspect.signature(function).parameters)
         contexts = tuple(name for name in names if is_context(name, hints.get(name)))
         others = [name for name in names if name not in contexts and name not in arguments and name in hints]
         # The search for resources in all modules takes a millisecond, so it is skipped if no parameter is left.
@@ -92,7 +93,7 @@ class Functions:
         )
 
     def check(self, function: Callable[..., Any], arguments: Sequence[str] = ()) -> None:
-        """Raise ``CannotLoad`` if the function has a parameter that neither its caller nor Baton fills.
+        """Raise ``CannotLoad`` if a parameter has no default, and neither the function's caller nor Baton fills it.
 
         ``arguments`` are the parameters that the caller fills.
         """
@@ -169,6 +170,7 @@ class Functions:
 
 
 async def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """Call a function, in a thread unless it is a coroutine, and return its result."""
     if inspect.iscoroutinefunction(function):
         return await function(**arguments)
     # A thread cannot be stopped, so a function that may take long should be a coroutine.

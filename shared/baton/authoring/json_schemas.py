@@ -14,6 +14,7 @@ class PlainJsonSchema(GenerateJsonSchema):
     """A generator of schemas without patterns for decimals, whose lookaheads model providers and re2 refuse."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        """Return the schema of a decimal without its pattern. pydantic calls this method by its name."""
         result: dict[str, Any] = super().decimal_schema(schema)
         for part in result.get("anyOf", [result]):
             part.pop("pattern", None)

@@ -48,7 +48,10 @@ def renew_package(folder: Path) -> Iterator[None]:
 
 
 def import_agents(path: Path) -> list[Agent]:
-    """Import one module of the package, and return the agents in its variables, also in lists and tuples."""
+    """Import one module of the package, and return the agents in its variables, also in lists and tuples.
+
+    Raises what the module raises.
+    """
     module = importlib.import_module(f"{AGENTS_PACKAGE}.{path.stem}")
     return _find_agents(vars(module))
 
@@ -64,10 +67,12 @@ def _find_agents(variables: Mapping[str, Any]) -> list[Agent]:
 
 
 def _replace_modules(modules: Mapping[str, ModuleType]) -> None:
+    """Put ``modules`` in place of the loaded modules of agents."""
     for name in _find_loaded():
         del sys.modules[name]
     sys.modules.update(modules)
 
 
 def _find_loaded() -> dict[str, ModuleType]:
+    """Return the loaded modules of agents, by name."""
     return {name: module for name, module in sys.modules.copy().items() if is_of(name, [AGENTS_PACKAGE])}

@@ -1,7 +1,7 @@
 """The parts of an agent: handoffs, a guided workflow, and tools that are no functions.
 
 Each function returns the same definition as the corresponding lines of a YAML file. Each raises
-``pydantic.ValidationError`` for wrong arguments; the import of the agents adds file and line.
+``pydantic.ValidationError`` or ``WrongArgument`` for wrong arguments; the import of the agents adds file and line.
 """
 
 from __future__ import annotations
@@ -288,6 +288,7 @@ def McpServer(  # noqa: N802
 
 
 def _make_data_schema(kind: Mapping[str, Any] | type | None) -> dict[str, Any] | None:
+    """Return the JSON Schema of the data that a state collects; None without any. Raises ``WrongArgument``."""
     if kind is None:
         return None
     try:

@@ -59,7 +59,10 @@ class Resource(Generic[P, R]):
 
     @property
     def kind(self) -> Any:
-        """The type of the parameters that get the object. Raises ``CannotLoad`` if the annotation has no type."""
+        """The type of the parameters that get the object.
+
+        Raises ``CannotLoad`` if the function's return annotation is missing or cannot be evaluated.
+        """
         name = self.function.__qualname__
         try:
             kind = get_type_hints(self.function).get("return")
@@ -93,7 +96,7 @@ class Resource(Generic[P, R]):
 
     @property
     def _has_context_manager(self) -> bool:
-        """True if the function returns a context manager around the object, and not the object itself."""
+        """Whether the function returns a context manager around the object, and not the object itself."""
         return get_origin(get_type_hints(self.function).get("return")) in _CONTEXT_TYPES
 
 
@@ -135,7 +138,10 @@ class OpenResources:
         """The event loop to which the open resources are bound."""
 
     def map_by_type(self) -> Mapping[Any, Resource[..., Any]]:
-        """Return the declared resources by type. Raises ``CannotLoad`` if two resources have the same type."""
+        """Return the declared resources by type.
+
+        Raises ``CannotLoad`` for a resource without a type, and for two resources of one type.
+        """
         resources: dict[Any, Resource[..., Any]] = {}
         for item in self._list_declared():
             other = resources.setdefault(item.kind, item)
@@ -150,7 +156,10 @@ class OpenResources:
 
     @contextlib.asynccontextmanager
     async def use(self, item: Resource[..., Any]) -> AsyncIterator[Any]:
-        """Yield the object of a resource, which the first call opens. After a failure, the next call tries again."""
+        """Yield the object of a resource, which the first call opens. Raises the errors of the opening.
+
+        After a failure, the next call tries again.
+        """
         self._loop = asyncio.get_running_loop()
         opened = self._opened.get(item)
         if opened is None:
@@ -166,6 +175,7 @@ class OpenResources:
                 await self._close_unused(item)
 
     async def _wait_until_open(self, item: Resource[..., Any], opened: _Opened) -> Any:
+        """Return the object. If its opening fails, forget the resource, and raise the error."""
         try:
             return await asyncio.shield(opened.opening)
         except asyncio.CancelledError:
@@ -196,6 +206,7 @@ class OpenResources:
                 closing.push_async_callback(_close, item)
 
     async def _close_unused(self, resource: Resource[..., Any]) -> None:
+        """Close a resource that is open, unless a call uses it. Failures and time-outs are logged."""
         opened = self._opened.get(resource)
         if opened is None or opened.users:
             return

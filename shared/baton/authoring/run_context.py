@@ -157,6 +157,9 @@ class RunContext(TurnContext):
 
         Returns:
             The answer as text, or as ``output_type``.
+
+        Raises:
+            WrongArgument: The type's JSON is not an object, or an agent could not declare its schema.
         """
         if output_type is None:
             return self.steps.model(instruction, None, str, history=history)
@@ -246,6 +249,7 @@ class RunContext(TurnContext):
 
 
 def _find_name(tool: Any) -> str:
+    """Return the name of a tool, which may be given as its name, its function or its definition."""
     if isinstance(tool, str):
         return tool
     if isinstance(tool, Tool):
@@ -260,6 +264,7 @@ def _find_name(tool: Any) -> str:
 
 
 def _read_result(name: str, tool: Any, text: str) -> Any:
+    """Return the result ``text`` with the type of the tool's annotation, or as text. Raises ``ToolFailed``."""
     hint = _find_result_type(tool.function) if isinstance(tool, Tool) else None
     if hint is None or hint is str:
         return text

@@ -36,12 +36,13 @@ class FunctionSignature:
 def read_signature(function: Callable[..., Any], filled: Collection[str]) -> FunctionSignature:
     """Return the arguments of a function without the parameters that Baton fills, which ``filled`` has by name.
 
-    Raises ``CannotLoad`` for a parameter without a type, or with a type that JSON cannot hold.
+    Raises ``CannotLoad`` for a parameter without a type or that cannot be given by name, and for a type of a parameter
+    or of the result that JSON cannot hold.
     """
     name = function.__qualname__
     hints = read_hints(function)
     _check_return(function, hints)
-    about = read_docstring(function).parameters
+    descriptions = read_docstring(function).parameters
     fields = {}
     for parameter_name, parameter in inspect.signature(function).parameters.items():
         if parameter_name in filled:
@@ -54,7 +55,7 @@ def read_signature(function: Callable[..., Any], filled: Collection[str]) -> Fun
             raise CannotLoad(f"{name}: the parameter {parameter_name} has no type.")
         _check_type(function, f"the parameter {parameter_name} has the type", hints[parameter_name])
         default = ... if parameter.default is parameter.empty else parameter.default
-        fields[parameter_name] = (_add_description(hints[parameter_name], about.get(parameter_name)), default)
+        fields[parameter_name] = (_add_description(hints[parameter_name], descriptions.get(parameter_name)), default)
     arguments = _make_arguments_model(fields)
     return FunctionSignature(arguments, _make_arguments_schema(name, arguments))
 
@@ -78,6 +79,7 @@ def _make_arguments_model(fields: Mapping[str, Any]) -> type[BaseModel]:
 
 
 def _make_arguments_schema(name: str, model: type[BaseModel]) -> Mapping[str, Any]:
+    """Return the JSON Schema of the arguments of the function ``name``. Raises ``CannotLoad``."""
     try:
         schema = model.model_json_schema(by_alias=True, schema_generator=PlainJsonSchema)
     except PydanticUserError as problem:
@@ -89,6 +91,7 @@ def _make_arguments_schema(name: str, model: type[BaseModel]) -> Mapping[str, An
 
 
 def _check_type(function: Callable[..., Any], what: str, hint: Any, remedy: str = "") -> None:
+    """Raise ``CannotLoad`` for a type that JSON cannot hold. ``what`` and ``remedy`` are parts of the message."""
     try:
         TypeAdapter(hint)
     except PydanticSchemaGenerationError as problem:

@@ -83,7 +83,7 @@ def tool(
             ``{"expires_hours": 24}``.
 
     Raises:
-        WrongArgument: The approval is unknown, or there is no description.
+        WrongArgument: The approval is unknown, ``asks`` is given without an approval, or there is no description.
         pydantic.ValidationError: Another argument is wrong. The import of the agents names file and line of each.
     """
 

@@ -22,7 +22,10 @@ MAX_PROBLEMS = 10
 
 
 def make_type_check(kind: Any) -> TypeCheck | None:
-    """Return a check of JSON values by the type ``kind``; None without a type, or for a JSON Schema."""
+    """Return a check of JSON values by the type ``kind``; None without a type, or for a JSON Schema.
+
+    Raises ``pydantic.PydanticUserError`` for a type that pydantic does not know.
+    """
     if kind is None or isinstance(kind, Mapping):
         return None
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
@@ -49,7 +52,7 @@ def find_problems(validate: Callable[[Any], Any], value: Any) -> tuple[TypeProbl
 
 
 def list_problems(error: ValidationError) -> tuple[TypeProblem, ...]:
-    """Return the problems in an error of pydantic, at most ``MAX_PROBLEMS``."""
+    """Return the first ``MAX_PROBLEMS`` problems in an error of pydantic. Their messages are cut at ``MAX_MESSAGE``."""
     return tuple(
         TypeProblem(problem["loc"], problem["msg"].removeprefix("Value error, ")[:MAX_MESSAGE], problem["type"])
         for problem in error.errors(include_url=False, include_context=False, include_input=False)[:MAX_PROBLEMS]
