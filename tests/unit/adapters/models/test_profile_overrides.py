@@ -31,6 +31,8 @@ def test_facts_have_the_types_of_a_profile() -> None:
         ({"thinksFirst": True}, r"gpt\.thinksFirst: there is no such fact"),
         ({"maxTools": "20"}, r"gpt\.maxTools: Input should be a valid integer"),
         ({"maxTools": 0}, r"gpt\.maxTools: must be 1 or more"),
+        ({"tokenRatio": 0}, r"gpt\.tokenRatio: must be a finite number above 0"),
+        ({"tokenRatio": float("nan")}, r"gpt\.tokenRatio: must be a finite number above 0"),
         ({"alternates": "yes"}, r"gpt\.alternates: Input should be a valid boolean"),
         ({"system": "last"}, r"gpt\.system: Input should be 'anywhere', 'head', 'first' or 'user'"),
         ({"toolNames": "["}, r"gpt\.toolNames: is no regular expression"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -239,6 +240,8 @@ def _check_value(field: str, value: Any, kind: Any) -> Any:
         raise ValueError(error.errors()[0]["msg"]) from None
     if isinstance(checked, int) and not isinstance(checked, bool) and checked < 1:
         raise ValueError("must be 1 or more")
+    if isinstance(checked, float) and not (math.isfinite(checked) and checked > 0):
+        raise ValueError("must be a finite number above 0")
     if field in _EXPRESSIONS and checked is not None:
         try:
             re.compile(checked)
