@@ -233,3 +233,10 @@ async def test_calls_in_one_answer_are_bounded() -> None:
 async def test_very_long_calls_in_python_are_not_parsed() -> None:
     text = f"<tool_call>[lookup(key=[{'1, ' * MAX_PYTHON}])]"
     assert not calls_of(await APIS["chat"]([text], tools=[LOOKUP]))
+
+
+def test_a_name_with_letters_that_only_unicode_equates_is_no_offered_tool() -> None:
+    calls = WrittenCalls(ModelTools((OfferedTool("search", "Finds.", {}),)), reads_bare=True)
+    written = '<tool_call>{"name": "\u017fearch", search'
+    assert calls.take(written) == ""
+    assert calls.end(cut=False) == (written, [])

@@ -113,7 +113,7 @@ def _keep_unread(text: str, tools: ModelTools) -> list[WrittenCall]:
     while (noise := _NOISE.match(text, start)) is not None and noise.end() > start:
         start = noise.end()
     match = re.compile(rf"(?:{names})(?![\w-])").match(text, start) or re.search(
-        rf"{_BEFORE_NAME}({names})(?![\w-])", text, re.IGNORECASE
+        rf"{_BEFORE_NAME}({names})(?![\w-])", text, re.IGNORECASE | re.ASCII
     )
     if match is None:
         return []
