@@ -24,6 +24,8 @@ MAX_NODES = 20_000
 """The number of nodes of a schema after which any value is allowed."""
 MAX_SCHEMA_DEPTH = 64
 """The maximum depth of schemas within schemas. Below it any value is allowed."""
+MAX_STEPS = 2 * MAX_SCHEMA_DEPTH
+"""The maximum number of steps of a reference, which has two for a property. Longer references are left out."""
 MAX_BRANCHES = 50
 """The maximum number of branches and references at the top level that are followed."""
 STRICT_NAME = "answer"
@@ -37,6 +39,8 @@ unevaluatedItems unevaluatedProperties uniqueItems
 _NEVER_STRICT = frozenset(_REFUSED_BY_STRICT_MODES.split())
 """Keywords of JSON Schema that strict modes refuse."""
 _COMBINED = ("oneOf", "anyOf", "allOf")
+NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Keywords whose members are schemas under names that the author chose, which may be the names of keywords."""
 _AROUND_NAMES = " \t\r\n\"'`<>(){}:"
 _RECIPIENT = re.compile(r"\bto=([\w.:/-]+)")
 """The tool's name in the head of a gpt-oss call. Some servers take the whole head for the name."""
@@ -270,8 +274,7 @@ class _Walk:
         return {key: self._normalise_member(key, value[key], depth) for key in sorted(value) if key not in self.dropped}
 
     def _normalise_member(self, key: str, value: Any, depth: int) -> Any:
-        if key in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
-            # The tool's author chooses these keys, so they may be the names of keywords.
+        if key in NAMED_SCHEMAS:
             members = _to_mapping(value)
             return {name: self.normalise(members[name], depth + 1) for name in sorted(members)}
         if key in ("enum", "const", "default", "examples", "required"):
@@ -281,11 +284,15 @@ class _Walk:
 
 def _find_target(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | None:
     """Return the schema to which a reference within ``root`` points (RFC 6901); None for other references."""
-    if not isinstance(ref, str) or not ref.startswith("#/"):
+    if not isinstance(ref, str) or not ref.startswith("#/") or ref.count("/") > MAX_STEPS:
         return None
     target: Any = root
-    for step in ref[2:].split("/")[:MAX_DEPTH]:
-        target = _to_mapping(target).get(unquote(step).replace("~1", "/").replace("~0", "~"))
+    for step in ref[2:].split("/"):
+        key = unquote(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(target, list | tuple):
+            target = target[int(key)] if re.fullmatch("[0-9]{1,9}", key) and int(key) < len(target) else None
+        else:
+            target = _to_mapping(target).get(key)
     return target if isinstance(target, Mapping) else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -335,6 +336,14 @@ async def test_a_schema_is_enforced_where_the_model_can(bedrock: ScriptedBedrock
         '{"properties":{"at":{"type":"string"},"n":{"type":"integer"}},"required":["n","at"],"type":"object",'
         '"additionalProperties":false}'
     )
+
+
+async def test_properties_of_a_strict_schema_may_have_the_names_of_keywords(bedrock: ScriptedBedrock) -> None:
+    inner = {"type": "object", "properties": {"x": {"type": "string"}}}
+    await ask(bedrock, answer_schema={"type": "object", "properties": {"properties": inner, "default": inner}})
+    form = bedrock.body["outputConfig"]["textFormat"]["structure"]["jsonSchema"]
+    closed = {**inner, "additionalProperties": False}
+    assert json.loads(form["schema"])["properties"] == {"properties": closed, "default": closed}
 
 
 async def test_a_schema_stands_in_the_prompt_elsewhere(bedrock: ScriptedBedrock) -> None:

@@ -74,6 +74,31 @@ def test_a_reference_is_looked_up_by_its_place_in_the_same_schema() -> None:
     }
 
 
+def test_a_reference_may_lead_through_lists_and_many_levels() -> None:
+    deep: dict[str, Any] = {"const": 1}
+    for _ in range(10):
+        deep = {"properties": {"x": deep}}
+    schema = {
+        "properties": {
+            "a": {"anyOf": [{"type": "null"}, TEXT]},
+            "second": {"$ref": "#/properties/a/anyOf/1"},
+            "missing": {"$ref": "#/properties/a/anyOf/2"},
+            "named": {"$ref": "#/properties/a/anyOf/x"},
+            "deep": deep,
+            "deepest": {"$ref": f"#/properties/deep{'/properties/x' * 10}"},
+            "too_long": {"$ref": f"#{'/properties/deep' * 100}"},
+        }
+    }
+    found = offered(schema, INLINES)["properties"]
+    assert {name: found[name] for name in schema["properties"] if name not in ("a", "deep")} == {
+        "second": TEXT,
+        "missing": {},
+        "named": {},
+        "deepest": {"const": 1},
+        "too_long": {},
+    }
+
+
 def test_schemas_that_refer_to_themselves_stay_small() -> None:
     node = {"properties": {name: {"$ref": "#/$defs/N"} for name in "abcdefgh"}}
     assert len(json.dumps(offered({"properties": {"n": {"$ref": "#/$defs/N"}}, "$defs": {"N": node}}, INLINES))) < 5_000

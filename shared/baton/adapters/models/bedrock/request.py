@@ -12,7 +12,7 @@ from baton.adapters.models.bedrock.messages import ConverseMessages
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, EffortForm, ModelProfile
 from baton.adapters.models.question import PreparedQuestion
-from baton.adapters.models.tool_schemas import STRICT_NAME, ModelTools, normalise_schema
+from baton.adapters.models.tool_schemas import NAMED_SCHEMAS, STRICT_NAME, ModelTools, normalise_schema
 from baton.ports.agents.chat_model import ModelSettings
 
 MAX_METADATA_PAIRS = 16
@@ -235,9 +235,12 @@ def _make_strict(schema: Any) -> Any:
         return [_make_strict(member) for member in schema]
     if not isinstance(schema, dict):
         return schema
-    strict = {
-        key: value if key in ("enum", "const", "default") else _make_strict(value) for key, value in schema.items()
-    }
+    strict: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in NAMED_SCHEMAS and isinstance(value, dict):
+            strict[key] = {name: _make_strict(member) for name, member in value.items()}
+        else:
+            strict[key] = value if key in ("enum", "const", "default") else _make_strict(value)
     if strict.get("type") == "object" or isinstance(strict.get("properties"), dict):
         strict["additionalProperties"] = False
     if isinstance(strict.get("pattern"), str) and _LOOKS_AROUND.search(strict["pattern"]):
