@@ -61,7 +61,7 @@ MUTATIONS = (
     Mutation("at_once=CONCURRENT,\n", "at_once=1_000,\n", "test_source_refresh.py"),
     # Adapters of models.
     Mutation('"length": FinishReason.LENGTH', '"length": FinishReason.STOP', "test_conformance_refusals.py"),
-    Mutation("if len(points) > most else ():", "if len(points) > 99 else ():", "test_conformance_content.py"),
+    Mutation("if len(points) > limit:", "if len(points) > 99:", "test_bedrock_requests.py"),
     Mutation(
         'if temperature is not None and ("temperature" in profile.dropped or draft.thinking.budget):',
         "if temperature is not None and draft.thinking.budget:",
@@ -79,16 +79,16 @@ MUTATIONS = (
         "unit/api/**/test_approvals.py",
     ),
     Mutation(
-        "return user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)", "return True", "test_a2a_tasks.py"
+        'thread_item["user_id"] == scope.user_id or scope.has(Permission.THREAD_READ_ALL)',
+        "True",
+        "integration/store/test_thread_store.py",
     ),
-    Mutation('return f"{scope.tenant_id}#~AGENTS"', 'return "~AGENTS"', "test_keys.py"),
+    Mutation('return f"{scope.tenant_id}#~{self.name}"', 'return f"~{self.name}"', "test_keys.py"),
     Mutation(
-        "attribute_not_exists(PK) OR fence <= :fence",
-        "attribute_not_exists(PK) OR fence >= :fence",
-        "test_thread_store.py test_writers_at_once.py",
+        "OR fence <= :fence", "OR fence >= :fence", "integration/store/test_thread_store.py test_writers_at_once.py"
     ),
     # The API.
-    Mutation('"malformed_json", 400, False', '"malformed", 400, False', "test_socket_refusals.py"),
+    Mutation('BatonError, code="malformed_json"', 'BatonError, code="malformed"', "test_socket_refusals.py"),
     # What comes from outside.
     Mutation("if address.ipv4_mapped is not None:", "if False:", "test_policy.py"),
     Mutation("EMBED_AUDIENCE if has_audience else None", "None", "test_embed_tokens.py"),
@@ -125,7 +125,7 @@ def main(words: list[str]) -> int:
 
 def place_of(folder: Path, mutation: Mutation) -> Path:
     """Return the file that contains the text of a mutation. Raises ``MutationError``."""
-    places = [path for path in _sources(folder) if mutation.old in path.read_text(encoding="utf-8")]
+    places = [path for path in list_sources(folder) if mutation.old in path.read_text(encoding="utf-8")]
     if len(places) != 1 or places[0].read_text(encoding="utf-8").count(mutation.old) != 1:
         raise MutationError(f"{mutation.old!r} is not there exactly once: {places}. Write the mutation afresh.")
     return places[0]
@@ -182,7 +182,8 @@ def is_found(place: Path, tests: list[str], folder: Path, mutation: Mutation) ->
     return done.returncode == FOUND
 
 
-def _sources(folder: Path) -> Iterator[Path]:
+def list_sources(folder: Path) -> Iterator[Path]:
+    """Yield the files of the product in which faults are injected."""
     for name in PRODUCT:
         found = [folder / name] if (folder / name).is_file() else (folder / name).rglob("*")
         yield from (path for path in found if path.suffix in (".py", ".ts", ".yaml") or path.name == "Makefile")
