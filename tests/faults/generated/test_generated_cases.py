@@ -22,7 +22,7 @@ from tests.faults.generated.in_memory import InMemory
 from tests.faults.generated.plan import KINDS, Plan
 
 REAL_SHARE = 16
-USUAL = ("kill -9", "lost answers", "outages", "two writers", "everything")
+USUAL = ("kill -9", "lost answers", "everything")
 """The kinds that run on the real adapters in `make test`; the others are left to `make all`."""
 ONLY = os.environ.get("BATON_FAULT_SEED")
 

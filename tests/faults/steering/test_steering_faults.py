@@ -68,8 +68,15 @@ def test_each_message_enters_once_has_one_turn_or_is_withdrawn(
     counts.faults.update(travel(acts, rounds, killed).happened)
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["in front", "after"])
-@pytest.mark.parametrize("process", [2, 3])
+@pytest.mark.parametrize(
+    ("process", "after"),
+    [
+        (2, True),
+        (3, False),
+        pytest.param(2, False, marks=pytest.mark.nightly),
+        pytest.param(3, True, marks=pytest.mark.nightly),
+    ],
+)
 def test_a_process_that_is_killed_at_any_call_changes_no_outcome(process: int, after: bool) -> None:
     """Process 2 is the worker of the run, 3 the one that takes the message that enters it."""
     entries = 0

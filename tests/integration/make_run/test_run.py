@@ -32,6 +32,7 @@ def refused(template: Path, **settings: str) -> tuple[int | None, str]:
         return program.returncode, err
 
 
+@pytest.mark.nightly
 def test_whatever_it_starts_listens_on_the_loopback_interface_only() -> None:
     with running(ROOT / "template.yaml", BATON_LOCAL_WORKER_PROCESSES="1") as (process, url):
         tree = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
