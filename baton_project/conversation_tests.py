@@ -123,7 +123,7 @@ def _make_batch(agent_place: AgentPlace, files: Sequence[ReadFile], options: Opt
 
 def _run_batch(batch: Batch, options: Options) -> int:
     """Run the conversations, print the results, and return the exit code."""
-    from baton_client.command.process_start import seconds_since_start
+    from baton_client.command.process_start import count_seconds_since_start
     from baton_testing.batch import record
     from baton_testing.reports.junit import write_junit
     from baton_testing.reports.report import Report
@@ -139,7 +139,7 @@ def _run_batch(batch: Batch, options: Options) -> int:
                 terminal.print_result(result)
     except KeyboardInterrupt:
         is_interrupted = True
-    report = Report(results, len(batch.chosen) - len(results), seconds_since_start())
+    report = Report(results, len(batch.chosen) - len(results), count_seconds_since_start())
     if options.junit is not None:
         write_junit(report, options.junit)
     if options.as_json:
@@ -168,8 +168,8 @@ def _write_test(agent_place: AgentPlace, thread_id: str, options: Options) -> in
     async def load_stored() -> StoredThread:
         environment = Environment.of_process(url=options.url)
         try:
-            profile = environment.profile()
-            async with environment.http() as http:
+            profile = environment.read_profile()
+            async with environment.make_http_client() as http:
                 token = await SignIn(environment, profile, http).get_token()
         except CommandError as problem:
             raise CannotRun(str(problem)) from None

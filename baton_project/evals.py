@@ -171,7 +171,7 @@ def collect_cases(
 
 def _run(options: Options) -> int:
     """Evaluate, report, and return the exit code. Raises ``ProjectProblem`` and ``CannotRun``."""
-    from baton_client.command.process_start import seconds_since_start
+    from baton_client.command.process_start import count_seconds_since_start
     from baton_project.project import Project
     from baton_testing.evals.comparison import compare
     from baton_testing.evals.reports.table import EvaluationTerminal
@@ -187,7 +187,7 @@ def _run(options: Options) -> int:
         record = _evaluate(plan)
     summary = summarise(record)
     comparison = compare(before, record) if before is not None else None
-    EvaluationTerminal().show(record, summary, comparison, command_seconds=seconds_since_start())
+    EvaluationTerminal().show(record, summary, comparison, command_seconds=count_seconds_since_start())
     _write(options, record, summary, comparison)
     if options.publish is not None:
         _publish(options.publish, record, summary)

@@ -62,8 +62,8 @@ async def open_client(url: str | None) -> AsyncIterator[AsyncBaton]:
     """Yield a client of a server with the token of ``baton login``. Raises ``CannotRun`` without a token."""
     environment = Environment.of_process(url=url)
     try:
-        profile = environment.profile()
-        async with environment.http() as http:
+        profile = environment.read_profile()
+        async with environment.make_http_client() as http:
             sign_in = SignIn(environment, profile, http)
             await sign_in.get_token()
             async with AsyncBaton(profile.url, token=sign_in.get_token, time_zone="") as client:

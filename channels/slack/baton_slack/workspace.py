@@ -140,7 +140,7 @@ class Workspace:
         if "file" not in record or not await self._is_shared(record["file"], channel):
             answer = await self._client.files_getUploadURLExternal(filename=name, length=len(data))
             # The address contains a key, so the token is not sent.
-            async with self._session() as session, session.post(answer["upload_url"], data=data) as response:
+            async with self._make_session() as session, session.post(answer["upload_url"], data=data) as response:
                 if response.status != 200:
                     raise FileUnfinished
             record = {"file": str(answer["file_id"])}
@@ -165,7 +165,10 @@ class Workspace:
         if parts.netloc not in self._file_hosts or (parts.scheme != "https" and self._file_hosts is FILE_HOSTS):
             raise FileRefused(f"{name} is not stored in Slack. Upload it instead of linking to it.")
         headers = {"Authorization": f"Bearer {self._client.token}"}
-        async with self._session() as session, session.get(url, headers=headers, allow_redirects=False) as response:
+        async with (
+            self._make_session() as session,
+            session.get(url, headers=headers, allow_redirects=False) as response,
+        ):
             # Slack answers a missing scope by a redirect to the sign-in, or by its page.
             is_page = response.content_type == "text/html" and file.get("mimetype") != "text/html"
             if response.status == 429 or response.status >= 500:
@@ -211,7 +214,7 @@ class Workspace:
             *(place for kind in ("channels", "groups", "ims") for place in file.get(kind) or []),
         ]
 
-    def _session(self) -> aiohttp.ClientSession:
+    def _make_session(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=FILE_SECONDS))
 
     async def _find_post(self, key: str, channel: str, thread_ts: str | None) -> str | None:

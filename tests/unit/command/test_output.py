@@ -47,9 +47,9 @@ def test_text_without_spaces_is_shown_as_it_comes() -> None:
 def test_lines_and_answers_break_between_words() -> None:
     output, file = terminal(20)
     output.note("Ctrl-C stops an answer, twice leaves.")
-    output.part("Assistant: ")
-    output.part("The order A-10")
-    output.part("01 is on its way.")
+    output.print_part("Assistant: ")
+    output.print_part("The order A-10")
+    output.print_part("01 is on its way.")
     output.end_parts()
     assert shown(file) == [
         "Ctrl-C stops an",
@@ -69,8 +69,8 @@ def test_a_long_address_is_left_to_the_terminal_so_that_it_can_be_copied() -> No
 
 def test_text_for_programs_is_not_broken() -> None:
     output, file = terminal(20, is_terminal=False)
-    output.line("one two three four five six seven")
-    output.part("one two three four five six seven")
+    output.print_line("one two three four five six seven")
+    output.print_part("one two three four five six seven")
     output.end_parts()
     assert file.getvalue() == "one two three four five six seven\n" * 2
 
@@ -78,13 +78,13 @@ def test_text_for_programs_is_not_broken() -> None:
 def test_ids_in_tables_are_not_broken() -> None:
     output, file = terminal(40)
     columns = [("ID", lambda item: item["id"]), ("TITLE", lambda item: item["title"])]
-    output.rows([{"id": UUID, "title": "A weekend in Lisbon with many words"}], columns, empty="")
+    output.print_rows([{"id": UUID, "title": "A weekend in Lisbon with many words"}], columns, empty="")
     assert UUID in "\n".join(shown(file))
 
 
 def test_a_progress_bar_shows_per_cent_and_no_markup() -> None:
     output, file = terminal(80)
-    with output.progress() as progress:
+    with output.show_progress() as progress:
         progress.add_task("huge.txt", total=100, completed=50)
     text = SEQUENCE.sub("", file.getvalue())
     assert " 50%" in text

@@ -30,7 +30,7 @@ class Typed:
         await asyncio.sleep(PAUSE_SECONDS)
 
     @contextmanager
-    def listening(self, take: Callable[[str], None]) -> Iterator[None]:
+    def listen(self, take: Callable[[str], None]) -> Iterator[None]:
         """Type the lines that come meanwhile."""
         while self._meanwhile:
             take(self._meanwhile.pop(0))

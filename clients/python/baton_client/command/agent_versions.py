@@ -60,7 +60,7 @@ def versions(
                 break
         nothing = dict.fromkeys(COUNTS, 0) | {"cost": None}
         rows = [{**item, **figures.get(item["version"], nothing)} for item in items]
-        session.output.rows(rows, COLUMNS, empty="The agent has no versions.")
+        session.output.print_rows(rows, COLUMNS, empty="The agent has no versions.")
 
     run(context, command, as_json=as_json)
 
@@ -125,7 +125,7 @@ async def _end_candidate(session: Session, agent_id: str) -> None:
             "lists them."
         )
     answer = await session.connection.send("DELETE", f"{address}/candidate", None)
-    session.output.value(answer, _format_lines(agent_id, answer))
+    session.output.print_value(answer, _format_lines(agent_id, answer))
 
 
 def _change(
@@ -133,7 +133,7 @@ def _change(
 ) -> None:
     async def command(session: Session) -> None:
         answer = await session.connection.send(method, path(f"{AGENT}/{action}", agent_id=agent_id), body)
-        session.output.value(answer, _format_lines(agent_id, answer))
+        session.output.print_value(answer, _format_lines(agent_id, answer))
 
     run(context, command, as_json=as_json)
 

@@ -48,10 +48,10 @@ def show(
         address = path("/v1/agents/{agent_id}", agent_id=agent_id)
         if definition:
             text = await session.connection.read_text(address, accept="application/yaml")
-            session.output.value({"id": agent_id, "yaml": text}, [text.rstrip("\n")])
+            session.output.print_value({"id": agent_id, "yaml": text}, [text.rstrip("\n")])
             return
         agent = await session.connection.get(address)
-        session.output.value(agent, _format_lines(agent))
+        session.output.print_value(agent, _format_lines(agent))
 
     run(context, command, as_json=as_json)
 
@@ -66,7 +66,7 @@ async def show_agents(session: Session) -> None:
     """Print the agents that the user may use, those that conversations begin with first."""
     agents = await session.connection.list_items("/v1/agents")
     agents.sort(key=lambda agent: not agent.get("main"))
-    session.output.rows(agents, COLUMNS, empty="There are no agents that you may use.")
+    session.output.print_rows(agents, COLUMNS, empty="There are no agents that you may use.")
 
 
 def _format_lines(agent: Json) -> list[str]:

@@ -143,7 +143,7 @@ def _make_absent(advice: str) -> TyperCommand:
         from baton_client.command.exits import ExitCode
         from baton_client.command.output import Output
 
-        Output().error(advice)
+        Output().print_error(advice)
         raise typer.Exit(ExitCode.USAGE)
 
     takes_anything = {"ignore_unknown_options": True, "allow_extra_args": True}

@@ -67,7 +67,7 @@ async def _carry_out(session: Session, todo: list[Step]) -> dict[str, str | APIS
     """Return the result of each step, by name. A refused step does not prevent the others."""
     results: dict[str, str | APIStatusError] = {}
     waiting = todo
-    with session.output.progress() as progress:
+    with session.output.show_progress() as progress:
         task = progress.add_task("Applying", total=len(todo))
         while waiting:
             again = []
@@ -119,10 +119,10 @@ async def _apply(session: Session, step: Step) -> str:
 def _show(session: Session, steps: list[Step]) -> None:
     for step in steps:
         note = f" ({step.note})" if step.note else ""
-        session.output.line(f"{MARKS[step.action]} {step.label}{note}", style="bold")
+        session.output.print_line(f"{MARKS[step.action]} {step.label}{note}", style="bold")
         for line in step.lines:
             style = "green" if line.lstrip().startswith("+") else "red" if line.lstrip().startswith("-") else ""
-            session.output.line(f"    {line}", style=style)
+            session.output.print_line(f"    {line}", style=style)
 
 
 def _finish(session: Session, steps: list[Step], results: dict[str, str | APIStatusError]) -> None:
@@ -133,10 +133,10 @@ def _finish(session: Session, steps: list[Step], results: dict[str, str | APISta
             is_error = isinstance(result, APIStatusError)
             outcome = {"result": None if is_error else result, "error": str(result) if is_error else None}
             shapes.append(step.to_json() | outcome)
-        session.output.json({"items": shapes})
+        session.output.print_json({"items": shapes})
         return
     for name, result in results.items():
-        session.output.line(f"{name}: {'not applied' if isinstance(result, APIStatusError) else result}")
+        session.output.print_line(f"{name}: {'not applied' if isinstance(result, APIStatusError) else result}")
     if not results:
         is_same = all(step.action == "none" and step.note != SHIPS for step in steps)
         session.output.note("Everything is as in the folder." if is_same else "Nothing was sent.")

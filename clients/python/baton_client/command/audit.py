@@ -64,7 +64,7 @@ def list_(
 
     async def command(session: Session) -> None:
         items = await session.connection.list_items("/v1/audit", limit=limit, **filters)
-        session.output.rows(items, COLUMNS, empty="There are no such records.")
+        session.output.print_rows(items, COLUMNS, empty="There are no such records.")
 
     run(context, command, as_json=as_json)
 

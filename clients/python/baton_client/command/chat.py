@@ -67,7 +67,7 @@ def chat(
         for file in attach or []:
             await talk.attach(file)
         if message is not None:
-            await talk.turn(message)
+            await talk.send(message)
             return
         await talk.converse(open_chat_input())
 
@@ -110,7 +110,7 @@ class Chat:
             for message in await self._session.connection.list_newest_messages(address, SHOWN_MESSAGES):
                 who = "You" if message.get("role") == "user" else message.get("name") or "Baton"
                 for line in format_message(who, message):
-                    self._output.line(line, style="dim")
+                    self._output.print_line(line, style="dim")
         self._seq, self._is_at_desk = thread.get("lastSeq") or 0, bool((thread.get("state") or {}).get("desk"))
         if thread.get("interrupts"):
             await self._answer(thread["interrupts"])
@@ -146,7 +146,7 @@ class Chat:
             except (BatonError, CommandError) as problem:
                 if not keyboard.is_terminal:
                     raise
-                self._output.error(describe_problem(problem))
+                self._output.print_error(describe_problem(problem))
             following = self._follow_people()
         await _end(following)
 
@@ -175,7 +175,7 @@ class Chat:
             if change.get("path") == "/desk":
                 self._is_at_desk = bool(change.get("value"))
 
-    async def turn(self, text: str) -> None:
+    async def send(self, text: str) -> None:
         """Send a message and show its run. Raises ``CommandError`` if the run fails, or waits for a person."""
         content = [text, *self._parts] if self._parts else text
         self._parts = []
@@ -194,7 +194,7 @@ class Chat:
             raise CommandError(
                 f"{describe_problem(problem)} To go on beyond the limit, add --over-spending."
             ) from problem
-        self._output.error(describe_problem(problem))
+        self._output.print_error(describe_problem(problem))
         if (await keyboard.ask("  Go on anyway? [y/N] ")).strip().lower() not in YES:
             raise CommandError("It was not sent again.") from problem
         messages = [{**message, "id": str(uuid.uuid4())} for message in body["messages"]]
@@ -214,7 +214,7 @@ class Chat:
             case ["/quit" | "/exit"]:
                 return True
             case ["/thread"]:
-                self._output.line(self._thread_id)
+                self._output.print_line(self._thread_id)
             case ["/attach", file]:
                 await self.attach(_expand_path(file))
             case ["/new"]:
@@ -238,7 +238,7 @@ class Chat:
             case [word, *_] if word.startswith("/"):
                 self._output.note(f"There is no command {word}. {HELP}")
             case _:
-                await self.turn(text)
+                await self.send(text)
         return False
 
     def _begin_another(self, agent_id: str | None) -> None:
@@ -278,7 +278,7 @@ class Chat:
         )
         runs = set[str]()
         limit: APIStatusError | None = None
-        listening = self._input.listening(meanwhile.take) if self._input and self._input.is_terminal else nullcontext()
+        listening = self._input.listen(meanwhile.take) if self._input and self._input.is_terminal else nullcontext()
         with stop_on_interrupt(self._cancel) as stops, listening:
             try:
                 try:
@@ -310,7 +310,7 @@ class Chat:
                 return await meanwhile.find_next(runs)
             except BatonError as problem:
                 self._end_line()
-                self._output.error(describe_problem(problem))
+                self._output.print_error(describe_problem(problem))
 
     async def _show(self, view: RunView, events: AsyncIterator[Json], runs: set[str]) -> None:
         async for event in events:
@@ -318,7 +318,7 @@ class Chat:
             if event["type"] == "RUN_STARTED":
                 runs.add(str(event.get("runId")))
             if self._output.is_json:
-                self._output.json(event)
+                self._output.print_json(event)
             else:
                 view.show(event)
             if event["type"] in END_OF_RUN:
@@ -360,7 +360,7 @@ class Chat:
                 "POST", path("/v1/threads/{thread_id}/cancel", thread_id=self._thread_id)
             )
         except BatonError as problem:
-            self._output.error(describe_problem(problem))
+            self._output.print_error(describe_problem(problem))
 
 
 async def _end(task: asyncio.Task[None] | None) -> None:

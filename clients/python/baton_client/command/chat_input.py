@@ -29,7 +29,7 @@ class ChatInput(Protocol):
     async def ask(self, text: str) -> str:
         """Return the answer to a question."""
 
-    def listening(self, take: Callable[[str], None]) -> AbstractContextManager[None]:
+    def listen(self, take: Callable[[str], None]) -> AbstractContextManager[None]:
         """Pass lines that are typed during the block to ``take``. Nothing else reads the input meanwhile."""
 
 
@@ -53,7 +53,7 @@ class Lines:
         """Answer nothing."""
         return ""
 
-    def listening(self, take: Callable[[str], None]) -> AbstractContextManager[None]:
+    def listen(self, take: Callable[[str], None]) -> AbstractContextManager[None]:
         """Take nothing: each line is a message that is answered in turn."""
         return nullcontext()
 
@@ -98,7 +98,7 @@ class Prompt:
             return ""
 
     @contextmanager
-    def listening(self, take: Callable[[str], None]) -> Iterator[None]:
+    def listen(self, take: Callable[[str], None]) -> Iterator[None]:
         """See ``ChatInput``. A line that is not finished when the block ends is left for the prompt."""
         loop, number = asyncio.get_running_loop(), sys.stdin.fileno()
 

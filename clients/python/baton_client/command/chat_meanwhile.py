@@ -151,7 +151,7 @@ class Meanwhile:
             await self.connection.send("DELETE", path("/v1/threads/{thread_id}/queue/{message_id}", **names))
         except BatonError as problem:
             self.end_line()
-            self.output.error(describe_problem(problem))
+            self.output.print_error(describe_problem(problem))
             return
         self.written.remove(message)
         await self._stop_reading(message)

@@ -18,7 +18,7 @@ import typer
 from baton_client.command.configuration import LOOPBACK
 from baton_client.command.connection import Json
 from baton_client.command.exits import CommandError, ExitCode, describe_problem, find_exit_code
-from baton_client.command.model_checks import ModelCheck, advice_on_models, check_model, list_models
+from baton_client.command.model_checks import ModelCheck, check_model, explain_missing_models, list_models
 from baton_client.command.session import AsJson, Session, run
 from baton_client.command.token_store import find_keyring_name
 from baton_client.errors import BatonError
@@ -65,13 +65,13 @@ def doctor(
                 model_checks.append(await check_model(session, model))
                 if not session.output.is_json:
                     for line in ("", *model_checks[-1].lines):
-                        session.output.line(line)
+                        session.output.print_line(line)
         wrong = [check for check in checks if not check.ok]
         unusable = [model_check.name for model_check in model_checks if not model_check.is_usable]
         if session.output.is_json:
             lines = [{name: value for name, value in asdict(check).items() if name != "code"} for check in checks]
             of_models = {"models": [model_check.to_json() for model_check in model_checks]} if models else {}
-            session.output.json({"ok": not wrong and not unusable, "checks": lines, **of_models})
+            session.output.print_json({"ok": not wrong and not unusable, "checks": lines, **of_models})
         if wrong:
             raise CommandError(f"{len(wrong)} of {len(checks)} checks found a problem.", ExitCode(wrong[0].code))
         if unusable:
@@ -84,16 +84,16 @@ def _show(session: Session, check: Check) -> None:
     """Print a check for people."""
     if session.output.is_json:
         return
-    session.output.line(f"{'ok     ' if check.ok else 'PROBLEM'} {check.name}: {check.detail}")
+    session.output.print_line(f"{'ok     ' if check.ok else 'PROBLEM'} {check.name}: {check.detail}")
     if check.advice:
-        session.output.line(f"        {check.advice}")
+        session.output.print_line(f"        {check.advice}")
 
 
 async def _list_models(session: Session) -> tuple[list[Json], Check]:
     try:
         listed = await list_models(session)
     except BatonError as problem:
-        return [], Check("models", False, str(problem), advice_on_models(problem), find_exit_code(problem))  # noqa: FBT003
+        return [], Check("models", False, str(problem), explain_missing_models(problem), find_exit_code(problem))  # noqa: FBT003
     return listed, Check("models", ok=True, detail=f"{len(listed)} to try, with a few short requests each")
 
 

@@ -48,7 +48,7 @@ def list_(
         if library is not None:
             address = path(LIBRARIES + "/{library}/documents", agent_id=agent_id, library=library)
         items = await session.connection.list_items(address, limit=limit)
-        session.output.rows(items, COLUMNS, empty=f"The {'library' if library else 'agent'} has no documents.")
+        session.output.print_rows(items, COLUMNS, empty=f"The {'library' if library else 'agent'} has no documents.")
         if library is None and not as_json:
             libraries = (await session.connection.get(path(LIBRARIES, agent_id=agent_id)))["items"]
             named = ", ".join(f"{one_line(shelf['name'])} ({shelf['documents']})" for shelf in libraries)
@@ -85,7 +85,7 @@ def upload(
                 raise CommandError(f"{file}: {describe_problem(problem)}", find_exit_code(problem)) from problem
         if wait:
             done = await _wait_until_read(session, agent_id, done)
-        session.output.rows(done, COLUMNS, empty="")
+        session.output.print_rows(done, COLUMNS, empty="")
         failed = [document for document in done if document.get("status") == "failed"]
         if wait and failed:
             raise CommandError(f"{len(failed)} of {len(done)} documents could not be read.")
@@ -103,7 +103,7 @@ def delete(
         address = path(DOCUMENTS + "/{document_id}", agent_id=agent_id, document_id=document_id)
         document = await session.connection.get(address)
         session.confirm(f"Delete {one_line(document['title'])} of {one_line(agent_id)}?", is_agreed=yes)
-        session.output.value(await session.connection.send("DELETE", address), ["Deleted."])
+        session.output.print_value(await session.connection.send("DELETE", address), ["Deleted."])
 
     run(context, command, as_json=as_json)
 
@@ -127,7 +127,7 @@ def search(
             ("TITLE", lambda item: one_line(item["source"].get("title"), 30)),
             ("TEXT", lambda item: one_line(item["text"], 120)),
         ]
-        session.output.rows(answer["items"], columns, empty="Nothing was found.")
+        session.output.print_rows(answer["items"], columns, empty="Nothing was found.")
         if answer.get("note"):
             session.output.note(answer["note"])
 
@@ -138,7 +138,7 @@ async def _wait_until_read(session: Session, agent_id: str, documents: list[Json
     """Wait until the server has read documents, or could not, and return them."""
     waiting = {document["id"] for document in documents if document.get("status") in IN_PROGRESS}
     by_id = {document["id"]: document for document in documents}
-    with session.output.progress() as progress:
+    with session.output.show_progress() as progress:
         task = progress.add_task("Reading", total=len(documents), completed=len(documents) - len(waiting))
         while waiting:
             for document_id in sorted(waiting):

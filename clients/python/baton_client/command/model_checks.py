@@ -46,7 +46,7 @@ async def list_models(session: Session) -> list[Json]:
     return list((await session.connection.get("/v1/models"))["items"])
 
 
-def advice_on_models(problem: BatonError) -> str | None:
+def explain_missing_models(problem: BatonError) -> str | None:
     """Return what the user can do if the models cannot be listed; None if nothing is known."""
     if isinstance(problem, PermissionDeniedError):
         return NEEDS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from baton_client.command.terminal_text import one_line, plain
+from baton_client.command.terminal_text import make_printable, one_line
 from baton_client.command.word_wrap import WordWrap, fits_between_words
 
 if TYPE_CHECKING:
@@ -37,18 +37,18 @@ class Output:
     messages: Console = field(default_factory=_make_console(to_stderr=True))
     _wrap: WordWrap = field(default_factory=WordWrap)
 
-    def json(self, value: Any) -> None:
+    def print_json(self, value: Any) -> None:
         """Print one JSON value on one line, in ASCII, so that no character of it controls the terminal."""
         sys.stdout.write(json.dumps(value, separators=(",", ":")) + "\n")
         sys.stdout.flush()
 
-    def line(self, text: object, *, style: str = "") -> None:
+    def print_line(self, text: object, *, style: str = "") -> None:
         """Print a line of text, which others may have written."""
-        _print(self.console, plain(text), style)
+        _print(self.console, make_printable(text), style)
 
-    def part(self, text: object, *, style: str = "") -> None:
+    def print_part(self, text: object, *, style: str = "") -> None:
         """Print text without ending the line; ``end_parts`` does that. A terminal shows a word once it is whole."""
-        printable = plain(text)
+        printable = make_printable(text)
         self._show_part(self._wrap.add(printable, self.console.width) if self.console.is_terminal else printable, style)
 
     def end_parts(self) -> None:
@@ -63,14 +63,14 @@ class Output:
         """Print a remark, which is not a result, to standard error on one line."""
         _print(self.messages, one_line(text), style)
 
-    def error(self, text: object) -> None:
+    def print_error(self, text: object) -> None:
         """Print an error, on one line."""
         self.note(f"baton: {one_line(text)}", style="red")
 
-    def rows(self, items: Sequence[Mapping[str, Any]], columns: Sequence[Column], *, empty: str) -> None:
+    def print_rows(self, items: Sequence[Mapping[str, Any]], columns: Sequence[Column], *, empty: str) -> None:
         """Print a list: as ``{"items": [...]}``, or as a table, which has tabs where there is no terminal."""
         if self.is_json:
-            self.json({"items": list(items)})
+            self.print_json({"items": list(items)})
         elif not items:
             self.note(empty)
         elif not self.console.is_terminal:
@@ -79,15 +79,15 @@ class Output:
         else:
             self.console.print(_make_table(items, columns))
 
-    def value(self, value: Mapping[str, Any], lines: Iterable[str]) -> None:
+    def print_value(self, value: Mapping[str, Any], lines: Iterable[str]) -> None:
         """Print one value: as its JSON, or as ``lines``."""
         if self.is_json:
-            self.json(value)
+            self.print_json(value)
             return
         for line in lines:
-            self.line(line)
+            self.print_line(line)
 
-    def progress(self) -> Progress:
+    def show_progress(self) -> Progress:
         """Return a progress bar on standard error, which only a terminal shows."""
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 

@@ -48,7 +48,7 @@ def list_(
     async def command(session: Session) -> None:
         address = path("/v1/agents/{agent_id}/procedures", agent_id=agent_id) if agent_id else "/v1/procedures"
         items = await session.connection.list_items(address, limit=limit, status=status)
-        session.output.rows(items, COLUMNS, empty="There are no such procedures.")
+        session.output.print_rows(items, COLUMNS, empty="There are no such procedures.")
 
     run(context, command, as_json=as_json)
 
@@ -65,7 +65,7 @@ def show(
 
     async def command(session: Session) -> None:
         procedure = await _get(session, agent_id, procedure_id, version)
-        session.output.value(procedure, _format_lines(procedure))
+        session.output.print_value(procedure, _format_lines(procedure))
 
     run(context, command, as_json=as_json)
 
@@ -137,7 +137,7 @@ def export(
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
         written = [{"path": str(target)} for target in texts]
-        session.output.rows(
+        session.output.print_rows(
             written, [("PATH", lambda item: item["path"])], empty="The agent has none that is approved."
         )
 
@@ -159,7 +159,7 @@ def _decide(
         procedure = await _get(session, agent_id, procedure_id, version)
         if not is_agreed and not as_json:
             for line in _format_lines(procedure):
-                session.output.line(line)
+                session.output.print_line(line)
         session.confirm(f"{decision.capitalize()} version {procedure['version']}?", is_agreed=is_agreed)
         address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
         # Decide only on the version that was shown.
@@ -169,7 +169,7 @@ def _decide(
             answer = await session.connection.send("DELETE", address, headers=precondition, params=fields)
         else:
             answer = await session.connection.send("POST", f"{address}/{decision}", fields, headers=precondition)
-        session.output.value(answer, [f"Version {answer['version']} is {answer['status']}."])
+        session.output.print_value(answer, [f"Version {answer['version']} is {answer['status']}."])
 
     run(context, command, as_json=as_json)
 

@@ -7,6 +7,6 @@ import time
 _STARTED = time.monotonic()
 
 
-def seconds_since_start() -> float:
+def count_seconds_since_start() -> float:
     """Return the seconds since the command was started, to about 0.01: this module is the first that it loads."""
     return time.monotonic() - _STARTED

@@ -11,7 +11,7 @@ FILE = ".env"
 PROJECT = "pyproject.toml"
 
 
-def project_folder(start: Path) -> Path | None:
+def find_project_folder(start: Path) -> Path | None:
     """Return the folder of the project that ``start`` is in; ``None`` if it is in none."""
     for folder in (start.resolve(), *start.resolve().parents):
         try:
@@ -41,6 +41,6 @@ def read_variables(folder: Path) -> dict[str, str]:
 
 def read_own_variables(start: Path) -> dict[str, str]:
     """Return the command's variables from the ``.env`` of the project around ``start``. Raises ``CommandError``."""
-    folder = project_folder(start)
+    folder = find_project_folder(start)
     values = read_variables(folder) if folder is not None else {}
     return {name: value for name, value in values.items() if name.startswith("BATON_")}

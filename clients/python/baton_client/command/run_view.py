@@ -7,7 +7,7 @@ from typing import Any
 
 from baton_client.command.connection import Json
 from baton_client.command.output import Output
-from baton_client.command.terminal_text import one_line, plain
+from baton_client.command.terminal_text import make_printable, one_line
 from baton_client.errors import APIStatusError
 from baton_client.interrupt_texts import WAITS, list_lines
 from baton_client.status_errors import error_of_run
@@ -67,7 +67,7 @@ class RunView:
 
     def _say(self, text: str, style: str = DIM) -> None:
         self.end_line()
-        self._output.line(f"  {one_line(text)}", style=style)
+        self._output.print_line(f"  {one_line(text)}", style=style)
 
     def _run_started(self, event: Json) -> None:
         self.interrupts, self.outcome, self.error = [], None, None
@@ -76,17 +76,17 @@ class RunView:
             self._say("(A worker failed; the answer begins again.)")
         if self._shows_user and attempt == 1:
             for message in (event.get("input") or {}).get("messages") or []:
-                self._output.line(f"You: {_format_content(message.get('content'))}", style="bold")
+                self._output.print_line(f"You: {_format_content(message.get('content'))}", style="bold")
 
     def _text_message_start(self, event: Json) -> None:
         self.end_line()
         person = " (a person)" if _get_metadata(event).get("author") else ""
-        self._output.part(f"{one_line(event.get('name') or 'Baton')}{person}: ", style="bold cyan")
+        self._output.print_part(f"{one_line(event.get('name') or 'Baton')}{person}: ", style="bold cyan")
         self._is_in_text = True
 
     def _text_message_content(self, event: Json) -> None:
         self._is_in_text = True
-        self._output.part(event.get("delta"))
+        self._output.print_part(event.get("delta"))
 
     def _text_message_end(self, event: Json) -> None:
         self.end_line()
@@ -171,7 +171,7 @@ class RunView:
         for message in event.get("messages") or []:
             if message.get("role") in {"user", "assistant"} and message.get("content"):
                 who = "You" if message["role"] == "user" else one_line(message.get("name") or "Baton")
-                self._output.line(f"{who}: {_format_content(message['content'])}")
+                self._output.print_line(f"{who}: {_format_content(message['content'])}")
 
     def _run_finished(self, event: Json) -> None:
         self.end_line()
@@ -217,7 +217,7 @@ def format_question(interrupt: Json) -> str:
 
 def format_question_lines(interrupt: Json) -> list[str]:
     """Return the question of an interrupt, and below it the arguments that it does not show."""
-    return [f"  ? {format_question(interrupt)}", *(f"    {plain(line)}" for line in list_lines(interrupt))]
+    return [f"  ? {format_question(interrupt)}", *(f"    {make_printable(line)}" for line in list_lines(interrupt))]
 
 
 def format_question_line(interrupt: Json) -> str:
@@ -229,7 +229,7 @@ def format_question_line(interrupt: Json) -> str:
 def show_question(output: Output, interrupt: Json) -> None:
     """Show the question of an interrupt and its arguments."""
     for line in format_question_lines(interrupt):
-        output.line(line, style="yellow")
+        output.print_line(line, style="yellow")
 
 
 def _get_metadata(event: Json) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def list_(
 
     async def command(session: Session) -> None:
         items = await session.connection.list_items(SCHEDULES, limit=limit, **params)
-        session.output.rows(items, COLUMNS, empty="There are no such schedules.")
+        session.output.print_rows(items, COLUMNS, empty="There are no such schedules.")
 
     run(context, command, as_json=as_json)
 
@@ -70,7 +70,7 @@ def show(context: typer.Context, schedule_id: ScheduleId, user: OfUser = None, a
     async def command(session: Session) -> None:
         schedule = await session.connection.get(path(SCHEDULE, schedule_id=schedule_id), userId=user)
         named = [f"{label}: {one_line(schedule[name])}" for name, label in LABELS.items() if schedule.get(name)]
-        session.output.value(schedule, [one_line(schedule["text"]), *named])
+        session.output.print_value(schedule, [one_line(schedule["text"]), *named])
 
     run(context, command, as_json=as_json)
 
@@ -91,7 +91,7 @@ def create(
 
     async def command(session: Session) -> None:
         schedule = await session.connection.send("POST", SCHEDULES, {"id": str(uuid.uuid4()), "text": text, **named})
-        session.output.rows([schedule], COLUMNS, empty="")
+        session.output.print_rows([schedule], COLUMNS, empty="")
 
     run(context, command, as_json=as_json)
 
@@ -132,7 +132,8 @@ def cancel(
         address = path(SCHEDULE, schedule_id=schedule_id)
         schedule = await session.connection.get(address, userId=user)
         session.confirm(f"Cancel {one_line(schedule['text'], 80)}?", is_agreed=yes)
-        session.output.value(await session.connection.send("DELETE", address, params={"userId": user}), ["Cancelled."])
+        answer = await session.connection.send("DELETE", address, params={"userId": user})
+        session.output.print_value(answer, ["Cancelled."])
 
     run(context, command, as_json=as_json)
 
@@ -143,6 +144,6 @@ def _change(context: typer.Context, schedule_id: str, user: str | None, body: di
         if not body:
             raise CommandError("Say what to change: --text, --at or --rule.", ExitCode.USAGE)
         changed = await session.connection.send("PATCH", address, body, params={"userId": user})
-        session.output.rows([changed], COLUMNS, empty="")
+        session.output.print_rows([changed], COLUMNS, empty="")
 
     run(context, command, as_json=as_json)

@@ -63,11 +63,11 @@ class Environment:
             del own["BATON_URL"]
         return cls(variables={**own, **os.environ}, url=url)
 
-    def profile(self) -> Profile:
+    def read_profile(self) -> Profile:
         """Return the profile in use. Raises ``CommandError``."""
         return read_profile(self.folder, self.variables, name=self.profile_name, url=self.url)
 
-    def http(self) -> httpx.AsyncClient:
+    def make_http_client(self) -> httpx.AsyncClient:
         """Return a client without a token."""
         return httpx.AsyncClient(transport=self.transport, timeout=httpx.Timeout(TIMEOUT_SECONDS, connect=10.0))
 
@@ -165,17 +165,17 @@ def run(context: typer.Context, command: Callable[[Session], Awaitable[None]], *
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     except (CommandError, BatonError) as problem:
-        output.error(describe_problem(problem))
+        output.print_error(describe_problem(problem))
         raise typer.Exit(find_exit_code(problem)) from None
     except httpx.HTTPError as problem:
         reason = f"{_find_address(problem)}: {str(problem) or type(problem).__name__}".rstrip(".")
         unreachable = APIConnectionError(f"{reason}.")
-        output.error(describe_problem(unreachable))
+        output.print_error(describe_problem(unreachable))
         raise typer.Exit(find_exit_code(unreachable)) from None
     except BrokenPipeError:
         raise
     except OSError as problem:
-        output.error(f"{problem.filename or 'A file'}: {problem.strerror or problem}.")
+        output.print_error(f"{problem.filename or 'A file'}: {problem.strerror or problem}.")
         raise typer.Exit(ExitCode.FAILED) from None
 
 
@@ -187,8 +187,8 @@ async def _run(environment: Environment, output: Output, command: Callable[[Sess
 @asynccontextmanager
 async def open_session(environment: Environment, output: Output) -> AsyncIterator[Session]:
     """Yield a session. Raises ``CommandError`` for a wrong configuration."""
-    profile = environment.profile()
-    async with environment.http() as http:
+    profile = environment.read_profile()
+    async with environment.make_http_client() as http:
         sign_in = SignIn(environment, profile, http)
         # A variable's token cannot be renewed: asking again would only repeat the request.
         source = environment.variables["BATON_TOKEN"] if sign_in.is_variable else sign_in.get_token

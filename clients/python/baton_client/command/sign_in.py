@@ -74,7 +74,7 @@ def login(
         TokenStore(profile, session.environment.folder).write(tokens)
         write_profile(session.environment.folder, profile)
         answer = {"profile": profile.name, "url": profile.url, "signedIn": True}
-        session.output.value(answer, [f"Signed in to {profile.url} (profile {profile.name})."])
+        session.output.print_value(answer, [f"Signed in to {profile.url} (profile {profile.name})."])
 
     run(context, command, as_json=as_json)
 
@@ -90,7 +90,7 @@ def logout(
         folder, profile = session.environment.folder, session.profile
         had = TokenStore(profile, folder).delete()
         answer = {"profile": profile.name, "url": profile.url, "signedIn": False}
-        session.output.value(answer, ["Signed out." if had else "You were not signed in."])
+        session.output.print_value(answer, ["Signed out." if had else "You were not signed in."])
         if forget:
             remove_profile(folder, profile.name)
             session.output.note(f"The address and the issuer of the profile {profile.name} are removed.")

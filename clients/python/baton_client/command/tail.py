@@ -32,11 +32,11 @@ def tail(
         async with aclosing(followed) as events:
             async for event in events:
                 if session.output.is_json:
-                    session.output.json(event)
+                    session.output.print_json(event)
                 else:
                     view.show(event)
                     if view.error and event["type"] == "RUN_ERROR":
-                        session.output.error(view.error)
+                        session.output.print_error(view.error)
                 if one_run and event["type"] in END_OF_RUN:
                     return
 

@@ -36,13 +36,13 @@ def export(
 
     async def command(session: Session) -> None:
         tenant_export = TenantExport(session.connection, session.http, folder)
-        with session.output.progress() as progress:
+        with session.output.show_progress() as progress:
             progress.add_task("Exporting", total=None)
             state = await tenant_export.run()
         lines = [f"The tenant {one_line(state['tenantId'])}, as it was from {state['beganAt']} on, is in {folder}:"]
         lines += [f"  exported: {count} {split_name(kind)}" for kind, count in state["counts"].items()]
         lines += [f"  left out: {count} {split_name(kind)}" for kind, count in state["leftOut"].items()]
-        session.output.value({"path": str(folder), **state}, lines)
+        session.output.print_value({"path": str(folder), **state}, lines)
 
     run(context, command, as_json=as_json)
 
@@ -73,7 +73,7 @@ def remove(
             if before["tenantId"] != tenant:
                 raise CommandError(f"The token is of the tenant {one_line(before['tenantId'])}: nothing was removed.")
             if plan_only:
-                session.output.value(before, _format_lines(before))
+                session.output.print_value(before, _format_lines(before))
                 return
             await _report(session, await _confirm(session, before, before["audit"]), wait=wait)
             return
@@ -85,7 +85,7 @@ def remove(
         if plan["status"] != "planned":
             raise CommandError("The plan could not be made. Try again.")
         if plan_only:
-            session.output.value(plan, _format_lines(plan))
+            session.output.print_value(plan, _format_lines(plan))
             return
         if confirm is None:
             for line in _format_lines(plan):
@@ -140,14 +140,14 @@ async def _confirm(session: Session, removal: Json, audit: str) -> Json:
 async def _report(session: Session, removal: Json, *, wait: bool) -> None:
     if wait:
         removal = await _follow(session, removal, "Removing")
-    session.output.value(removal, _format_lines(removal))
+    session.output.print_value(removal, _format_lines(removal))
     if removal["status"] == "failed":
         raise CommandError("Not everything was removed. Repeat `baton tenant remove`: it goes on.")
 
 
 async def _follow(session: Session, removal: Json, work: str) -> Json:
     """Return the removal once it is no longer at work."""
-    with session.output.progress() as progress:
+    with session.output.show_progress() as progress:
         progress.add_task(work, total=None)
         while removal["status"] in AT_WORK:
             await asyncio.sleep(POLL_SECONDS)

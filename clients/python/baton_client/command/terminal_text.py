@@ -8,7 +8,7 @@ _DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that change the order of text. The marks of single letters (U+200E, U+200F) are harmless."""
 
 
-def plain(text: object) -> str:
+def make_printable(text: object) -> str:
     """Return ``text`` without control characters, except line feeds and tabs: a terminal would obey them.
 
     An escape sequence loses the character that makes it one, so that its rest is visible.
@@ -20,8 +20,8 @@ def plain(text: object) -> str:
 
 
 def one_line(text: object, longest: int | None = None) -> str:
-    """Return ``plain`` text on one line, cut after ``longest`` characters."""
-    line = " ".join(plain(text).split())
+    """Return ``text`` as one printable line of at most ``longest`` characters; None: of any length."""
+    line = " ".join(make_printable(text).split())
     return line if longest is None or len(line) <= longest else line[: longest - 1] + "\u2026"
 
 

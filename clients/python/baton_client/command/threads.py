@@ -13,7 +13,7 @@ from baton_client.command.connection import Json
 from baton_client.command.exits import CommandError, ExitCode
 from baton_client.command.run_view import ShownCall, format_question_lines
 from baton_client.command.session import AsJson, Session, Yes, run
-from baton_client.command.terminal_text import one_line, plain
+from baton_client.command.terminal_text import make_printable, one_line
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -91,7 +91,7 @@ def show(context: typer.Context, thread_id: ThreadId, limit: Limit = 50, as_json
         address = path(THREAD, thread_id=thread_id)
         thread = await session.connection.get(address)
         messages = await session.connection.list_newest_messages(address, limit)
-        session.output.value({"thread": thread, "messages": messages}, _format_lines(thread, messages))
+        session.output.print_value({"thread": thread, "messages": messages}, _format_lines(thread, messages))
 
     run(context, command, as_json=as_json)
 
@@ -102,7 +102,7 @@ def rename(context: typer.Context, thread_id: ThreadId, title: str, as_json: AsJ
 
     async def command(session: Session) -> None:
         thread = await session.connection.send("PATCH", path(THREAD, thread_id=thread_id), {"title": title})
-        session.output.value(thread, [f"Renamed to {one_line(thread['title'])}."])
+        session.output.print_value(thread, [f"Renamed to {one_line(thread['title'])}."])
 
     run(context, command, as_json=as_json)
 
@@ -113,7 +113,7 @@ def close(context: typer.Context, thread_id: ThreadId, as_json: AsJson = False) 
 
     async def command(session: Session) -> None:
         answer = await session.connection.send("POST", path(THREAD + "/close", thread_id=thread_id))
-        session.output.value(answer, ["Closed."])
+        session.output.print_value(answer, ["Closed."])
 
     run(context, command, as_json=as_json)
 
@@ -128,7 +128,7 @@ def delete(context: typer.Context, thread_id: ThreadId, yes: Yes = False, as_jso
         line = (
             f"Being forgotten by request {answer['requestId']}: see `baton users forget-status {answer['requestId']}`."
         )
-        session.output.value(answer, [line])
+        session.output.print_value(answer, [line])
 
     run(context, command, as_json=as_json)
 
@@ -151,7 +151,7 @@ def mark_read(
             newest = await session.connection.list_newest_messages(address, 1)
             last = newest[-1]["metadata"]["ordinal"] if newest else 0
         await session.connection.send("PUT", address + "/read", {"ordinal": last})
-        session.output.value({"ordinal": last}, ["Read."])
+        session.output.print_value({"ordinal": last}, ["Read."])
 
     run(context, command, as_json=as_json)
 
@@ -162,7 +162,7 @@ def background(context: typer.Context, thread_id: ThreadId, as_json: AsJson = Fa
 
     async def command(session: Session) -> None:
         tasks = await session.connection.get(path(THREAD + "/background", thread_id=thread_id))
-        session.output.rows(tasks["items"], TASK_COLUMNS, empty="There are no background tasks.")
+        session.output.print_rows(tasks["items"], TASK_COLUMNS, empty="There are no background tasks.")
 
     run(context, command, as_json=as_json)
 
@@ -176,7 +176,7 @@ def cancel_background(
     async def command(session: Session) -> None:
         address = path(THREAD + "/background/{task_id}", thread_id=thread_id, task_id=task_id)
         session.confirm(f"Cancel the task {one_line(task_id)}?", is_agreed=yes)
-        session.output.rows([await session.connection.send("DELETE", address)], TASK_COLUMNS, empty="")
+        session.output.print_rows([await session.connection.send("DELETE", address)], TASK_COLUMNS, empty="")
 
     run(context, command, as_json=as_json)
 
@@ -197,7 +197,7 @@ def send_event(
     async def command(session: Session) -> None:
         body = {"eventId": event_id, "type": event_type, "data": _parse(data), **given(userId=user, agentId=agent)}
         queued = await session.connection.send("POST", path(THREAD + "/events", thread_id=thread_id), body)
-        session.output.value(queued, [f"Queued as the run {queued['runId']}."])
+        session.output.print_value(queued, [f"Queued as the run {queued['runId']}."])
 
     run(context, command, as_json=as_json)
 
@@ -213,7 +213,7 @@ def _parse(data: str | None) -> Any:
 def _list(context: typer.Context, as_json: bool, limit: int, **params: Any) -> None:
     async def command(session: Session) -> None:
         items = await session.connection.list_items("/v1/threads", limit=limit, **params)
-        session.output.rows(items, COLUMNS, empty="There are no such conversations.")
+        session.output.print_rows(items, COLUMNS, empty="There are no such conversations.")
 
     run(context, command, as_json=as_json)
 
@@ -223,7 +223,7 @@ def format_content(message: Json) -> str:
     content = message.get("content")
     if isinstance(content, list):
         return "\n".join(str(part.get("text") or f"[{part.get('type')}]") for part in content if isinstance(part, dict))
-    return plain(content)
+    return make_printable(content)
 
 
 def _format_lines(thread: Json, messages: list[Json]) -> list[str]:

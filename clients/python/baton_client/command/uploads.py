@@ -46,7 +46,7 @@ def compute_checksum(file: Path) -> str:
 async def put(session: Session, file: Path, upload: Json) -> None:
     """Upload a file to the address in ``upload``. Raises ``CommandError`` if it is not accepted."""
     size = describe_file(file)["size"]
-    with session.output.progress() as progress:
+    with session.output.show_progress() as progress:
         task = progress.add_task(one_line(file.name, 40), total=size)
         # The signature covers the length, so the body must not be sent in chunks.
         headers = {**upload["headers"], "Content-Length": str(size)}

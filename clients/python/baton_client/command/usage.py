@@ -28,7 +28,7 @@ def usage(
             params = {"cursor": cursor} if cursor is not None else {"month": month}
             page = await session.connection.get("/v1/usage", **params)
             total, cursor = add(total, page), page.get("nextCursor")
-        session.output.value(total, format_lines(total))
+        session.output.print_value(total, format_lines(total))
 
     run(context, command, as_json=as_json)
 

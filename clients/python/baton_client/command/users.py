@@ -81,13 +81,13 @@ async def write_lines(session: Session, address: str, file: Path, *, has_end: bo
     """
     if str(file) == "-":
         async for value in session.connection.read_lines(address, has_end=has_end, **params):
-            session.output.json(value)
+            session.output.print_json(value)
         return
     _check_new(file)
     draft = file.with_name(f"{file.name}.part")
     count = 0
     try:
-        with draft.open("w") as opened, session.output.progress() as progress:
+        with draft.open("w") as opened, session.output.show_progress() as progress:
             task = progress.add_task("Lines", total=None)
             async for value in session.connection.read_lines(address, has_end=has_end, **params):
                 opened.write(json.dumps(value) + "\n")
@@ -96,17 +96,17 @@ async def write_lines(session: Session, address: str, file: Path, *, has_end: bo
         draft.replace(file)
     finally:
         draft.unlink(missing_ok=True)
-    session.output.value({"path": str(file), "lines": count}, [f"{count} lines are in {file}."])
+    session.output.print_value({"path": str(file), "lines": count}, [f"{count} lines are in {file}."])
 
 
 async def _report(session: Session, request: Json, *, wait: bool) -> None:
     address = path("/v1/forget-requests/{request_id}", request_id=request["requestId"])
-    with session.output.progress() as progress:
+    with session.output.show_progress() as progress:
         progress.add_task("Forgetting", total=None, visible=wait)
         while wait and request["status"] == "running":
             await asyncio.sleep(POLL_SECONDS)
             request = await session.connection.get(address)
-    session.output.value(request, _format_lines(request))
+    session.output.print_value(request, _format_lines(request))
     if request["status"] == "failed":
         raise CommandError("Not everything was forgotten. Make the same request again.")
 

@@ -43,6 +43,6 @@ def list_(
 
     async def command(session: Session) -> None:
         items = await session.connection.list_items("/v1/workflows/completed", limit=limit, **params)
-        session.output.rows(items, COLUMNS, empty="There are no such workflows.")
+        session.output.print_rows(items, COLUMNS, empty="There are no such workflows.")
 
     run(context, command, as_json=as_json)
