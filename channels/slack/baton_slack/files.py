@@ -99,7 +99,10 @@ class Files:
 
 
 async def _download(url: str) -> bytes | None:
-    """Return the bytes of a file of Baton; None if it no longer exists, is empty or too large for memory."""
+    """Return the bytes of a file of Baton; None if it is not served, is empty or larger than ``MAX_FILE``.
+
+    Raises ``httpx.HTTPError`` if a later attempt may succeed.
+    """
     data = bytearray()
     async with httpx.AsyncClient(timeout=DOWNLOAD_SECONDS) as http, http.stream("GET", url) as response:
         if response.status_code == 429 or response.status_code >= 500:

@@ -133,7 +133,10 @@ class Workspace:
         return self._bot_id
 
     async def upload(self, job: Job, key: str, channel: str, thread_ts: str, name: str, data: bytes) -> None:
-        """Share a file in a thread, once for ``key``. Raises ``FileUnfinished`` if Slack does not accept it now."""
+        """Share a file in a thread, once for ``key``.
+
+        Raises ``FileUnfinished`` if Slack does not take the bytes now, and ``SlackApiError`` if it refuses the file.
+        """
         record = self._records.get(f"post:{key}") or {}
         if record.get("isShared"):
             return

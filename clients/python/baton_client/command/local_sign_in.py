@@ -46,7 +46,10 @@ async def renew_local_tokens(http: httpx.AsyncClient, url: str, old: StoredToken
 
 
 def _read_expiry(token: str) -> float:
-    """Return when a JWT expires, in seconds since 1970. The server, not this function, checks the token."""
+    """Return the time at which a JWT expires, in seconds since 1970; in an hour if it does not say.
+
+    The server, not this function, checks the token.
+    """
     try:
         payload = token.split(".")[1]
         return float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["exp"])

@@ -88,7 +88,10 @@ class SignIn:
         return bool(self._token)
 
     async def get_token(self) -> str:
-        """Return a token. Each further call returns another one. Raises ``CommandError`` if the user has to sign in."""
+        """Return a token. Each further call returns another one, except for ``BATON_TOKEN``.
+
+        Raises ``CommandError`` if the user has to sign in.
+        """
         if self._token:
             return self._token
         stored = self._store.read()

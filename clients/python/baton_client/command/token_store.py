@@ -38,7 +38,10 @@ class TokenStore:
     folder: Path
 
     def read(self) -> StoredTokens | None:
-        """Return the tokens; ``None`` if there are none. Raises ``CommandError`` if the store cannot be read."""
+        """Return the tokens; ``None`` if there are none for the profile's server, or if they are not valid.
+
+        Raises ``CommandError`` if the store cannot be read.
+        """
         text = self._read_file() if self.profile.token_file else self._read_keyring()
         if not text:
             return None
