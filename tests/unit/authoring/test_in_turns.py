@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from baton import Agent, CallContext, Refuse, ToolFailed, TurnContext, tool
-from baton.api.tenants.export_lines import record_shapes
+from baton.api.tenants.export_lines import make_record_shapes
 from baton.domain.errors import StoreUnavailable
 from baton.domain.runs.conversation_data import MAX_DATA_BYTES
 from baton.domain.runs.tool_call import ToolCall
@@ -292,7 +292,7 @@ async def test_the_inspector_shows_the_state_before_and_after_a_turn() -> None:
 async def test_the_export_of_a_conversation_has_its_state() -> None:
     harness = coded(shop(add), answers=("One.", Answer.calling(call("add", item="tea")), "Two."))
     agents = await harness.agents.in_force(harness.ada)
-    shape = record_shapes(agents.describe, NO_PRICES, "acme")[ExportKind.THREAD]
+    shape = make_record_shapes(agents.describe, NO_PRICES, "acme")[ExportKind.THREAD]
     await harness.say("m1")
     assert "toolState" not in shape(await harness.store.get_thread(harness.ada, harness.thread_id))
     await harness.say("m2")

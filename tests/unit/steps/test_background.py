@@ -93,11 +93,11 @@ async def test_a_reader_finds_the_end_however_the_turn_ends(
     error: BaseException | None, expected: type[BatonError] | None
 ) -> None:
     turn: BackgroundTurn[str] = BackgroundTurn(ending(error))  # type: ignore[arg-type]
-    assert await turn.next() == EVENT
+    assert await turn.read_next() == EVENT
     if expected is None:
-        assert (await turn.next(), await turn.next(), await turn.result()) == (None, None, "done")
+        assert (await turn.read_next(), await turn.read_next(), await turn.wait_for_result()) == (None, None, "done")
     else:
-        for read in (turn.next, turn.next, turn.result):
+        for read in (turn.read_next, turn.read_next, turn.wait_for_result):
             with pytest.raises(expected):
                 await read()
     assert turn.is_over
@@ -107,8 +107,8 @@ async def test_a_reader_finds_the_end_however_the_turn_ends(
 async def test_a_reader_of_a_cancelled_turn_learns_that_another_worker_goes_on(seconds: float | None) -> None:
     before = asyncio.all_tasks()
     turn: BackgroundTurn[str] = BackgroundTurn(lambda emit: wait(60))
-    reader = asyncio.ensure_future(turn.next())
-    waiting = asyncio.ensure_future(turn.result())
+    reader = asyncio.ensure_future(turn.read_next())
+    waiting = asyncio.ensure_future(turn.wait_for_result())
     if seconds is not None:
         await asyncio.sleep(seconds)
     for task in asyncio.all_tasks() - before - {reader, waiting}:
@@ -120,19 +120,19 @@ async def test_a_reader_of_a_cancelled_turn_learns_that_another_worker_goes_on(s
 
 async def test_a_turn_goes_on_when_its_reader_leaves() -> None:
     turn: BackgroundTurn[str] = BackgroundTurn(lambda emit: wait(5))
-    for read in (turn.next, turn.result):
+    for read in (turn.read_next, turn.wait_for_result):
         reader = asyncio.ensure_future(read())
         await asyncio.sleep(1)
         reader.cancel()
     await turn.wait_for_start()
-    assert await turn.result() == "done"
+    assert await turn.wait_for_result() == "done"
 
 
 async def test_a_reader_waits_no_longer_than_it_says() -> None:
     turn: BackgroundTurn[str] = BackgroundTurn(lambda emit: wait(5))
     with pytest.raises(TimeoutError):
-        await turn.next(asyncio.get_running_loop().time() + 1)
-    assert await turn.next() is None
+        await turn.read_next(asyncio.get_running_loop().time() + 1)
+    assert await turn.read_next() is None
 
 
 def spoken(*pauses: float) -> Callable[[Emit], Coroutine[Any, Any, str]]:
@@ -160,18 +160,18 @@ async def test_silence_is_reported_before_the_first_event_or_each_time(
     pauses: tuple[float, ...], again: bool, expected: list[Event | None]
 ) -> None:
     turn = BackgroundTurn(spoken(*pauses))
-    assert [event async for event in turn.events(math.inf, quiet_seconds=5, again=again)] == expected
-    assert await turn.result() == "done"
+    assert [event async for event in turn.read_events(math.inf, quiet_seconds=5, again=again)] == expected
+    assert await turn.wait_for_result() == "done"
 
 
 @pytest.mark.parametrize("again", [True, False])
 async def test_events_end_with_the_token_and_the_turn_goes_on(again: bool) -> None:
     turn = BackgroundTurn(spoken(1, 100))
-    events = turn.events(asyncio.get_running_loop().time() + 20, quiet_seconds=15, again=again)
+    events = turn.read_events(asyncio.get_running_loop().time() + 20, quiet_seconds=15, again=again)
     assert await anext(events) == EVENT
     if again:
         assert await anext(events) is None
     with pytest.raises(TokenExpired):
         await anext(events)
     assert not turn.is_over
-    assert await turn.result() == "done"
+    assert await turn.wait_for_result() == "done"

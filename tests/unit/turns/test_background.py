@@ -290,7 +290,7 @@ class Reports:
     async def report(self, status: str, token: str | None = None, **fields: Any) -> None:
         """Report as the tool does, and run what that begins."""
         task = await task_of(self.due)
-        described = SentTaskReport.model_validate({"status": status} | fields).read()
+        described = SentTaskReport.model_validate({"status": status} | fields).to_report()
         await self.due.app.self_started.background_work.callbacks.take_report(token or self.token, task.id, described)
         await self.due.work()
 

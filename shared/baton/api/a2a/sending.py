@@ -209,7 +209,7 @@ class Sender:
             lambda emit: turns.run(sending.owner, sending.request, emit, seconds=TURN_SECONDS), self.caller.request_id
         )
         quiet = self.caller.timing.first_event_seconds
-        return turn.events(until, quiet_seconds=quiet, again=False)
+        return turn.read_events(until, quiet_seconds=quiet, again=False)
 
     async def enqueue(self, sending: Sending) -> None:
         """Queue the turn unless it has begun, and wait up to ``START_SECONDS`` for it to begin. Raises ``BatonError``.

@@ -60,7 +60,10 @@ class SentAgent:
 
 
 async def read_agent(request: Request) -> SentAgent:
-    """Return the definition in the body. Raises ``MalformedJson``, ``InvalidAgent`` and ``MessageTooLarge``."""
+    """Return the definition in the body: YAML if the content type says so, otherwise JSON.
+
+    Raises ``MalformedJson``, ``InvalidAgent`` and ``MessageTooLarge``.
+    """
     body = await request.body()
     if len(body) > MAX_BODY:
         raise MessageTooLarge(f"The definition of an agent is sent in at most {MAX_BODY // 1024} KB.")
@@ -110,7 +113,7 @@ def make_etag(version: int) -> str:
 
 def _read_json(body: bytes) -> Any:
     try:
-        return json.loads(body, parse_constant=_refuse)
+        return json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise MalformedJson(FORMS) from None
 
@@ -121,10 +124,10 @@ def _read_yaml(body: bytes) -> YamlText:
     except InvalidYaml as error:
         raise InvalidAgent([FieldProblem("", str(error), line=error.line)]) from None
     except (UnicodeDecodeError, RecursionError):
-        raise InvalidAgent("The body is no YAML in UTF-8.") from None
+        raise InvalidAgent("The body must be YAML, encoded as UTF-8.") from None
 
 
-def _refuse(name: str) -> object:
+def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 

@@ -64,7 +64,7 @@ class EvaluationCaseRequest(Asked):
     tags: list[Label] = Field(default=[], max_length=20, examples=[["orders"]])
 
     @model_validator(mode="after")
-    def _adds_up(self) -> Self:
+    def _check_counts(self) -> Self:
         if not self.passes <= self.judged <= self.runs:
             raise ValueError("passes must be at most judged, and judged at most runs")
         return self
@@ -99,13 +99,16 @@ class EvaluationRequest(Asked):
     )
 
     @model_validator(mode="after")
-    def _names_a_version(self) -> Self:
+    def _check_version(self) -> Self:
         if (self.agent_id is None) is not (self.agent_version is None):
             raise ValueError("agentId and agentVersion belong together: send both, or none")
         return self
 
-    def read(self, published_by: str) -> tuple[EvaluationEntry, dict[str, Any]]:
-        """Return the entry and the details to store. Raises ``InvalidRequest`` if the details are too large."""
+    def to_entry(self, published_by: str) -> tuple[EvaluationEntry, dict[str, Any]]:
+        """Return the entry and the details to store.
+
+        Raises ``InvalidRequest`` if the evaluation began before 1970, or if the details are too large.
+        """
         if self.began_at < from_millis(0):
             raise InvalidRequest("beganAt must be a time since 1970.")
         details = self.model_dump(mode="json", include=_DETAILS)
@@ -227,7 +230,7 @@ async def publish_evaluation(
     oldest evaluation of the publisher with the most evaluations is deleted.
     """
     caller.require(Permission.AGENT_WRITE, "evaluation.publish")
-    entry, details = body.read(caller.user_id)
+    entry, details = body.to_entry(caller.user_id)
     if entry.agent_id is not None and entry.agent_version is not None:
         await app.agent_editing.read_version(caller, entry.agent_id, entry.agent_version)
     evaluation, is_new = await app.evaluations.publish(caller, entry, details)

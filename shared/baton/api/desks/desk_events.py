@@ -30,7 +30,7 @@ Marks = dict[str, int]
 router = APIRouter(prefix="/v1/desk", tags=["desks"])
 
 MAX_CONVERSATIONS = 2_000
-"""Conversations that one stream follows."""
+"""Conversations of a stream after which no further page is read. The last page may exceed this number."""
 MAX_OF_USER = 100
 """Conversations of one user that a stream follows, so that one user's conversations do not displace those of others."""
 PAGE = 200
@@ -46,6 +46,7 @@ MAX_TYPING = 20
 MARK_BYTES = 20
 """Bytes of one conversation in the id of an event."""
 MAX_EVENT_ID = MAX_MARKS * MARK_BYTES * 2
+"""Characters of an event's id that are decoded. Base64 has four characters for three bytes."""
 POLL_SECONDS = 0.7
 """The shortest time between two reads of the desks, in seconds. People see a change within a second."""
 SECONDS_PER_CONVERSATION = 0.015
@@ -83,10 +84,10 @@ async def follow_desks(
         await stack.enter_async_context(app.limits.places.hold(caller, CounterKind.STREAMS, name, seconds=seconds))
         resources = stack.pop_all()
     ends_at = asyncio.get_running_loop().time() + min(seconds, token_seconds)
-    return sse.respond(_frames(app, caller, resources, ends_at, last_event_id), timing)
+    return sse.respond(_make_frames(app, caller, resources, ends_at, last_event_id), timing)
 
 
-async def _frames(
+async def _make_frames(
     app: App, caller: Scope, resources: contextlib.AsyncExitStack, ends_at: float, last_event_id: str | None
 ) -> AsyncGenerator[sse.Frame, None]:
     """Yield the frames of changes since the event ``last_event_id``, until ``ends_at`` in event loop time."""
@@ -129,7 +130,10 @@ async def _frames(
 
 
 async def _find_followed(app: App, caller: Scope) -> tuple[list[Thread], int]:
-    """Return the conversations to follow, in the order of their arrival, and the number of conversations read."""
+    """Return the conversations to follow, in the order of their arrival, and the number of conversations read.
+
+    At most ``MAX_OF_USER`` conversations of a user are followed, and those that the caller has taken.
+    """
     threads: list[Thread] = []
     of_users = Counter[str]()
     cursor: str | None = None

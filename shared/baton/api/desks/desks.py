@@ -120,7 +120,7 @@ async def get_case(thread_id: ThreadId, caller: Caller, app: UseCases) -> DeskCa
 
     The messages are read like those of any conversation.
     """
-    at_desk = await _find(app, caller, thread_id, "desk.read")
+    at_desk = await _find_case(app, caller, thread_id, "desk.read")
     handoff, notes = await gather_all(app.desk_access.read_handoff(at_desk), app.desk_access.read_notes(at_desk))
     now, others = app.ports.clock.now(), await app.desk_access.list_transfer_targets(at_desk)
     case = DeskCase(
@@ -142,7 +142,7 @@ async def get_case(thread_id: ThreadId, caller: Caller, app: UseCases) -> DeskCa
 )
 async def show_typing(thread_id: ThreadId, caller: Caller, app: UseCases) -> Response:
     """Send the user's open connections a CUSTOM `typing` with `{"who": "person"}`. It is stored nowhere."""
-    at_desk = await _find(app, caller, thread_id, "desk.typing")
+    at_desk = await _find_case(app, caller, thread_id, "desk.typing")
     _require_taken(at_desk, caller)
     event = make_unsequenced(make_custom("typing", {"who": "person"}), threadId=at_desk.thread.id)
     ports = app.ports
@@ -157,8 +157,8 @@ async def show_typing(thread_id: ThreadId, caller: Caller, app: UseCases) -> Res
 )
 async def write_draft(thread_id: ThreadId, caller: Caller, app: UseCases, body: DraftRequest) -> Draft:
     """Return a reply or a summary that the main agent's model has written. Nothing is stored, shown or executed."""
-    instruction = _check_text(body.instruction or "", "instruction", MAX_INSTRUCTION)
-    at_desk = await _find(app, caller, thread_id, "desk.draft")
+    instruction = _parse_text(body.instruction or "", "instruction", MAX_INSTRUCTION)
+    at_desk = await _find_case(app, caller, thread_id, "desk.draft")
     detail = {"deskId": at_desk.desk.id, "kind": body.kind, "userId": at_desk.thread.user_id}
     await app.ports.audit.record(caller, "desk.draft", thread_id=at_desk.thread.id, outcome="allowed", detail=detail)
     written = await app.desk_drafts.write(caller, at_desk, DraftKind(body.kind), instruction)
@@ -171,13 +171,13 @@ async def write_draft(thread_id: ThreadId, caller: Caller, app: UseCases, body: 
 )
 async def take(thread_id: ThreadId, caller: Caller, app: UseCases) -> DeskItem:
     """Take a conversation that waits. Only one person can take it; the other people are notified."""
-    at_desk = await _find(app, caller, thread_id, "desk.take")
+    at_desk = await _find_case(app, caller, thread_id, "desk.take")
     person, holder = make_person(caller), at_desk.session.person
     if holder is not None and holder.id != person.id:
         raise make_taken_error(holder)
     if holder is None:
         finished = await _carry_out(app, at_desk, make_take_request(at_desk.thread, at_desk.session, person))
-        now_at_desk = await _find(app, caller, thread_id, "desk.take")
+        now_at_desk = await _find_case(app, caller, thread_id, "desk.take")
         if finished.thread.conversation.desk is None or not now_at_desk.session.is_taken_by(person.id):
             raise NotAtDesk
         at_desk = now_at_desk
@@ -194,7 +194,7 @@ async def take(thread_id: ThreadId, caller: Caller, app: UseCases) -> DeskItem:
 async def reply(thread_id: ThreadId, caller: Caller, app: UseCases, body: PersonMessageRequest) -> Response:
     """Send the user a message in the person's name. A repeated `messageId` gets the same message, with status 200."""
     message_id, content = parse_message_id(body.message_id), parse_content(body.content)
-    at_desk, written = await _find_written(app, caller, thread_id, "desk.reply", message_id)
+    at_desk, written = await _find_written_message(app, caller, thread_id, "desk.reply", message_id)
     if written is not None:
         if written.is_note or written.content != content:
             raise MessageIdConflict
@@ -220,10 +220,10 @@ async def add_note(thread_id: ThreadId, caller: Caller, app: UseCases, body: Not
 
     A repeated request with the same `messageId` adds no second note.
     """
-    message_id, text = parse_message_id(body.message_id), _check_text(body.text, "text", MAX_SUMMARY)
+    message_id, text = parse_message_id(body.message_id), _parse_text(body.text, "text", MAX_SUMMARY)
     if not text:
         raise InvalidRequest("text must not be empty.")
-    at_desk, written = await _find_written(app, caller, thread_id, "desk.note", message_id)
+    at_desk, written = await _find_written_message(app, caller, thread_id, "desk.note", message_id)
     if written is not None and (not written.is_note or written.text != text):
         raise MessageIdConflict
     if written is None:
@@ -242,18 +242,18 @@ async def hand_back(
 
     A repeated request of the same person with the same note returns the thread.
     """
-    note = _check_text(body.note or "" if body else "", "note", MAX_SUMMARY)
+    note = _parse_text(body.note or "" if body else "", "note", MAX_SUMMARY)
     at_desk, person = await _find_unless_left(app, caller, thread_id, "desk.return"), make_person(caller)
-    if not _is_taken(at_desk, caller):
+    if not _is_taken_by_caller(at_desk, caller):
         canonical = resolve_thread_ref(caller, thread_id).id
         repeated = await app.desk_access.find_left_thread(
             caller, canonical, lambda thread, session: make_return_request(thread, session, person, note)
         )
         if repeated is not None:
-            return await _serve(app, caller, repeated)
+            return await _serve_thread(app, caller, repeated)
     taken = _require_taken(at_desk, caller)
     finished = await _carry_out(app, taken, make_return_request(taken.thread, taken.session, person, note))
-    return await _serve(app, caller, finished.thread)
+    return await _serve_thread(app, caller, finished.thread)
 
 
 @router.post(
@@ -268,9 +268,9 @@ async def transfer(thread_id: ThreadId, caller: Caller, app: UseCases, body: Tra
     its desk. The user must have had the permissions that the desk requires at their last message or request. A repeated
     request of the same person with the same note returns the thread.
     """
-    note = _check_text(body.note or "", "note", MAX_SUMMARY)
+    note = _parse_text(body.note or "", "note", MAX_SUMMARY)
     at_desk, person = await _find_unless_left(app, caller, thread_id, "desk.transfer"), make_person(caller)
-    if not _is_taken(at_desk, caller):
+    if not _is_taken_by_caller(at_desk, caller):
         repeated = await app.desk_access.find_left_thread(
             caller,
             resolve_thread_ref(caller, thread_id).id,
@@ -278,7 +278,7 @@ async def transfer(thread_id: ThreadId, caller: Caller, app: UseCases, body: Tra
             transferred_to=body.desk_id,
         )
         if repeated is not None:
-            return await _serve(app, caller, repeated)
+            return await _serve_thread(app, caller, repeated)
     taken = _require_taken(at_desk, caller)
     target = next(
         (desk for desk in await app.desk_access.list_transfer_targets(taken) if desk.id == body.desk_id), None
@@ -286,22 +286,22 @@ async def transfer(thread_id: ThreadId, caller: Caller, app: UseCases, body: Tra
     if target is None:
         raise UnknownAgent("deskId: there is no other desk of this id that the user may talk to.", is_visible=True)
     request = make_transfer_request(taken.thread, taken.session, person, target.id, note)
-    return await _serve(app, caller, (await _carry_out(app, taken, request)).thread)
+    return await _serve_thread(app, caller, (await _carry_out(app, taken, request)).thread)
 
 
-async def _find(app: App, caller: Scope, thread_id: str, action: str) -> AtDesk:
+async def _find_case(app: App, caller: Scope, thread_id: str, action: str) -> AtDesk:
     return await app.desk_access.find(caller, resolve_thread_ref(caller, thread_id).id, action)
 
 
 async def _find_unless_left(app: App, caller: Scope, thread_id: str, action: str) -> AtDesk | None:
-    """Return a conversation at one of the caller's desks; None if it has left the desk, as for a repeated request."""
+    """Return a conversation at one of the caller's desks; None if it is at no desk, as after a completed request."""
     try:
-        return await _find(app, caller, thread_id, action)
+        return await _find_case(app, caller, thread_id, action)
     except NotAtDesk:
         return None
 
 
-async def _find_written(
+async def _find_written_message(
     app: App, caller: Scope, thread_id: str, action: str, message_id: str
 ) -> tuple[AtDesk | None, StoredMessage | None]:
     """Return the result of ``_find_unless_left``, and the message that the caller has written with ``message_id``.
@@ -313,14 +313,15 @@ async def _find_written(
     return at_desk, await app.desk_access.find_written_message(caller, canonical, message_id, at_desk=at_desk)
 
 
-def _is_taken(at_desk: AtDesk | None, caller: Scope) -> bool:
+def _is_taken_by_caller(at_desk: AtDesk | None, caller: Scope) -> bool:
     return at_desk is not None and at_desk.session.is_taken_by(caller.user_id)
 
 
 def _require_taken(at_desk: AtDesk | None, caller: Scope) -> AtDesk:
+    """Return ``at_desk`` if the caller has taken the conversation. Raises ``NotAtDesk`` and ``DeskNotTaken``."""
     if at_desk is None:
         raise NotAtDesk
-    if not _is_taken(at_desk, caller):
+    if not _is_taken_by_caller(at_desk, caller):
         raise DeskNotTaken
     return at_desk
 
@@ -332,7 +333,7 @@ def _to_response(message: StoredMessage, status: int) -> Response:
 async def _carry_out(app: App, at_desk: AtDesk, request: ActionRequest) -> FinishedRun:
     """Carry out the run of an action. The run continues if the caller closes the connection."""
     turn = app.turns.run(at_desk.owner, request, lambda event: None, seconds=TURN_SECONDS)
-    finished = await BackgroundTurn(lambda _: turn).result()
+    finished = await BackgroundTurn(lambda _: turn).wait_for_result()
     assert finished is not None  # noqa: S101 - only answers to interrupts may end without a run
     return finished
 
@@ -342,13 +343,16 @@ async def _serve_item(app: App, caller: Scope, at_desk: AtDesk) -> DeskItem:
     return await app.privacy.readers.redact_for(caller, at_desk.thread.user_id, item)
 
 
-async def _serve(app: App, caller: Scope, thread: Thread) -> ServedThread:
+async def _serve_thread(app: App, caller: Scope, thread: Thread) -> ServedThread:
     served = await serve_thread(app, caller, thread)
     return await app.privacy.readers.redact_for(caller, thread.user_id, served)
 
 
-def _check_text(text: str, name: str, limit: int) -> str:
-    """Return the text without white space around it. Raises ``InvalidRequest`` for a text that is too long."""
+def _parse_text(text: str, name: str, limit: int) -> str:
+    """Return the text without white space around it; empty for an empty text.
+
+    Raises ``InvalidRequest`` for a text that is too long, blank or invalid.
+    """
     if len(text) > limit:
         raise InvalidRequest(f"{name} must have at most {limit:,} characters.")
     if not text:

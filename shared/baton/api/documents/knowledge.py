@@ -8,7 +8,7 @@ from pydantic import Field
 from baton.api.http.dependencies import Caller, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Asked, check_query, describe
-from baton.api.threads.access import KnowledgeAgentId, agent_of
+from baton.api.threads.access import KnowledgeAgentId, get_agent
 from baton.domain.documents.numbered_passages import DOCUMENT_SOURCE
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
@@ -91,7 +91,7 @@ async def search_knowledge(
 
     The caller must have the agent's permissions, and gets only documents whose permission they have.
     """
-    agent = await agent_of(caller, app, agent_id, action="knowledge.search")
+    agent = await get_agent(caller, app, agent_id, action="knowledge.search")
     check_query(body.query)
     knowledge = await try_knowledge(app.knowledge.search, caller, agent, body.query, limit=body.limit)
     return FoundKnowledge(

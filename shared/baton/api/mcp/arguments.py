@@ -69,7 +69,7 @@ async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.Ca
     return _make_message_turn(caller, agent, arguments, key, time_zone)
 
 
-async def find_dismissed(caller: McpCaller, params: types.CallToolRequestParams) -> Thread | None:
+async def find_dismissed_thread(caller: McpCaller, params: types.CallToolRequestParams) -> Thread | None:
     """Return the conversation whose forms the user has closed without a decision; None for any other call.
 
     Raises ``ThreadUnavailable``, which is audited, and ``InvalidRequest``.

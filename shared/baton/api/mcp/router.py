@@ -75,7 +75,7 @@ async def call(request: Request, scope: Annotated[Scope, Depends(verify_mcp_call
     requester = McpCaller(
         scope=scope,
         app=app,
-        timing=await sse.timing(request),
+        timing=await sse.get_timing(request),
         ends_at=find_token_end(request, app),
         session_id=session if SESSION_ID.fullmatch(session) else None,
     )

@@ -23,7 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 from baton import __version__
 from baton.api.http.middleware import MAX_BODY_BYTES
 from baton.api.mcp.access import McpCaller, get_caller
-from baton.api.mcp.arguments import RequestedTurn, find_dismissed, parse_call
+from baton.api.mcp.arguments import RequestedTurn, find_dismissed_thread, parse_call
 from baton.api.mcp.results import make_forms, to_failure, to_questions, to_result
 from baton.api.mcp.running import cancel, cancel_named, note_call, to_progress
 from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, to_tool
@@ -101,7 +101,7 @@ async def _ask(
 ) -> types.CallToolResult | types.InputRequiredResult:
     try:
         agent = await _find_agent(caller, params.name)
-        thread = await find_dismissed(caller, params)
+        thread = await find_dismissed_thread(caller, params)
         if thread is not None:
             return to_questions(thread)
         turn = await parse_call(caller, agent, params)
@@ -151,11 +151,11 @@ async def _run(
     await note_call(caller, context.request_id, turn.request)
     progress = CallProgress(context)
     try:
-        events = background_turn.events(caller.ends_at, quiet_seconds=seconds, again=True)
+        events = background_turn.read_events(caller.ends_at, quiet_seconds=seconds, again=True)
         async with contextlib.aclosing(events):
             async for event in events:
                 await progress.report(event)
-        finished = await background_turn.result()
+        finished = await background_turn.wait_for_result()
     except asyncio.CancelledError:
         # Since version 2026-07-28 of MCP, a client cancels a call by closing the stream.
         if caller.has_hung_up.is_set() and _is_modern(context) and not turn.is_kept:

@@ -33,7 +33,7 @@ IfMatch = Annotated[
 ]
 
 
-def etag(procedure: Procedure) -> str:
+def make_etag(procedure: Procedure) -> str:
     """Return the ETag of a version, which consists of its number and status, because its content never changes."""
     return f'"{procedure.version}-{procedure.status.value}"'
 

@@ -159,7 +159,7 @@ class _Content(Asked, extra="forbid", json_schema_extra={"examples": [CONTENT]})
         default_factory=list, max_length=50
     )
 
-    def fields(self) -> dict[str, Any]:
+    def to_fields(self) -> dict[str, Any]:
         """Return the content with the field names of ``domain.memory.procedure.parse_draft``."""
         return self.model_dump(include=set(_Content.model_fields))
 

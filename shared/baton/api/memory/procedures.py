@@ -15,8 +15,8 @@ from baton.api.memory.procedure_bodies import (
     MARKDOWN,
     IfMatch,
     describe_body,
-    etag,
     is_markdown,
+    make_etag,
     read_json,
     read_markdown,
     read_version,
@@ -33,7 +33,7 @@ from baton.api.memory.procedure_schemas import (
     Rejection,
     ServedProcedure,
 )
-from baton.api.threads.access import agent_of
+from baton.api.threads.access import get_agent
 from baton.composition.app import App
 from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
@@ -58,7 +58,7 @@ Version = Annotated[int | None, query("A version; the newest without it.", ge=1,
 
 
 async def _find_agent(agent_id: AgentId, scope: Caller, app: UseCases) -> AgentDefinition:
-    return await agent_of(scope, app, agent_id, action="agent.read")
+    return await get_agent(scope, app, agent_id, action="agent.read")
 
 
 Agent = Annotated[AgentDefinition, Depends(_find_agent)]
@@ -77,8 +77,8 @@ class NamedProcedure:
     async def decide(
         self, action: ProcedureAction, read: ReadVersion | None, reason: str | None = None
     ) -> ServedProcedure:
-        """Carry out a decision about the version that the caller has read, and return that version."""
-        line = reason_line(reason) if reason is not None else None
+        """Carry out a decision about the version ``read``, or the newest for None, and return that version."""
+        line = parse_reason(reason) if reason is not None else None
         administration = self.app.procedures.administration
         return self.serve(
             await administration.decide(self.scope, self.agent.id, self.id, action, read=read, reason=line)
@@ -86,7 +86,7 @@ class NamedProcedure:
 
     def serve(self, version: Procedure) -> ServedProcedure:
         """Return the served form of a version, and set its ``ETag`` on the response."""
-        self.response.headers["ETag"] = etag(version)
+        self.response.headers["ETag"] = make_etag(version)
         return ServedProcedure.from_record(version)
 
 
@@ -147,7 +147,7 @@ async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: 
         draft = await read_markdown(request)
     else:
         sent = await read_json(request, ProcedureRequest)
-        draft, procedure_scope = to_draft(sent.fields()), sent.scope
+        draft, procedure_scope = to_draft(sent.to_fields()), sent.scope
     saved = await app.procedures.administration.create(scope, agent.id, draft, ProcedureScope(procedure_scope))
     return ServedProcedure.from_record(saved)
 
@@ -177,10 +177,10 @@ async def get_procedure(
     `procedure:approve`.
     """
     before = decode_ordinal(cursor) if cursor else None
-    versions = await _read(named, user_id, version=version, limit=limit, before=before)
+    versions = await _read_versions(named, user_id, version=version, limit=limit, before=before)
     if MARKDOWN in request.headers.get("accept", ""):
         return cast("ProcedureWithVersions", _make_markdown_response(versions.shown))
-    named.response.headers["ETag"] = etag(versions.shown)
+    named.response.headers["ETag"] = make_etag(versions.shown)
     return ProcedureWithVersions.from_record(
         versions.shown,
         versions=list(map(ServedProcedure.from_record, versions.versions)),
@@ -196,10 +196,10 @@ async def get_procedure(
 )
 async def export_procedure(named: Named, version: Version = None, user_id: UserId = None) -> Response:
     """Return a version as a SKILL.md, which can be sent again to create or change a procedure."""
-    return _make_markdown_response((await _read(named, user_id, version=version, limit=1, before=None)).shown)
+    return _make_markdown_response((await _read_versions(named, user_id, version=version, limit=1, before=None)).shown)
 
 
-async def _read(named: NamedProcedure, user_id: str | None, **page: Any) -> ProcedureVersions:
+async def _read_versions(named: NamedProcedure, user_id: str | None, **page: Any) -> ProcedureVersions:
     scope, agent_id, procedures = named.scope, named.agent.id, named.app.procedures
     if not is_private_id(named.id):
         return await procedures.administration.read(scope, agent_id, named.id, **page)
@@ -233,14 +233,14 @@ async def change_procedure(named: Named, request: Request, if_match: IfMatch = N
     if is_markdown(request):
         number = request.query_params.get("version")
         if number is not None and not (number.isascii() and number.isdecimal() and 1 <= len(number) <= 6):
-            raise errors.InvalidRequest("version: the version that was changed is no number.")
+            raise errors.InvalidRequest("version must be the number of the version that was changed.")
         draft, version = await read_markdown(request), int(number) if number is not None else None
     else:
         sent = await read_json(request, ProcedureChange)
-        draft, version = to_draft(sent.fields()), sent.version
+        draft, version = to_draft(sent.to_fields()), sent.version
     read = read_version(if_match, version)
     if read is None:
-        raise errors.InvalidRequest("version: the version that was changed is missing.")
+        raise errors.InvalidRequest("version: name the version that was changed, here or in If-Match.")
     administration = named.app.procedures.administration
     return named.serve(await administration.change(named.scope, named.agent.id, named.id, draft, read=read))
 
@@ -282,14 +282,14 @@ async def retire_procedure(
     return await named.decide(ProcedureAction.RETIRE, read_version(if_match, version), reason)
 
 
-def reason_line(text: str) -> str:
+def parse_reason(text: str) -> str:
     """Return a reason as one line. Raises ``InvalidRequest`` for a text that is empty, too long or not printable."""
     line = " ".join(text.split())
     if not is_printable(line, MAX_REASON):
-        raise errors.InvalidRequest("reason must be printable text.")
+        raise errors.InvalidRequest(f"reason must be 1 to {MAX_REASON} printable characters.")
     return line
 
 
 def _make_markdown_response(procedure: Procedure) -> Response:
-    headers = {"ETag": etag(procedure)}
+    headers = {"ETag": make_etag(procedure)}
     return Response(write_skill_markdown(procedure.draft), media_type=f"{MARKDOWN}; charset=utf-8", headers=headers)

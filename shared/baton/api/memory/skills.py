@@ -10,7 +10,7 @@ from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.memory.procedure_schemas import Declination, ProcedureSourceTurns, SentOffer, ServedProcedure, Sharing
-from baton.api.memory.procedures import PROCEDURE, Named, NamedProcedure, Version, reason_line
+from baton.api.memory.procedures import PROCEDURE, Named, NamedProcedure, Version, parse_reason
 from baton.domain import errors
 from baton.domain.cursors import decode, encode
 from baton.domain.memory.private_skill import SkillAction
@@ -84,7 +84,7 @@ async def share_skill(named: Named, sharing: Sharing) -> ServedProcedure:
 @router.post(f"{PROCEDURE}/decline", summary="Decline an offer", responses=responses("forbidden procedure_changed"))
 async def decline_offer(named: Named, declination: Declination) -> ServedProcedure:
     """Refuse to share an offered skill. Its maker keeps it and sees the `reason`. Needs `procedure:approve`."""
-    fields = {**declination.model_dump(), "reason": reason_line(declination.reason)}
+    fields = {**declination.model_dump(), "reason": parse_reason(declination.reason)}
     return named.serve(await named.app.procedures.skills.decline(named.scope, named.agent.id, named.id, **fields))
 
 

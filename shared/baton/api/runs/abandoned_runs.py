@@ -76,7 +76,7 @@ class AbandonedRuns:
     def stop_later(self, scope: Scope, thread_id: str, message_id: str, stop: Stop, *, seconds: float) -> None:
         """Stop the run of a message after ``seconds``, unless another stream of the thread is open or begins by then.
 
-        It must be called while the abandoned stream still counts as open.
+        The caller must call it while the abandoned stream still counts as open. A repeated call restarts the time.
         """
         key = _make_key(scope, thread_id)
         if self._open_streams[key] > 1:

@@ -38,7 +38,7 @@ class BackgroundTurn(Generic[T]):
         """Wait for the first event or the end of the turn."""
         await self._start.wait()
 
-    async def next(self, until: float | None = None) -> Event | None:
+    async def read_next(self, until: float | None = None) -> Event | None:
         """Return the next event, or None after the last one.
 
         Raises the ``BatonError`` with which the turn failed, and ``TimeoutError`` at ``until``, in event loop time.
@@ -51,7 +51,9 @@ class BackgroundTurn(Generic[T]):
             raise event
         return event
 
-    async def events(self, ends_at: float, *, quiet_seconds: float, again: bool) -> AsyncGenerator[Event | None, None]:
+    async def read_events(
+        self, ends_at: float, *, quiet_seconds: float, again: bool
+    ) -> AsyncGenerator[Event | None, None]:
         """Yield the turn's events, and None if there was no event for ``quiet_seconds``.
 
         None is yielded at most once, as the first item, or with ``again`` each time. Raises the ``BatonError`` with
@@ -62,7 +64,7 @@ class BackgroundTurn(Generic[T]):
         while True:
             until = min(quiet_at, ends_at)
             try:
-                event = await self.next(until if until < math.inf else None)
+                event = await self.read_next(until if until < math.inf else None)
             except TimeoutError:
                 if loop.time() >= ends_at:
                     raise TokenExpired from None
@@ -73,7 +75,7 @@ class BackgroundTurn(Generic[T]):
                 yield event
             quiet_at = loop.time() + quiet_seconds if again else math.inf
 
-    async def result(self) -> T:
+    async def wait_for_result(self) -> T:
         """Return the turn's result once it has ended. Raises the ``BatonError`` with which it failed."""
         await asyncio.wait([self._task])  # a caller that leaves does not stop the turn
         if self._failure is not None:

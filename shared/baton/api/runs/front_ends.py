@@ -16,7 +16,7 @@ TOOL_RESULT = "tool_call_result"
 """The name of the CUSTOM event in place of a result that the client has sent itself. It does not repeat the result."""
 
 
-def for_front_ends(convert: Convert, answered: Collection[str] = ()) -> Convert:
+def make_front_end_conversion(convert: Convert, answered: Collection[str] = ()) -> Convert:
     """Return a conversion that adapts events to AG-UI's clients and then applies ``convert``.
 
     ``answered`` are the ids of calls whose results are in the request. The client has messages with them already.
@@ -97,7 +97,7 @@ _VERSION = re.compile(r"(\d+)\.\d+", re.ASCII)
 _FILE_URL = re.compile(rf"{FILE_PROVIDER}:({FILE_ID.pattern})")
 
 
-def conversion_for(protocol_version: str | None) -> Convert:
+def select_conversion(protocol_version: str | None) -> Convert:
     """Return the conversion of events for a client with this ``protocolVersion``; None if it sends none.
 
     Clients of 1.x send the version with every run; older clients do not. By AG-UI's rules, an unreadable version is a

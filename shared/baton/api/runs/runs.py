@@ -16,7 +16,7 @@ from baton.api.http.problems import request_id, responses
 from baton.api.runs import sse
 from baton.api.runs.abandoned_runs import AbandonedRuns
 from baton.api.runs.background_turn import BackgroundTurn
-from baton.api.runs.front_ends import conversion_for, for_front_ends, upgrade
+from baton.api.runs.front_ends import make_front_end_conversion, select_conversion, upgrade
 from baton.api.runs.run_input import (
     add_results,
     make_waiting_events,
@@ -136,7 +136,7 @@ async def run(
 
     run_ids: list[str] = []
 
-    async def work(emit: Callable[[Event], None]) -> None:
+    async def run_turn(emit: Callable[[Event], None]) -> None:
         def note_and_emit(event: Event) -> None:
             if event.run_id is not None and not run_ids:
                 run_ids.append(event.run_id)  # a repeated message has another run than the request's ``runId``
@@ -150,10 +150,10 @@ async def run(
                 emit(event)
 
     answered_ids = {result.tool_call_id for result in (*results, *read_results_before(run_input.messages))}
-    convert = for_front_ends(conversion_for(run_input.protocol_version), answered_ids)
+    convert = make_front_end_conversion(select_conversion(run_input.protocol_version), answered_ids)
     abandoned_runs.note_message(owner, turn.thread.id, turn.message_id)
     reader = None if sees_all(scope, owner.user_id) else ReaderEvents(app.privacy.readers, after=0)
-    background_turn = BackgroundTurn(work, request_id(request))
+    background_turn = BackgroundTurn(run_turn, request_id(request))
     stream = sse.RunStream(background_turn, request_id(request), timing, convert, reader)
     frames = await stream.begin(token_seconds)
 
@@ -161,12 +161,12 @@ async def run(
         if not background_turn.is_over:
             await app.controls.cancel(scope, turn.thread.id, run_ids[0] if run_ids else turn.run_id)
 
-    async def when_left(_: object) -> None:
+    async def stop_later_if_left(_: object) -> None:
         if is_stopped and owner.user_id == scope.user_id and not background_turn.is_over:
             seconds = timing.leaving_seconds
             abandoned_runs.stop_later(scope, turn.thread.id, turn.message_id, stop, seconds=seconds)
 
-    return sse.respond(abandoned_runs.count(owner, turn.thread.id, frames), timing, when_left)
+    return sse.respond(abandoned_runs.count(owner, turn.thread.id, frames), timing, stop_later_if_left)
 
 
 def _is_stopped_when_left(props: Any) -> bool:

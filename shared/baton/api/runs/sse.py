@@ -37,12 +37,12 @@ class Timing:
     """The time for which a stream follows events before the client must reconnect."""
 
 
-async def timing(request: Request) -> Timing:
+async def get_timing(request: Request) -> Timing:
     """Return the application's time limits."""
     return cast("Timing", request.app.state.timing)
 
 
-Timings = Annotated[Timing, Depends(timing)]
+Timings = Annotated[Timing, Depends(get_timing)]
 
 
 RUN_ENDS = ("RUN_FINISHED", "RUN_ERROR")
@@ -50,17 +50,18 @@ RUN_ENDS = ("RUN_FINISHED", "RUN_ERROR")
 RETRY_MS = 500
 """The pause before a client reconnects, in milliseconds, while a run is in progress: its worker may have died."""
 IDLE_RETRY_MS = 3_000
-"""The same after the end of a run: browsers' own default."""
+"""The pause before a client reconnects after the end of a run, in milliseconds: browsers' own default."""
 
 Frame: TypeAlias = dict[str, str] | bytes
 """One server-sent event: its fields by name, or the bytes to send."""
 
 
 RUNNING: Frame = f": running\nretry: {RETRY_MS}\n\n".encode()
-"""Sets the short pause where a stream begins in the middle of a run. Clients ignore it otherwise, as a comment."""
+"""The frame that sets the short pause where a stream begins in the middle of a run. Its comment is ignored by clients.
+"""
 
 
-def frame(event: Event) -> Frame:
+def make_frame(event: Event) -> Frame:
     """Return an AG-UI event as a frame. ``id`` is its sequence number, which browsers send as ``Last-Event-ID``.
 
     The beginning of a run sets the short pause before a client reconnects, and its end the usual one.
@@ -76,9 +77,9 @@ def frame(event: Event) -> Frame:
     return "\n".join([*lines, f"data: {event.json()}", "", ""]).encode()
 
 
-def token_expired(request_id: str) -> Frame:
+def make_token_expired_frame(request_id: str) -> Frame:
     """Return the last event of a stream whose token has expired. The run continues."""
-    return frame(make_unsequenced(make_run_error(TokenExpired(), requestId=request_id)))
+    return make_frame(make_unsequenced(make_run_error(TokenExpired(), requestId=request_id)))
 
 
 def respond(
@@ -117,12 +118,13 @@ class RunStream:
     async def begin(self, token_seconds: float) -> AsyncGenerator[Frame, None]:
         """Wait for the first event and return the stream. Raises the ``BatonError`` that refused the request.
 
-        The stream ends with ``token_expired`` when the token expires, in ``token_seconds``. The turn continues.
+        The stream ends with the error ``token_expired`` when the token expires, in ``token_seconds``. The turn
+        continues.
         """
         began = asyncio.get_running_loop().time()
         first, is_over = None, False
         with contextlib.suppress(TimeoutError):
-            first = await self.turn.next(began + self.timing.first_event_seconds)
+            first = await self.turn.read_next(began + self.timing.first_event_seconds)
             is_over = first is None
         return self._make_frames(first, began + token_seconds, is_over=is_over)
 
@@ -131,26 +133,26 @@ class RunStream:
             yield RUNNING
         elif first is not None:
             for event in await self._redact_for_reader(first):
-                yield frame(self.convert(event))
+                yield make_frame(self.convert(event))
         loop = asyncio.get_running_loop()
         while not is_over:
             try:
-                item = await self.turn.next(ends_at)
+                item = await self.turn.read_next(ends_at)
                 if item is None:
                     return
-                if loop.time() >= ends_at:  # even after this time, ``next`` returns an event that is ready
+                if loop.time() >= ends_at:  # even after this time, ``read_next`` returns an event that is ready
                     raise TimeoutError
             except TimeoutError:
-                yield token_expired(self.request_id)
+                yield make_token_expired_frame(self.request_id)
                 return
             except BatonError as error:
                 if error.status >= 500:
                     count(Metric.REQUESTS_FAILED)
                     report_failure(error, "request failed", request_id=self.request_id)
-                yield frame(make_unsequenced(make_run_error(error, requestId=self.request_id)))
+                yield make_frame(make_unsequenced(make_run_error(error, requestId=self.request_id)))
                 return
             for event in await self._redact_for_reader(item):
-                yield frame(self.convert(event))
+                yield make_frame(self.convert(event))
 
     async def _redact_for_reader(self, event: Event) -> Sequence[Event]:
         return [event] if self.reader is None else await self.reader.take([event])

@@ -19,7 +19,7 @@ from baton.threads.schedules import schedule_making
 router = APIRouter(prefix="/v1/schedules", tags=["schedules"], responses=responses("store_unavailable"))
 
 
-async def _schedule_in_path(
+async def _decode_schedule_id(
     schedule_id: Annotated[
         str, Path(description="The schedule's id, percent-encoded.", max_length=1_536, examples=[SCHEDULE_ID])
     ],
@@ -27,7 +27,7 @@ async def _schedule_in_path(
     return unquote(schedule_id)
 
 
-ScheduleId = Annotated[str, Depends(_schedule_in_path)]
+ScheduleId = Annotated[str, Depends(_decode_schedule_id)]
 OfUser = Annotated[
     str | None,
     query("The schedule's user, if it is not the caller; it needs `schedule:manage`.", "alice", alias="userId"),

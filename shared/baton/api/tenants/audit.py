@@ -14,9 +14,9 @@ from fastapi.responses import StreamingResponse
 from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
-from baton.api.threads.access import once_for_reads, readable_thread
+from baton.api.threads.access import get_readable_thread, make_once_for_reads
 from baton.api.threads.record_schemas import ServedAuditRecord
-from baton.api.threads.thread_filters import period
+from baton.api.threads.thread_filters import parse_period
 from baton.composition.app import App
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.times import to_iso
@@ -39,7 +39,7 @@ async def thread_audit(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[ServedAuditRecord]:
     """Return the audit records of this conversation, newest first, for everyone who may read it."""
-    thread = await readable_thread(app, caller, thread_id)
+    thread = await get_readable_thread(app, caller, thread_id)
     records, next_cursor = await app.ports.audit.of_thread(caller, thread.id, limit=limit, cursor=cursor)
     records = await app.privacy.readers.redact_each_for(caller, records, lambda record: record.user_id)
     return Listing[ServedAuditRecord](items=records, next_cursor=next_cursor)
@@ -73,7 +73,9 @@ async def _make_filters(
 ) -> AuditFilters:
     """Return the filters of a request. Raises ``InvalidRequest``."""
     fields = {"action": action, "outcome": outcome, "user_id": user_id, "thread_id": thread_id, "agent_id": agent_id}
-    return AuditFilters({name: value for name, value in fields.items() if value is not None}, *period(since, until))
+    return AuditFilters(
+        {name: value for name, value in fields.items() if value is not None}, *parse_period(since, until)
+    )
 
 
 Filters = Annotated[AuditFilters, Depends(_make_filters)]
@@ -90,7 +92,7 @@ async def tenant_audit(
     """
     caller.require(Permission.AUDIT_READ, "audit.read")
     records, next_cursor = await _read_page(app, caller, filters, limit, cursor)
-    once = once_for_reads(caller, f"audit {json.dumps(filters.detail)}", app.ports.clock.now())
+    once = make_once_for_reads(caller, f"audit {json.dumps(filters.detail)}", app.ports.clock.now())
     await app.ports.audit.record(
         caller, "audit.read", thread_id=None, outcome="allowed", detail=filters.detail, once=once
     )

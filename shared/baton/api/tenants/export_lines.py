@@ -43,7 +43,7 @@ class ExportLines:
     readers: Readers | None
     """Replaces personal data in every piece; None for readers who see all of it."""
 
-    async def of(
+    async def write(
         self, first: ExportPiece | None, pieces: AsyncIterator[ExportPiece], *, with_end: bool
     ) -> AsyncGenerator[str, None]:
         """Yield the text of an export. The line of a session is written message by message, because it may be long.
@@ -91,8 +91,8 @@ class ExportLines:
         return value if self.readers is None else await self.readers.redact(value)
 
 
-def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
-    """Return functions by kind of record that return its served form, which is that of the API's other routes."""
+def make_record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
+    """Return, by kind of record, the function that returns a record's served form, as in the API's other routes."""
     return {
         ExportKind.THREAD: lambda thread: {
             **ServedThread.from_record(describe, prices, thread).wire(),
@@ -148,7 +148,10 @@ def _make_time(message: StoredMessage) -> dict[str, str]:
 
 
 def make_error_line(problem: Exception) -> str:
-    """Report the error that ends an export, and return its line. The line before it may be cut off."""
+    """Return the line of the error that ends an export, after the end of a line that may be cut off.
+
+    An error that is not one of Baton's is logged and counted.
+    """
     if not isinstance(problem, BatonError):
         logger.exception("export failed")
         count(Metric.INTERNAL_FAULTS)

@@ -77,7 +77,7 @@ async def put_limits(
         raise InvalidRequest(f"{to_camel(exceeded)}: this deployment allows at most {limit}.")
     if limits == stored and stored.changed_by == caller.user_id:
         return _to_response(app, stored, response)
-    if not _matches(if_match, stored.revision):
+    if not _allows_change(if_match, stored.revision):
         raise LimitsChanged
     author = {"changed_by": caller.user_id, "changed_at": app.ports.clock.now()}
     changed = limits.model_copy(update={"revision": stored.revision + 1, **author})
@@ -105,7 +105,7 @@ def _to_response(app: App, limits: TenantLimits, response: Response) -> ServedCu
     )
 
 
-def _matches(if_match: str | None, revision: int) -> bool:
+def _allows_change(if_match: str | None, revision: int) -> bool:
     """Return whether ``If-Match`` allows a change of this revision. Raises ``InvalidRequest`` for an invalid header."""
     if if_match is None or if_match.strip() == "*":
         return True

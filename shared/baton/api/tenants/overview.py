@@ -11,8 +11,8 @@ from pydantic import Field
 from baton.api.http.dependencies import Caller, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import COST, describe
-from baton.api.threads.access import once_for_reads
-from baton.api.threads.thread_filters import period
+from baton.api.threads.access import make_once_for_reads
+from baton.api.threads.thread_filters import parse_period
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Permission
 from baton.domain.tenants.overview import FIRST_TOKEN_BOUNDS_MS, DayCounts, Overview
@@ -148,16 +148,16 @@ async def get_overview(
     is audited, once for all its pages. Titles are redacted without `pii:read`.
     """
     caller.require(Permission.THREAD_READ_ALL, "overview.read")
-    start, end = period(start, end)
+    start, end = parse_period(start, end)
     if cursor is not None:
         position = OverviewPosition.decode(cursor)
     else:
         until = end or app.ports.clock.now()
         position = OverviewPosition(Period(start or max(EPOCH, until - timedelta(days=DEFAULT_DAYS)), until))
         if position.period.start > position.period.end:
-            raise InvalidRequest("from must not be after to, which is now without one.")
+            raise InvalidRequest("from must not be after to. Without to, from must not be in the future.")
     detail = {"from": position.period.start.isoformat(), "to": position.period.end.isoformat()}
-    once = once_for_reads(caller, f"overview {detail}", app.ports.clock.now())
+    once = make_once_for_reads(caller, f"overview {detail}", app.ports.clock.now())
     await app.ports.audit.record(caller, "overview.read", thread_id=None, outcome="allowed", detail=detail, once=once)
     counts, following = await app.sessions.overviews.read_page(caller, position)
     served = ServedOverview.from_record(counts, position.period, following.encode() if following is not None else None)

@@ -13,8 +13,8 @@ from pydantic import Field
 from baton.api.http.dependencies import Caller, Cursor, ThreadId, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import EXTERNAL_ID, Asked, describe
-from baton.api.tenants.export_lines import ExportLines, record_shapes
-from baton.api.threads.access import agents_of_workflows
+from baton.api.tenants.export_lines import ExportLines, make_record_shapes
+from baton.api.threads.access import find_agents_of_workflows
 from baton.composition.app import App
 from baton.concurrency.tasks import gather_all
 from baton.domain.errors import InvalidRequest
@@ -34,7 +34,7 @@ MAX_DAYS = 36_500
 REQUEST_ID = "0b9d7c52-6a6e-4b5e-8f43-5d1e7a1c2f90"
 
 
-async def _user_in_path(
+async def _decode_user_id(
     user_id: Annotated[
         str,
         Path(
@@ -55,7 +55,7 @@ async def _user_in_path(
     return decoded
 
 
-UserId = Annotated[str, Depends(_user_in_path)]
+UserId = Annotated[str, Depends(_decode_user_id)]
 
 
 class ServedForgetRequest(WireModel):
@@ -195,9 +195,9 @@ async def export_user(
     first = await anext(pieces, None)
     detail = {"userId": subject.user_id}
     await app.ports.audit.record(caller, "user.export", thread_id=None, outcome="allowed", detail=detail)
-    shapes = partial(record_shapes, prices=app.ports.prices, tenant_id=subject.tenant_id)
+    shapes = partial(make_record_shapes, prices=app.ports.prices, tenant_id=subject.tenant_id)
     readers = None if sees_all(caller, subject.user_id) else app.privacy.readers
-    lines = ExportLines(shapes, partial(_find_describe, app, subject), readers).of(
+    lines = ExportLines(shapes, partial(_find_describe, app, subject), readers).write(
         first, pieces, with_end=content == "everything"
     )
     return StreamingResponse(lines, media_type=JSON_LINES)
@@ -209,7 +209,7 @@ async def _find_describe(app: App, subject: Scope, piece: ExportPiece) -> Descri
         case ExportKind.THREAD:
             agents = await app.agents.in_session(subject, piece.value)
         case ExportKind.WORKFLOW:
-            [agents] = await agents_of_workflows(app, subject, [piece.value])
+            [agents] = await find_agents_of_workflows(app, subject, [piece.value])
         case _:
             agents = await app.agents.in_force(subject)
     return agents.describe

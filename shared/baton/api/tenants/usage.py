@@ -11,7 +11,7 @@ from baton.api.http.dependencies import Caller, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import COST, describe
 from baton.api.tenants.overview import MAX_CURSOR, TurnCounts
-from baton.api.threads.access import once_for_reads
+from baton.api.threads.access import make_once_for_reads
 from baton.domain.tenants.identity import Permission
 from baton.domain.wire_model import WireModel
 from baton.threads.sessions.usage_counts import Month, UsagePage, UsagePosition
@@ -107,6 +107,6 @@ async def get_usage(
     else:
         position = UsagePosition.first(Month.parse(month) if month is not None else Month.of(now))
     detail = {"month": str(position.month)}
-    once = once_for_reads(caller, f"usage {detail}", now)
+    once = make_once_for_reads(caller, f"usage {detail}", now)
     await app.ports.audit.record(caller, "usage.read", thread_id=None, outcome="allowed", detail=detail, once=once)
     return ServedTenantUsage.from_page(await app.sessions.usage_counts.read_page(caller, position))

@@ -29,7 +29,7 @@ REPEATED_WITHIN = timedelta(minutes=15)
 """The time in which repeated reads of the same data, for example by clients that follow it, are audited once."""
 
 
-async def readable_thread(app: App, scope: Scope, name: str, *, is_repeated: bool = False) -> Thread:
+async def get_readable_thread(app: App, scope: Scope, name: str, *, is_repeated: bool = False) -> Thread:
     """Return the thread ``name``, which is a UUID or an id of the host application.
 
     Refusals and reads of other users' threads are audited. With ``is_repeated``, for reads that clients repeat, this is
@@ -40,21 +40,22 @@ async def readable_thread(app: App, scope: Scope, name: str, *, is_repeated: boo
     return await read_and_audit_thread(app.ports.store, app.ports.audit, scope, thread_id, "thread.read", once=once)
 
 
-async def thread_for_people(app: App, scope: Scope, name: str, *, is_repeated: bool = False) -> Thread:
-    """Return the thread ``name`` like ``readable_thread``, but also for people of the desk that has the conversation.
+async def get_thread_for_people(app: App, scope: Scope, name: str, *, is_repeated: bool = False) -> Thread:
+    """Return the thread ``name`` like ``get_readable_thread``, but also for people of the desk that has the thread.
 
-    People of the desk see only the session at the desk, and no earlier session.
+    People of the desk see only the session at the desk, and no earlier session. Their reads are audited once in fifteen
+    minutes. Raises ``ThreadUnavailable``.
     """
     thread_id = resolve_thread_ref(scope, name).id
     if scope.has(Permission.DESK_ANSWER) and not scope.has(Permission.THREAD_READ_ALL):
         thread = await app.desk_access.read(scope, thread_id, once=_make_once(app, scope, thread_id))
         if thread is not None and thread.user_id != scope.user_id:
             return thread
-    return await readable_thread(app, scope, name, is_repeated=is_repeated)
+    return await get_readable_thread(app, scope, name, is_repeated=is_repeated)
 
 
 def _make_once(app: App, scope: Scope, thread_id: str) -> Once:
-    return once_for_reads(scope, thread_id, app.ports.clock.now())
+    return make_once_for_reads(scope, thread_id, app.ports.clock.now())
 
 
 async def serve_thread(app: App, scope: Scope, thread: Thread, last_seq: int | None = None) -> ServedThread:
@@ -66,7 +67,7 @@ async def serve_thread(app: App, scope: Scope, thread: Thread, last_seq: int | N
     return ServedThread.from_record(agents.describe, app.ports.prices, thread, last_seq)
 
 
-async def agents_of_workflows(app: App, scope: Scope, workflows: Sequence[Workflow]) -> list[RegisteredAgents]:
+async def find_agents_of_workflows(app: App, scope: Scope, workflows: Sequence[Workflow]) -> list[RegisteredAgents]:
     """Return, for each workflow, the agents in the versions of its conversation. Raises ``StoreUnavailable``."""
     agents = await app.agents.in_force(scope)
 
@@ -89,7 +90,7 @@ async def agents_of_workflows(app: App, scope: Scope, workflows: Sequence[Workfl
     return [by_thread.get(workflow.thread_id, agents) for workflow in workflows]
 
 
-def once_for_reads(scope: Scope, what: str, now: datetime) -> Once:
+def make_once_for_reads(scope: Scope, what: str, now: datetime) -> Once:
     """Return the key of an audit record that is written once for all reads of ``what`` within ``REPEATED_WITHIN``."""
     start = now - (now - datetime.min.replace(tzinfo=now.tzinfo)) % REPEATED_WITHIN
     return Once(str(uuid5(NAMESPACE_OID, f"{scope.tenant_id} {scope.user_id} {what}")), start)
@@ -120,10 +121,10 @@ async def check_managed_agent(app: App, scope: Scope, agent_id: str, action: str
     Refusals are audited as ``action``. Raises ``Forbidden`` and ``UnknownAgent``.
     """
     scope.require(Permission.DOCUMENT_WRITE, action)
-    return (await agent_of(scope, app, agent_id, action=action)).id
+    return (await get_agent(scope, app, agent_id, action=action)).id
 
 
-async def agent_of(scope: Scope, app: App, agent_id: str, *, action: str) -> AgentDefinition:
+async def get_agent(scope: Scope, app: App, agent_id: str, *, action: str) -> AgentDefinition:
     """Return an agent that the caller may use. Refusals are audited as ``action``. Raises ``UnknownAgent``."""
     async with audited_denials(app, scope, agent_id, action):
         return await app.agents.get(scope, agent_id)

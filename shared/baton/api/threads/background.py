@@ -13,7 +13,7 @@ from pydantic import Field
 from baton.api.http.dependencies import Caller, ThreadId, UseCases, bearer
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Asked, describe
-from baton.api.threads.access import readable_thread
+from baton.api.threads.access import get_readable_thread
 from baton.domain.errors import InvalidRequest, Unauthorized
 from baton.domain.json_values import write_canonical_text
 from baton.domain.schedules.background_task import BackgroundKind, BackgroundStatus
@@ -57,8 +57,8 @@ class SentTaskReport(Asked):
     error: str | None = describe("The reason of a failure, for the agent.", default=None)
     progress: str | None = describe("The progress of a working task, in one line.", "3 of 10", default=None)
 
-    def read(self) -> TaskReport:
-        """Return the report. Raises ``InvalidRequest``."""
+    def to_report(self) -> TaskReport:
+        """Return the report. Raises ``InvalidRequest`` for a completed task without a result."""
         if self.status == "completed":
             if self.result is None:
                 raise InvalidRequest("A completed task needs its `result`.")
@@ -72,7 +72,7 @@ class SentTaskReport(Asked):
 @router.get("/threads/{thread_id}/background", summary="List tasks in the background")
 async def list_background_tasks(thread_id: ThreadId, caller: Caller, app: UseCases) -> BackgroundTaskList:
     """Return the open tasks of a conversation, and up to 100 that ended in the last thirty days."""
-    thread = await readable_thread(app, caller, thread_id)
+    thread = await get_readable_thread(app, caller, thread_id)
     items = [ServedBackgroundTask.of(task) for task in await app.ports.background_tasks.of_thread(caller, thread.id)]
     return BackgroundTaskList(items=await app.privacy.readers.redact_for(caller, thread.user_id, items))
 
@@ -109,7 +109,7 @@ async def take_callback(
     """
     if credentials is None:
         raise Unauthorized
-    await app.self_started.background_work.callbacks.take_report(credentials.credentials, task_id, report.read())
+    await app.self_started.background_work.callbacks.take_report(credentials.credentials, task_id, report.to_report())
 
 
 @router.post(

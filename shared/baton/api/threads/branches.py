@@ -10,7 +10,7 @@ from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, UseCase
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.runs.runs import TURN_SECONDS
-from baton.api.threads.access import readable_thread, serve_thread
+from baton.api.threads.access import get_readable_thread, serve_thread
 from baton.api.threads.message_schemas import MessageAnswer
 from baton.api.threads.messages import wait_for_answer
 from baton.api.threads.thread_schemas import (
@@ -45,7 +45,7 @@ async def list_branches(
     A conversation without regenerated answers and edited messages has no alternatives.
     """
     first = decode_ordinal(cursor) if cursor else 0
-    thread = await readable_thread(app, caller, thread_id)
+    thread = await get_readable_thread(app, caller, thread_id)
     branches = [
         alternative
         for alternative in list_alternatives(thread.segments, thread.next_ordinal)
@@ -57,12 +57,12 @@ async def list_branches(
         stored = await app.ports.store.run_messages(caller, thread.id, first_ordinal=ordinal, below=ordinal + 1)
         return stored[0] if stored else None
 
-    async def last_before(parent: int) -> str | None:
+    async def find_last_before(parent: int) -> str | None:
         return await app.branch_selection.find_last_shown_id(caller, thread.continue_from(parent))
 
     parents = sorted({alternative.parent for alternative in page})
     messages = await gather_all(*(read_message(alternative.ordinal) for alternative in page))
-    ids = dict(zip(parents, await gather_all(*map(last_before, parents)), strict=True))
+    ids = dict(zip(parents, await gather_all(*map(find_last_before, parents)), strict=True))
     items = [
         _serve_branch(thread, alternative, message, ids[alternative.parent])
         for alternative, message in zip(page, messages, strict=True)
@@ -136,7 +136,7 @@ async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, body: 
     conversation does not change. Without `pii:read`, personal data in the copy is replaced. It has at most the newest
     200 messages. The agent that answered the turn continues, without its workflow and handoff.
     """
-    source = await readable_thread(app, scope, thread_id)
+    source = await get_readable_thread(app, scope, thread_id)
     child = await app.sandboxes.make(scope, source, body.message_id, is_answered=body.include_turn)
     return await serve_thread(app, scope, child)
 

@@ -64,7 +64,7 @@ async def wait_for_answer(app: App, scope: Scope, turn: Coroutine[Any, Any, Fini
 
     Raises the error that refuses the turn or with which it ends.
     """
-    finished = await BackgroundTurn(lambda _: turn).result()
+    finished = await BackgroundTurn(lambda _: turn).wait_for_result()
     assert finished is not None  # noqa: S101 - only answers to interrupts may end without a run
     last, thread = finished.messages[-1], finished.thread
     end = last.end

@@ -10,7 +10,7 @@ from pydantic import Field
 from baton.api.http.dependencies import Caller, MessageId, ThreadId, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import describe
-from baton.api.threads.access import readable_thread
+from baton.api.threads.access import get_readable_thread
 from baton.domain.tenants.identity import resolve_thread_ref
 from baton.domain.threads.content import Content
 from baton.domain.threads.queued import WaitingMessage
@@ -53,7 +53,7 @@ async def list_queue(thread_id: ThreadId, caller: Caller, app: UseCases) -> Mess
 
     There are at most ten.
     """
-    thread = await readable_thread(app, caller, thread_id)
+    thread = await get_readable_thread(app, caller, thread_id)
     items = [QueuedMessage.from_record(message) for message in await app.waiting.list_waiting(caller, thread.id)]
     return MessageQueue(items=await app.privacy.readers.redact_for(caller, thread.user_id, items))
 

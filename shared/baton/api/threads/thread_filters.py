@@ -32,7 +32,7 @@ class ThreadFilters:
     without_words: ThreadQuery
     """All conditions except the words of a search."""
 
-    def query(self, words: str | None, prices: Prices, *, in_titles: bool) -> ThreadQuery | None:
+    def make_query(self, words: str | None, prices: Prices, *, in_titles: bool) -> ThreadQuery | None:
         """Return all conditions, with the words of a search; None without any. Raises ``InvalidRequest``.
 
         ``in_titles`` says that the words are searched in titles too.
@@ -46,7 +46,7 @@ class ThreadFilters:
         return replace(query, prices=prices, in_titles=in_titles) if query != ThreadQuery() else None
 
 
-async def thread_filters(
+async def parse_thread_filters(
     user_id: Annotated[
         str | None,
         query(
@@ -99,7 +99,7 @@ async def thread_filters(
     active_to: To = None,
 ) -> ThreadFilters:
     """Return the filters of a request. Raises ``InvalidRequest``."""
-    start, end = period(active_from, active_to)
+    start, end = parse_period(active_from, active_to)
     without_words = ThreadQuery(
         agent_id=agent_id,
         state=state,
@@ -113,8 +113,11 @@ async def thread_filters(
     return ThreadFilters(user_id, without_words)
 
 
-def period(start: datetime | None, end: datetime | None) -> tuple[datetime | None, datetime | None]:
-    """Return the start and end of a period in UTC. Raises ``InvalidRequest`` if the period is empty or before 1970."""
+def parse_period(start: datetime | None, end: datetime | None) -> tuple[datetime | None, datetime | None]:
+    """Return the start and end of a period in UTC; None where the period is open.
+
+    Raises ``InvalidRequest`` if the start is after the end, or if one of them is before 1970.
+    """
     start, end = _to_utc("from", start), _to_utc("to", end)
     if start is not None and end is not None and start > end:
         raise InvalidRequest("from must not be after to.")
@@ -131,4 +134,4 @@ def _to_utc(name: str, moment: datetime | None) -> datetime | None:
     return at
 
 
-Filters = Annotated[ThreadFilters, Depends(thread_filters)]
+Filters = Annotated[ThreadFilters, Depends(parse_thread_filters)]

@@ -15,8 +15,8 @@ from baton.api.http.problems import request_id, responses
 from baton.api.http.schemas import Listing
 from baton.api.runs import sse
 from baton.api.runs.abandoned_runs import AbandonedRuns
-from baton.api.runs.front_ends import Convert, conversion_for, for_front_ends
-from baton.api.threads.access import readable_thread, revive, serve_thread, thread_for_people
+from baton.api.runs.front_ends import Convert, make_front_end_conversion, select_conversion
+from baton.api.threads.access import get_readable_thread, get_thread_for_people, revive, serve_thread
 from baton.api.threads.message_schemas import Message, MessageListing
 from baton.api.threads.thread_filters import Filters
 from baton.api.threads.thread_schemas import ReadRequest, RenameRequest, ServedThread
@@ -38,7 +38,7 @@ from baton.threads.outbox.reader_events import ReaderEvents, find_beginning
 from baton.threads.outbox.replay import Replay
 
 MAX_SEQ = 10**12
-"""The largest sequence number that clients may send."""
+"""The largest sequence number that clients may send. In ``Last-Event-ID``, it must have fewer digits."""
 PAGE_CHARACTERS = 1024 * 1024
 """Characters after which a page of messages ends, even if its limit allows more messages."""
 MAX_READS = 10
@@ -79,11 +79,11 @@ async def list_threads(
         caller.require(Permission.THREAD_READ_ALL, "thread.list")
     elif filters.user_id is not None:
         raise errors.InvalidRequest("userId: it needs scope=tenant. Without it, your own conversations are listed.")
-    parent_thread = await readable_thread(app, caller, parent) if parent is not None else None
+    parent_thread = await get_readable_thread(app, caller, parent) if parent is not None else None
     # A search in titles would reveal their words to a reader who may not see them.
     owner = None if scope == "tenant" else parent_thread.user_id if parent_thread is not None else caller.user_id
     sees_titles = caller.has(Permission.PII_READ) or owner == caller.user_id
-    conditions = filters.query(q, app.ports.prices, in_titles=sees_titles)
+    conditions = filters.make_query(q, app.ports.prices, in_titles=sees_titles)
     if scope == "tenant":
         await app.ports.audit.record(caller, "thread.list", thread_id=None, outcome="allowed", detail={})
     threads, next_cursor = await app.ports.store.list_threads(
@@ -104,7 +104,7 @@ async def list_threads(
 @router.get("/{thread_id}", summary="Read a thread")
 async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> ServedThread:
     """Return one conversation, without its messages."""
-    thread = await thread_for_people(app, caller, thread_id)
+    thread = await get_thread_for_people(app, caller, thread_id)
     last_seq = None
     if thread.run is not None:
         last_seq = (await app.replays.replay_after(caller, thread, thread.last_seq)).last_seq
@@ -160,7 +160,7 @@ async def list_messages(
     """
     wanted_roles = _parse_roles(roles)
     before = decode_ordinal(cursor) if cursor else None
-    thread = await thread_for_people(app, caller, thread_id, is_repeated=cursor is not None)
+    thread = await get_thread_for_people(app, caller, thread_id, is_repeated=cursor is not None)
     if branch is not None:
         chosen_branch = find_branch(thread.segments, thread.next_ordinal, branch)
         thread = thread.continue_from(find_tip(thread.segments, thread.next_ordinal, chosen_branch))
@@ -232,7 +232,7 @@ async def follow_events(
     abandoned_runs: AbandonedRuns = request.app.state.abandoned_runs
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(app.limits.places.hold(caller, CounterKind.STREAMS, name, seconds=seconds))
-        thread = await thread_for_people(app, caller, thread_id, is_repeated=True)
+        thread = await get_thread_for_people(app, caller, thread_id, is_repeated=True)
         when_dead = await revive(app, caller, thread, name)
         seen = await app.desk_access.find_first_readable(caller, thread, seen)
         reader = None if sees_all(caller, thread.user_id) else ReaderEvents(app.privacy.readers, seen)
@@ -244,20 +244,20 @@ async def follow_events(
         # The first piece is read here, where an invalid sequence number can still become an HTTP status.
         first = await anext(following)
         abandoned_runs.note_return(caller, thread.id)
-        convert = for_front_ends(conversion_for(protocol_version))
+        convert = make_front_end_conversion(select_conversion(protocol_version))
         is_running = thread.run is not None
         frames = _make_frames(first, following, convert, reader, is_running=is_running)
         frames = abandoned_runs.count(caller, thread.id, frames)
         resources = stack.pop_all()
     ends_at = asyncio.get_running_loop().time() + token_seconds
-    return sse.respond(_until(ends_at, resources, frames, name), timing)
+    return sse.respond(_yield_until(ends_at, resources, frames, name), timing)
 
 
 async def _replay_once(app: App, caller: Scope, thread: Thread, after: int) -> AsyncGenerator[Replay, None]:
     yield await app.replays.replay_after(caller, thread, after)
 
 
-async def _until(
+async def _yield_until(
     ends_at: float,
     resources: contextlib.AsyncExitStack,
     frames: AsyncGenerator[sse.Frame | None, None],
@@ -268,7 +268,7 @@ async def _until(
     async with resources, contextlib.aclosing(frames):
         async for frame in frames:
             if loop.time() >= ends_at:
-                yield sse.token_expired(request_id)
+                yield sse.make_token_expired_frame(request_id)
                 return
             if frame is not None:
                 yield frame
@@ -293,7 +293,7 @@ async def _make_frames(
             if reader is not None:
                 events = await reader.take(events)
             for event in events:
-                yield sse.frame(convert(event))
+                yield sse.make_frame(convert(event))
             if not events:
                 yield None
             replay = await anext(following, None)
@@ -302,7 +302,7 @@ async def _make_frames(
 def _read_sequence(last_event_id: str | None) -> int:
     if last_event_id is None:
         return 0
-    if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) > 12:
+    if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) >= len(str(MAX_SEQ)):
         raise errors.InvalidRequest("Last-Event-ID must be a sequence number.")
     return int(last_event_id)
 

@@ -215,7 +215,7 @@ class RerunRequest(Asked):
     )
 
     @model_validator(mode="after")
-    def _names_a_version(self) -> Self:
+    def _check_version(self) -> Self:
         if self.agent_id is not None and self.agent_version is None:
             raise ValueError("agentId names the agent of agentVersion: send both")
         return self

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path
 from baton.api.http.dependencies import Caller, Cursor, Limit, RunId, ThreadId, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
-from baton.api.threads.access import readable_thread
+from baton.api.threads.access import get_readable_thread
 from baton.api.threads.record_schemas import TASK_ID, Handoff, ServedTask, ServedToolCallRecord, TaskWithMessages
 from baton.api.threads.turn_schemas import Rerun, RerunRequest, ServedContextRecord, Turn
 from baton.domain import errors
@@ -46,7 +46,7 @@ async def list_turns(
     A page may have fewer items than `limit`, or none, and still have a `nextCursor`.
     """
     before = decode_ordinal(cursor) if cursor else None
-    thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
+    thread = await get_readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     turns, next_before = await read_turns(
         app.ports.store, app.ports.feedback, caller, thread, limit=limit, before=before
     )
@@ -62,7 +62,7 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: U
     Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each read is audited.
     """
     caller.require(Permission.CONTEXT_INSPECT, "context.read")
-    thread = await readable_thread(app, caller, thread_id)
+    thread = await get_readable_thread(app, caller, thread_id)
     record = await app.memory.inspector.read(caller, thread, run_id)
     outcome = "allowed" if record is not None else "not_found"
     detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
@@ -91,7 +91,7 @@ async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: Us
     Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each dry run is audited.
     """
     caller.require(Permission.CONTEXT_INSPECT, "context.rerun")
-    thread = await readable_thread(app, caller, thread_id)
+    thread = await get_readable_thread(app, caller, thread_id)
     owner = replace(caller, user_id=thread.user_id)
     detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
     if body.model is not None:
@@ -121,7 +121,7 @@ async def list_tool_calls(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[ServedToolCallRecord]:
     """Return the tool calls of this conversation, newest first, including those of the run in progress."""
-    thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
+    thread = await get_readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     calls, next_cursor = await app.ports.records.calls(caller, thread.id, limit=limit, cursor=cursor)
     calls = await app.privacy.readers.redact_for(caller, thread.user_id, calls)
     return Listing[ServedToolCallRecord](items=calls, next_cursor=next_cursor)
@@ -132,7 +132,7 @@ async def list_tasks(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[ServedTask]:
     """Return the sub-tasks of this conversation, newest first, without their messages."""
-    thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
+    thread = await get_readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     tasks, next_cursor = await app.ports.records.tasks(caller, thread.id, limit=limit, cursor=cursor)
     tasks = await app.privacy.readers.redact_for(caller, thread.user_id, tasks)
     return Listing[ServedTask](items=tasks, next_cursor=next_cursor)
@@ -141,7 +141,7 @@ async def list_tasks(
 @router.get("/tasks/{task_id}", summary="Read a sub-task", responses=responses("not_found"))
 async def get_task(thread_id: ThreadId, task_id: TaskId, caller: Caller, app: UseCases) -> TaskWithMessages:
     """Return one sub-task with its messages."""
-    thread = await readable_thread(app, caller, thread_id)
+    thread = await get_readable_thread(app, caller, thread_id)
     task = await app.ports.records.task(caller, thread.id, task_id)
     if task is None:
         raise NotFound("There is no such sub-task in this conversation.")
@@ -153,7 +153,7 @@ async def list_handoffs(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[Handoff]:
     """Return the handoffs of this conversation, newest first, including refused ones."""
-    thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
+    thread = await get_readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     requests, next_cursor = await app.ports.handoffs.of_thread(caller, thread.id, limit=limit, cursor=cursor)
     requests = await app.privacy.readers.redact_for(caller, thread.user_id, requests)
     return Listing[Handoff](items=requests, next_cursor=next_cursor)

@@ -10,8 +10,8 @@ from pydantic import Field
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing, describe
-from baton.api.threads.access import agents_of_workflows
-from baton.api.threads.thread_filters import period
+from baton.api.threads.access import find_agents_of_workflows
+from baton.api.threads.thread_filters import parse_period
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Permission
 from baton.domain.threads.thread_state import Workflow, describe_resumable_workflow
@@ -52,7 +52,7 @@ async def list_workflows(caller: Caller, app: UseCases) -> Listing[Workflow]:
     """
     unfinished = await app.ports.workflows.list_unfinished(caller)
     workflows = [workflow for workflow, _ in unfinished]
-    agents = await agents_of_workflows(app, caller, workflows)
+    agents = await find_agents_of_workflows(app, caller, workflows)
     items = [
         describe_resumable_workflow(registered.describe, workflow)
         for registered, workflow in zip(agents, workflows, strict=True)
@@ -92,7 +92,7 @@ async def list_completed_workflows(
         caller.require(Permission.THREAD_READ_ALL, "workflow.list")
     elif user_id is not None:
         raise InvalidRequest("userId: it needs scope=tenant. Without it, your own workflows are listed.")
-    start, end = period(since, until)
+    start, end = parse_period(since, until)
     listed_user = user_id if scope == "tenant" else caller.user_id
     selection = CompletedQuery(listed_user, agent_id, state.upper() if state is not None else None, start, end)
     if scope == "tenant":

@@ -113,7 +113,7 @@ async def test_yaml_is_taken_as_in_a_file(authors: Authors) -> None:
         ("a: &a [x, x]\nb: [*a, *a]\n", "aliases (*name) are not allowed."),
         ("name: 1\nname: 2\n", "line 2: name: the field occurs twice."),
         ("- 1\n", "The body must be a mapping of fields."),
-        (b"\xff\xfe\x00", "The body is no YAML in UTF-8."),
+        (b"\xff\xfe\x00", "The body must be YAML, encoded as UTF-8."),
         ("name: 2026-02-31\n", "a value is not valid for its type, such as a date that does not exist."),
         ("x: " + "[" * 200, "it is nested more than 100 deep."),
         ("name: T\ndescription: d\nsystem_prompt: p\ntemperature: .inf\n", "JSON does not know."),

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import baton
-from baton.api.runs.front_ends import conversion_for, downgrade, keep, upgrade
+from baton.api.runs.front_ends import downgrade, keep, select_conversion, upgrade
 from baton.domain.threads.content import content_as_json, parse_content
 from baton.domain.threads.events import Event
 from tests.e2e.agui_clients import OLDER, AgUiClient, clients_folder, running_clients
@@ -128,12 +128,12 @@ def test_to_translate_an_event_changes_nothing_of_it(event: Event) -> None:
 
 @pytest.mark.parametrize("version", ["1.0", "1.7", "2.0", "10.0", "1", "next", ""])
 def test_a_client_that_sends_a_version_from_1_0_on_or_an_unknown_one_gets_it_unchanged(version: str) -> None:
-    assert conversion_for(version) is keep
+    assert select_conversion(version) is keep
 
 
 @pytest.mark.parametrize("version", [None, "0.9", "0.0"])
 def test_a_client_that_sends_none_gets_it_in_older_words(version: str | None) -> None:
-    assert conversion_for(version) is downgrade
+    assert select_conversion(version) is downgrade
 
 
 @given(questions)

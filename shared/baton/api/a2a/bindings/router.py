@@ -116,7 +116,7 @@ async def make_caller(request: Request, scope: Scope, app: App, agent_id: str | 
     return A2ACaller(
         scope=scope,
         app=app,
-        timing=await sse.timing(request),
+        timing=await sse.get_timing(request),
         agents=agents,
         agent=agent,
         request_id=request_id(request),
