@@ -119,7 +119,7 @@ async def measure(turns: int) -> list[ClosingCost]:
             size = bucket.measure_size()
             model.calls = 0
             for step in steps:
-                await app.closing_events.step({"step": step, "session": execution}, seconds=600)
+                await app.closing_events.run_step({"step": step, "session": execution}, seconds=600)
             reads, writes = bucket.take()
             growth = bucket.measure_size() - size
             costs.append(ClosingCost(name, len(steps), baton.meter.take(), model.calls, reads, writes, growth))

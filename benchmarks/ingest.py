@@ -155,7 +155,7 @@ async def _run_step(app: App, done: IngestionMeasurement, step: str, **details: 
     """Run one step of the state machine, and note its times. Return its answer."""
     description = {"tenantId": done.ref.tenant_id, "agentId": AGENT, "documentId": done.ref.document_id, "version": 1}
     start, cpu_begun = time.perf_counter(), time.process_time()
-    answer = await app.knowledge.ingestion_events.step({"step": step, "document": description, **details})
+    answer = await app.knowledge.ingestion_events.run_step({"step": step, "document": description, **details})
     done.seconds[step] = done.seconds.get(step, 0.0) + time.perf_counter() - start
     done.cpu_seconds += time.process_time() - cpu_begun
     return answer

@@ -27,4 +27,4 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         tenant_id=session["tenantId"], thread_id=session["threadId"], episode=session["episode"], step=event["step"]
     )
     seconds = context.get_remaining_time_in_millis() / 1000
-    return event_loop.run(closing.step(event, seconds=seconds))
+    return event_loop.run(closing.run_step(event, seconds=seconds))

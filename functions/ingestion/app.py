@@ -44,4 +44,4 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         version=document["version"],
         step=event["step"],
     )
-    return event_loop.run(ingestion.step(event))
+    return event_loop.run(ingestion.run_step(event))

@@ -21,7 +21,7 @@ from baton.domain.documents.document import IngestionStep, parse_original_key
 from baton.domain.memory.episode import derive_episode_id
 from baton.domain.threads.queued import QueuedMessage, parse_queued
 from baton.domain.threads.thread import EndReason
-from baton.entry.jobs.ingestion_events import document_of
+from baton.entry.jobs.ingestion_events import read_document_ref
 from baton.memory.episodes.session_closing import ClosingStep
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -110,4 +110,4 @@ def test_a_stored_content_leads_to_the_steps_of_its_version() -> None:
     step = sample("states_ingestion")
     assert step["step"] in list(IngestionStep)
     assert ref is not None
-    assert document_of(step) == ref
+    assert read_document_ref(step) == ref

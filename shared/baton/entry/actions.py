@@ -63,6 +63,10 @@ from baton.threads.requests.waiting_messages import WaitingMessages
 
 CONNECTION_LIFE = timedelta(hours=2)
 """API Gateway ends every WebSocket after two hours."""
+MAX_SEQ = 10**12
+"""The largest sequence number that clients may send."""
+MAX_SUBJECT = 256
+"""Characters of an id in a refused frame that the refusal repeats. Longer ids are left out."""
 RECONNECT_BEFORE = timedelta(minutes=10)
 """The time before the end of a connection from which the client is advised to reconnect."""
 
@@ -115,17 +119,17 @@ class Actions:
             await self.removed_tenants.check(caller.scope)
             fields = parse_frame(frame)
             await self._act(caller, fields)
-            await self._advise(caller)
+            await self._advise_reconnection(caller)
         except BatonError as error:
             if error.status >= 500:
                 count(Metric.REQUESTS_FAILED)
                 report_failure(error, "request failed", action=fields.get("action"))
-            await self._reply(caller, refusal(error, caller, fields))
+            await self._reply(caller, make_refusal(error, caller, fields))
             if isinstance(error, TokenExpired | TenantRemoved):
                 await self.connections.close(caller.connection_id)
 
     async def admit_connection(self, scope: Scope, connection_id: str) -> None:
-        """Count a new connection.
+        """Count a new connection in the limits of its tenant and user, for ``CONNECTION_LIFE`` at most.
 
         Raises ``TenantRemoved``, and ``RateLimited`` if the tenant or the user has too many connections already.
         """
@@ -148,14 +152,14 @@ class Actions:
             raise UnknownAction(f"There is no action {action[:40]!r}. Known actions: {', '.join(ACTIONS)}.")
         await act(self, caller, fields)
 
-    async def _advise(self, caller: Caller) -> None:
+    async def _advise_reconnection(self, caller: Caller) -> None:
         """Advise the client to open a new connection if this connection ends soon. Both may be open for a while."""
         remaining = caller.connected_at + CONNECTION_LIFE - read_machine_time(self.clock)
         if remaining < RECONNECT_BEFORE:
             advice = make_custom("reconnect", {"secondsLeft": max(0, int(remaining.total_seconds()))})
             await self._reply(caller, make_unsequenced(advice))
 
-    async def _message(self, caller: Caller, fields: dict[str, Any]) -> None:
+    async def _queue_message(self, caller: Caller, fields: dict[str, Any]) -> None:
         scope = caller.scope.in_language(parse_locale(fields.get("locale")))
         request = parse_message_request(
             scope,
@@ -178,7 +182,7 @@ class Actions:
     async def _resume(self, caller: Caller, fields: dict[str, Any]) -> None:
         scope = caller.scope
         thread_id = parse_thread_id(scope, fields.get("threadId")).id
-        after = parse_integer(fields.get("after"), "after", low=0, high=10**12)
+        after = parse_integer(fields.get("after"), "after", low=0, high=MAX_SEQ)
         thread = await read_and_audit_thread(self.store, self.audit, scope, thread_id, "thread.resume")
         sees_everything = sees_all(scope, thread.user_id)
         replay = await self.replays.replay_after(
@@ -214,17 +218,17 @@ class Actions:
         thread_id = parse_thread_id(caller.scope, fields.get("threadId")).id
         await self.controls.cancel(caller.scope, thread_id, parse_run_id(fields.get("runId")))
 
-    async def _exit(self, caller: Caller, fields: dict[str, Any]) -> None:
+    async def _queue_exit(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread_id = parse_thread_id(caller.scope, fields.get("threadId")).id
         request = await self.controls.request_exit(caller.scope, thread_id, request_id=caller.request_id)
         await self._queue_action(caller, request)
 
-    async def _continue(self, caller: Caller, fields: dict[str, Any]) -> None:
+    async def _queue_continuation(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread = parse_thread_id(caller.scope, fields.get("threadId"))
         request = await self.controls.request_continue(caller.scope, thread, fields.get("workflowId"))
         await self._queue_action(caller, request)
 
-    async def _desk(self, caller: Caller, fields: dict[str, Any]) -> None:
+    async def _queue_desk_request(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread = parse_thread_id(caller.scope, fields.get("threadId"))
         request = await self.controls.request_desk(caller.scope, thread, fields.get("deskId"))
         await self._queue_action(caller, request)
@@ -233,7 +237,7 @@ class Actions:
         waiting = make_queued_action(caller.scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
         await self.queue.send(caller.scope, waiting)
 
-    async def _close(self, caller: Caller, fields: dict[str, Any]) -> None:
+    async def _queue_closing(self, caller: Caller, fields: dict[str, Any]) -> None:
         await self.controls.close(
             caller.scope,
             parse_thread_id(caller.scope, fields.get("threadId")).id,
@@ -241,7 +245,7 @@ class Actions:
             subscriber=caller.subscriber,
         )
 
-    async def _answer(self, caller: Caller, fields: dict[str, Any]) -> None:
+    async def _queue_answer(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread_id = parse_thread_id(caller.scope, fields.get("threadId")).id
         decision = parse_interrupt_decision(
             fields.get("interruptId"), fields.get("status"), fields.get("payload"), caller.scope.user_id
@@ -258,11 +262,11 @@ class Actions:
         )
         await self.queue.send(owner, waiting)
 
-    async def _typing(self, caller: Caller, fields: dict[str, Any]) -> None:
+    async def _note_typing(self, caller: Caller, fields: dict[str, Any]) -> None:
         thread_id = parse_thread_id(caller.scope, fields.get("threadId")).id
         await self.controls.note_typing(caller.scope, thread_id)
 
-    async def _ping(self, caller: Caller, fields: dict[str, Any]) -> None:
+    async def _answer_ping(self, caller: Caller, fields: dict[str, Any]) -> None:
         quiet = fields.get("quiet", False)
         if not isinstance(quiet, bool):
             raise InvalidRequest("quiet must be true or false.")
@@ -274,16 +278,16 @@ class Actions:
 
 
 _ACTS = {
-    "message": Actions._message,
+    "message": Actions._queue_message,
     "resume": Actions._resume,
     "cancel": Actions._cancel,
-    "exit": Actions._exit,
-    "continue": Actions._continue,
-    "desk": Actions._desk,
-    "close": Actions._close,
-    "answer": Actions._answer,
-    "typing": Actions._typing,
-    "ping": Actions._ping,
+    "exit": Actions._queue_exit,
+    "continue": Actions._queue_continuation,
+    "desk": Actions._queue_desk_request,
+    "close": Actions._queue_closing,
+    "answer": Actions._queue_answer,
+    "typing": Actions._note_typing,
+    "ping": Actions._answer_ping,
 }
 ACTIONS = tuple(_ACTS)
 
@@ -309,11 +313,14 @@ def parse_frame(frame: str) -> dict[str, Any]:
     return fields
 
 
-def refusal(error: BatonError, caller: Caller, fields: dict[str, Any]) -> Event:
-    """Return the event RUN_ERROR, which belongs to no run, for a refused request with the ids in its ``fields``."""
+def make_refusal(error: BatonError, caller: Caller, fields: dict[str, Any]) -> Event:
+    """Return the event RUN_ERROR, which belongs to no run, for a refused frame.
+
+    The event repeats the frame's action, message id and thread id, if they are short printable texts.
+    """
     subject = {
         name: value
         for name in ("action", "messageId", "threadId")
-        if isinstance(value := fields.get(name), str) and len(value) <= 256 and value.isprintable()
+        if isinstance(value := fields.get(name), str) and len(value) <= MAX_SUBJECT and value.isprintable()
     }
     return make_unsequenced(make_run_error(error, requestId=caller.request_id), **subject)

@@ -140,8 +140,11 @@ class Controls:
         if thread.conversation.desk is not None and thread.conversation.desk.person is not None:
             await self.live.note_typing(scope, thread_id)
 
-    async def expire_desk(self, scope: Scope, thread: Thread) -> DeskCheck:
-        """Queue the return of a thread from its desk if it is due, and return the result of the check."""
+    async def queue_desk_expiry(self, scope: Scope, thread: Thread) -> DeskCheck:
+        """Queue the return of a thread from its desk if the return is due, and return the result of the check.
+
+        A thread that is at no desk has the empty ``DeskCheck``.
+        """
         session = thread.conversation.desk
         if session is None:
             return DeskCheck()

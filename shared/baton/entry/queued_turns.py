@@ -180,7 +180,7 @@ class QueuedTurns:
     async def _needs_turn(
         self, queued: QueuedMessage | QueuedDecision | QueuedAction, seconds: float, record: HeldRecord | None
     ) -> bool:
-        """Return whether a message needs a turn, which is not so if it has entered a run.
+        """Return whether a message needs a turn. A message that has entered a run needs none.
 
         Before the turn of a message that waited, a waiting message with the mode "interrupt" is answered.
         """

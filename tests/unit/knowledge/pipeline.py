@@ -145,7 +145,7 @@ class Pipeline:
         document = {**described, "documentId": ref.document_id, "version": ref.version, "subject": subject}
         if ref.rebuilds:
             document["rebuilds"] = True
-        return await self.app.knowledge.ingestion_events.step({"step": step, "document": document, **given})
+        return await self.app.knowledge.ingestion_events.run_step({"step": step, "document": document, **given})
 
     async def run(self, ref: DocumentRef, *, order: random.Random | None = None, waits: bool = True) -> None:
         """One execution: the steps in their order, those of a map in any, then the removals, twice."""

@@ -44,7 +44,7 @@ class Ended:
             "episode": 1,
             "subject": SUBJECT,
         }
-        return await self.harness.app.closing_events.step({"step": step, "session": session}, seconds=seconds)
+        return await self.harness.app.closing_events.run_step({"step": step, "session": session}, seconds=seconds)
 
     async def has_place(self) -> bool:
         return await self.harness.admission.is_pending(Pipeline.CLOSING, SUBJECT)

@@ -22,7 +22,7 @@ from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, ForgetSu
 from baton.domain.tenants.identity import ME, Permission, Scope, resolve_thread_ref
 from baton.domain.threads.thread_state import Describe
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, Timestamp, WireModel
-from baton.entry.jobs.forget_requests import scope_of_user
+from baton.entry.jobs.forget_requests import get_scope_of_user
 from baton.tenants.privacy.export import ExportKind, ExportPiece
 from baton.tenants.privacy.readers import sees_all
 
@@ -183,7 +183,7 @@ async def export_user(
     Lines have a `type`, except sessions, which have the form of an import. A line of type `cursor` has the cursor with
     which the export can be continued; a last line of type `end` says that nothing is missing.
     """
-    subject = scope_of_user(caller, user_id, "user.export")
+    subject = get_scope_of_user(caller, user_id, "user.export")
     subject = Scope(subject.tenant_id, subject.user_id)
     exports = app.privacy.exports
     pieces = (
@@ -253,4 +253,4 @@ async def _to_retention(app: App, caller: Scope, retention: Retention) -> Served
 
 
 def _serve_request(app: App, request: ForgetRequest) -> ServedForgetRequest:
-    return ServedForgetRequest.of(request, expected_cutoff_at=app.privacy.forget_calls.expected_cutoff(request))
+    return ServedForgetRequest.of(request, expected_cutoff_at=app.privacy.forget_calls.estimate_cutoff(request))

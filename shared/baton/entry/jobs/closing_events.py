@@ -19,7 +19,7 @@ from baton.memory.procedures.learning import SessionLearning
 Event = Mapping[str, Any]
 
 STEP_SECONDS = 200.0
-"""The seconds that a step may need. With less time left, the state machine carries out the remaining steps."""
+"""The seconds that a step may need. With less time left, ``OutOfTime`` makes the state machine continue."""
 
 
 class OutOfTime(ExpectedFailure):
@@ -34,7 +34,7 @@ class ClosingEvents:
     learning: SessionLearning
     admission: PipelineAdmission
 
-    async def step(self, event: Event, *, seconds: float) -> dict[str, Any]:
+    async def run_step(self, event: Event, *, seconds: float) -> dict[str, Any]:
         """Carry out the ``step`` of the event for its ``session``: a single step, or all steps for "whole".
 
         Raises ``OutOfTime`` if not all steps can begin within ``seconds``, and the errors of ``SessionClosing.run`` and
@@ -57,7 +57,7 @@ class ClosingEvents:
                 episode = await self.closing.run(ClosingStep(step), scope, thread_id, number)
                 if step == ClosingStep.COMPLETE.value:
                     await self.admission.note_end(Pipeline.CLOSING, subject)
-                return _describe(episode)
+                return _describe_episode(episode)
 
     async def _run_all(self, scope: Scope, thread_id: str, number: int, subject: str, seconds: float) -> dict[str, Any]:
         """Carry out all steps for a session, which is read only once."""
@@ -77,10 +77,10 @@ class ClosingEvents:
                 await self.learning.catch_up_with(scope, session.thread, session.episode.ref, held)
             session = await self.closing.carry_out(step, scope, session)
         await self.admission.note_end(Pipeline.CLOSING, subject)
-        return _describe(session.episode if session is not None else None)
+        return _describe_episode(session.episode if session is not None else None)
 
 
-def _describe(episode: Episode | None) -> dict[str, Any]:
+def _describe_episode(episode: Episode | None) -> dict[str, Any]:
     if episode is None:
         return {"status": "deleted"}
     return {"status": episode.status.value, "missing": [part.value for part in episode.missing]}

@@ -16,10 +16,10 @@ from baton.threads.handoffs.forks import is_led_by_parent
 from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 
 
-def scope_of_user(scope: Scope, user_id: str, action: str) -> Scope:
+def get_scope_of_user(scope: Scope, user_id: str, action: str) -> Scope:
     """Return the scope of the user in a path. The caller needs ``user:manage`` for other users.
 
-    Raises ``Forbidden`` and ``InvalidRequest``, whether or not such a user exists.
+    Raises ``Forbidden``, and ``InvalidRequest`` for an invalid user id. It does not check whether the user exists.
     """
     if user_id in (ME, scope.user_id):
         return scope
@@ -43,7 +43,7 @@ class ForgetCalls:
 
         Raises ``Forbidden``, ``InvalidRequest`` and ``StoreUnavailable``.
         """
-        subject = scope_of_user(scope, user_id, "user.forget")
+        subject = get_scope_of_user(scope, user_id, "user.forget")
         return await self._begin(scope, self._make_request(scope, ForgetSubject.USER, subject.user_id))
 
     async def forget_thread(self, scope: Scope, thread_id: str) -> ForgetRequest:
@@ -75,7 +75,7 @@ class ForgetCalls:
             raise NotFound("There is no such request.")
         return request
 
-    def expected_cutoff(self, request: ForgetRequest) -> datetime | None:
+    def estimate_cutoff(self, request: ForgetRequest) -> datetime | None:
         """Return the approximate time up to which messages will be forgotten.
 
         Return None once the cut-off is fixed, and for requests without a cut-off.

@@ -35,7 +35,7 @@ class IngestionEvents:
         ref = await self.starts.start_uploaded(event["detail"]["object"]["key"])
         return {"started": ref is not None}
 
-    async def step(self, event: Event) -> dict[str, Any]:
+    async def run_step(self, event: Event) -> dict[str, Any]:
         """Carry out a step of the state machine. Raises ``ValueError`` for an unknown step."""
         answer = await self._carry_out(event)
         # The step that remains after a wait only removes files, so another run may begin already.
@@ -44,7 +44,7 @@ class IngestionEvents:
         return answer
 
     async def _carry_out(self, event: Event) -> dict[str, Any]:
-        ref = document_of(event)
+        ref = read_document_ref(event)
         work_for(ref.tenant_id)
         match event["step"]:
             case "check":
@@ -82,7 +82,7 @@ class IngestionEvents:
         return {"next": "extract", "format": checked.form.value, "parts": parts, "count": len(parts)}
 
 
-def document_of(event: Event) -> DocumentRef:
+def read_document_ref(event: Event) -> DocumentRef:
     """Return the version of the document in the input of an execution, which a step's event contains."""
     document = event["document"]
     key = document["tenantId"], document["agentId"], document["documentId"], document["version"]

@@ -53,7 +53,7 @@ class LibraryCommands:
 
     async def _list(self, library: str, cursor: str | None) -> dict[str, Any]:
         documents, following = await self.documents.of_agent(ProjectScope(), library, limit=PAGE, cursor=cursor)
-        return {"documents": [_describe(document) for document in documents], "cursor": following}
+        return {"documents": [_describe_document(document) for document in documents], "cursor": following}
 
     async def _announce(self, library: str, announced: Mapping[str, Any]) -> dict[str, Any]:
         """Return the document and the request that uploads its file, or the ``error`` of a refusal.
@@ -76,7 +76,7 @@ class LibraryCommands:
             return {"error": {"code": refusal.code, "message": refusal.detail}}
         upload = prepared.upload
         target = {name: value for name, value in asdict(upload).items() if name in _TARGET} if upload else None
-        return {"document": _describe(prepared.document), "upload": target}
+        return {"document": _describe_document(prepared.document), "upload": target}
 
     async def _delete(self, library: str, document_ids: Sequence[str]) -> dict[str, Any]:
         deleted = 0
@@ -92,7 +92,7 @@ class LibraryCommands:
 _TARGET = ("url", "method", "headers")
 
 
-def _describe(document: Document) -> dict[str, Any]:
+def _describe_document(document: Document) -> dict[str, Any]:
     latest = document.latest
     return {
         "id": document.id,

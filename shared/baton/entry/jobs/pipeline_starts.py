@@ -57,7 +57,7 @@ class AdmittedCaptures:
         # Names are unique in the AWS account. Threads of two tenants may have the same id, and so may a new thread and
         # a forgotten thread.
         created_at = to_millis(ref.thread_created_at) if ref.thread_created_at is not None else ""
-        slot = _hash(scope.tenant_id, ref.thread_id, created_at)
+        slot = _hash_ids(scope.tenant_id, ref.thread_id, created_at)
         subject = f"{slot}-{ref.first_ordinal}-{ref.end_ordinal}"
         execution_input = {
             "tenantId": scope.tenant_id,
@@ -114,9 +114,9 @@ def _make_ingestion(ref: DocumentRef, subject: str, name: str, **options: bool) 
 
 def _make_document_subject(ref: DocumentRef, created_at: datetime) -> str:
     # Documents of different tenants and agents may have the same id, and a removed document may be created again.
-    return f"{_hash(ref.tenant_id, ref.agent_id, ref.document_id, to_millis(created_at))}-{ref.version}"
+    return f"{_hash_ids(ref.tenant_id, ref.agent_id, ref.document_id, to_millis(created_at))}-{ref.version}"
 
 
-def _hash(*parts: object) -> str:
+def _hash_ids(*parts: object) -> str:
     """Return a digest of ids for a name. Only the last part may contain a slash, or two digests could be the same."""
     return hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()[:32]

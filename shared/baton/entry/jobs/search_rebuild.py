@@ -73,7 +73,7 @@ class _Call:
             self.positions[step.tenant] = step.position
         self.has_advanced = self.has_advanced or step.is_done or is_next_page
 
-    def result(self) -> RebuildResult:
+    def make_result(self) -> RebuildResult:
         documents, episodes = self.done[IndexName.KNOWLEDGE], self.done[IndexName.EPISODES]
         return RebuildResult(self.tenants, self.positions, documents, episodes, is_complete=not self.tenants)
 
@@ -117,7 +117,7 @@ class SearchRebuild:
                 elapsed = loop.time() - began_at
                 if elapsed >= most_seconds or (elapsed >= seconds and call.has_advanced):
                     break
-        return call.result()
+        return call.make_result()
 
     async def _rebuild_in_turn(
         self,

@@ -37,10 +37,15 @@ class SweepReport:
     """The counts of one sweep."""
 
     looked_at: int = 0
+    """Due threads that were checked."""
     closed: int = 0
+    """Sessions that were closed."""
     postponed: int = 0
+    """Threads whose check was postponed."""
     resumed: int = 0
+    """Takeovers of runs, returns from desks and closing pipelines that were started."""
     failed: int = 0
+    """Checks that failed."""
     is_complete: bool = True
     """True if every due thread was checked. Unchecked threads stay due for the next sweep."""
 
@@ -123,7 +128,7 @@ class Sweeper:
         A session is not closed while its user waits for people.
         """
         now, session = self.clock.now(), idle.thread.conversation.desk
-        check = await self.controls.expire_desk(idle.scope, idle.thread)
+        check = await self.controls.queue_desk_expiry(idle.scope, idle.thread)
         if check.reason is not None:
             await self.idle.postpone(due, now + LOOK_AGAIN)
             report.resumed += 1

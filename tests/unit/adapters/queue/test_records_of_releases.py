@@ -27,7 +27,7 @@ from baton.domain.threads.queued import Queued, QueuedMessage, parse_queued
 from baton.domain.threads.thread import EndReason
 from baton.domain.threads.thread_change import ThreadChange
 from baton.domain.threads.webhook_delivery import WebhookDelivery
-from baton.entry.jobs.ingestion_events import document_of
+from baton.entry.jobs.ingestion_events import read_document_ref
 from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.entry.jobs.pipeline_starts import AdmittedCaptures, AdmittedClosings, AdmittedIngestions
 from baton.memory.episodes.session_closing import ClosingStep
@@ -141,7 +141,7 @@ async def test_inputs_have_what_functions_of_each_release_read(version: str) -> 
     await AdmittedClosings(admission).start(ADA, episode, attempt=session["attempt"])
     capture = CaptureRef(task["threadId"], task["agentId"], task["firstOrdinal"], task["endOrdinal"], AT)
     await AdmittedCaptures(admission).start(ADA, capture, attempt=task["attempt"])
-    document = document_of({"document": older["ingest_document"]})
+    document = read_document_ref({"document": older["ingest_document"]})
     assert isinstance(document, DocumentRef)
     await AdmittedIngestions(admission).start(document, attempt=1, created_at=AT)
     for run in started.runs:
