@@ -78,10 +78,10 @@ def check_functions(files: AgentFiles) -> None:
 
 def make_real_tools(files: AgentFiles, functions: Functions) -> Tools:
     """Return the agents' tools, called as in a deployment but without its secrets."""
-    from baton.composition.current_settings import environment_settings
+    from baton.composition.current_settings import make_environment_settings
     from baton.composition.outside_clients import Outside
 
-    current = environment_settings()
+    current = make_environment_settings()
     return Outside(files, _NoSecrets(), lambda: current.egress, functions=lambda: functions).toolbox
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from baton.adapters.aws.secrets import SecretsManager
-from baton.composition.models.provider_models import provider_models
+from baton.composition.models.provider_models import make_provider_models
 from baton.domain.errors import ModelError
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents.files import ThreadFiles
@@ -37,7 +37,7 @@ class RealModel:
         settings = read_settings(default)
         self.names = ModelNames(settings.chat_model, settings.light_model or settings.chat_model)
         try:
-            self._model = provider_models(settings, SecretsManager())
+            self._model = make_provider_models(settings, SecretsManager())
         except ValueError as error:
             raise CannotRun(f"{error}.") from None
 

@@ -33,7 +33,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     logger.append_keys(tenant_id=event["tenantId"], request_id=request_id, step=event["step"])
     scope = Scope(event["tenantId"], event["userId"])
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
-    work = privacy.work_of(request_id)
+    work = privacy.select_work(request_id)
     try:
         match event["step"]:
             case "sweep":

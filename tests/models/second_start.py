@@ -25,7 +25,7 @@ from typing import Any
 
 from baton.adapters.aws.session import get_own_session, make_client
 from baton.composition.app import build
-from baton.composition.current_settings import environment_settings
+from baton.composition.current_settings import make_environment_settings
 from baton.composition.ports import Ports
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelSettings, Prompt
@@ -37,7 +37,7 @@ SEPARATE = ("settings",)
 
 def start(models: list[str]) -> None:
     """Make every port and every use case, ask each model once, and make a client of each AWS service."""
-    ports = Ports(settings=environment_settings())
+    ports = Ports(settings=make_environment_settings())
     for name in dir(Ports):
         if name not in SEPARATE and isinstance(getattr(Ports, name), cached_property | property):
             getattr(ports, name)

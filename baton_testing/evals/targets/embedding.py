@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from baton.adapters.aws.secrets import SecretsManager
 from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.openai.embedder import OpenAIEmbedder
-from baton.composition.models.provider_models import key_of
+from baton.composition.models.provider_models import make_key_source
 from baton.domain.agents.model_providers import DEFAULT_PROVIDER, Provider
 from baton.domain.documents.search import Vector
 from baton.ports.documents.search import EmbeddingPurpose
@@ -67,7 +67,7 @@ def make_embedder() -> RealTimeEmbedder | None:
         embedding.model,
         embedding.dimensions,
         counter=make_token_counter(),
-        api_key=key_of(settings.providers.get(DEFAULT_PROVIDER, Provider()), SecretsManager()),
+        api_key=make_key_source(settings.providers.get(DEFAULT_PROVIDER, Provider()), SecretsManager()),
         base_url=embedding.base_url or str(settings.base_url),
         paces=EmbeddingPaces(),
     )

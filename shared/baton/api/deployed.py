@@ -62,8 +62,8 @@ def _build_app(routes: Sequence[str], early: Sequence[str]) -> CountedRequests:
         pushes=lambda: current.pushes,
         has_stage=not settings.is_local,
     )
-    mcp = McpAccess(current.known_origins, is_local=settings.is_local)
-    return CountedRequests(create_app(lambda: app, origins=current.known_origins, a2a=access, mcp=mcp))
+    mcp = McpAccess(current.list_known_origins, is_local=settings.is_local)
+    return CountedRequests(create_app(lambda: app, origins=current.list_known_origins, a2a=access, mcp=mcp))
 
 
 def add_trace_flushing(app: ASGIApp) -> ASGIApp:

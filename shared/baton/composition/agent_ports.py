@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from baton.composition import parts
-from baton.composition.current_settings import CurrentSettings, deployed_settings
+from baton.composition.current_settings import CurrentSettings, make_deployed_settings
 from baton.composition.store_ports import StorePorts
 from baton.ports.tracing import NO_TRACER
 
@@ -22,7 +22,7 @@ class AgentPorts(StorePorts):
     @cached_property
     def settings(self) -> CurrentSettings:
         """The current settings."""
-        return deployed_settings()
+        return make_deployed_settings()
 
     @cached_property
     def agent_files(self) -> parts.AgentFiles:
@@ -55,9 +55,9 @@ class AgentPorts(StorePorts):
     @property
     def model_key(self) -> str | Callable[[], Awaitable[str]]:
         """The key of the default model provider, or a function that reads the key from its secret."""
-        from baton.composition.models.provider_models import key_of
+        from baton.composition.models.provider_models import make_key_source
 
-        return key_of(self.model_providers.get(parts.DEFAULT_PROVIDER, parts.Provider()), self.secrets)
+        return make_key_source(self.model_providers.get(parts.DEFAULT_PROVIDER, parts.Provider()), self.secrets)
 
     @cached_property
     def model(self) -> parts.ChatModel:
@@ -66,10 +66,10 @@ class AgentPorts(StorePorts):
             return self.provider_models
         from baton.composition.tracing import find_provider
 
-        def provider_of(model: str) -> str:
+        def find_provider_of(model: str) -> str:
             return find_provider(self.model_settings, model)
 
-        return parts.TracedModel(self.provider_models, provider_of, lambda: self.settings.prices)
+        return parts.TracedModel(self.provider_models, find_provider_of, lambda: self.settings.prices)
 
     @cached_property
     def tracer(self) -> parts.Tracer:

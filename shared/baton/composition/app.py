@@ -285,7 +285,7 @@ class App:
 
     @cached_property
     def evaluations(self) -> parts.Evaluations:
-        """Takes, lists and removes published evaluations."""
+        """The use case that takes, lists and removes published evaluations."""
         ports = self.ports
         return parts.Evaluations(ports.evaluations, self.privacy.readers, ports.audit, ports.clock)
 
@@ -312,7 +312,7 @@ class App:
 
     @cached_property
     def agent_rollouts(self) -> parts.AgentRollouts:
-        """Shares, promotes and withdraws candidates of tenants' own agents."""
+        """The use case that shares, promotes and withdraws candidates of tenants' own agents."""
         return parts.AgentRollouts(self.agent_editing)
 
     @property
@@ -339,7 +339,7 @@ class App:
 
     @cached_property
     def desk_access(self) -> parts.DeskAccess:
-        """The people of desks and their conversations."""
+        """The use case that finds conversations at desks for the people of the desks."""
         ports = self.ports
         return parts.DeskAccess(
             ports.store, ports.desk_places, ports.handoffs, ports.episodes, self.agents, ports.audit
@@ -347,7 +347,7 @@ class App:
 
     @cached_property
     def forks(self) -> parts.Forks:
-        """Creates, reads and extends forks of threads."""
+        """The use case that creates, reads and extends forks of threads."""
         ports = self.ports
         return parts.Forks(ports.store, self.agents, ports.audit, ports.counter, ports.clock)
 

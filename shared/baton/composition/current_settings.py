@@ -68,7 +68,7 @@ class CurrentSettings:
         """The limits of every tenant."""
         return self.document.tenant_limits
 
-    def known_origins(self) -> tuple[str, ...]:
+    def list_known_origins(self) -> tuple[str, ...]:
         """Return the origins of web pages that may call the API; none if the settings cannot be read."""
         try:
             return self.document.allowed_origins
@@ -104,22 +104,22 @@ class CurrentSettings:
         return parts.EgressPolicy.of(hosts, allow_local=self._is_local)
 
 
-def deployed_settings() -> CurrentSettings:
+def make_deployed_settings() -> CurrentSettings:
     """Return the settings of a deployment. The document is read when a setting is first needed."""
     document = parts.DocumentSettings()
     if document.bucket is None:
-        return environment_settings()
-    stored = stored_document(document.bucket, document.seconds)
+        return make_environment_settings()
+    stored = make_stored_document(document.bucket, document.seconds)
     return CurrentSettings(stored.get, is_local=document.is_local, must_read=stored.must_read)
 
 
-def environment_settings() -> CurrentSettings:
+def make_environment_settings() -> CurrentSettings:
     """Return the settings from environment variables only, without a document."""
     defaults = parts.SettingsDocument()
     return CurrentSettings(lambda: defaults, is_local=parts.DocumentSettings().is_local)
 
 
-def stored_document(bucket: str, seconds: float) -> parts.RefreshedValue[parts.SettingsDocument]:
+def make_stored_document(bucket: str, seconds: float) -> parts.RefreshedValue[parts.SettingsDocument]:
     """Return the cached settings document of a bucket, which is read again after ``seconds``."""
     stored = parts.S3Settings(
         partial(parts.create_quick_client, "s3"),

@@ -74,7 +74,7 @@ class KnowledgeUseCases:
 
     @cached_property
     def sources(self) -> parts.Sources:
-        """Creates, lists and deletes sources of documents."""
+        """The use case that creates, lists and deletes sources of documents."""
         ports = self.ports
         return parts.Sources(ports.sources, lambda: ports.source_rules, ports.audit, ports.clock)
 

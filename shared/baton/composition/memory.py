@@ -27,7 +27,7 @@ class MemoryUseCases:
 
     @property
     def light_model(self) -> parts.LightModel:
-        """The model for tasks that need speed more than quality."""
+        """The model for tasks that need speed more than quality. Its calls count for tenants' spending limits."""
         return parts.LightModel(self._model(), self.ports.light_model)
 
     @cached_property
@@ -66,9 +66,9 @@ class MemoryUseCases:
     @cached_property
     def agent_memory(self) -> parts.AgentMemory:
         """The use case that makes prompts with memory."""
-        return self.recalling_within(self.ports.recall_deadline)
+        return self.make_memory(self.ports.recall_deadline)
 
-    def recalling_within(self, deadline: timedelta) -> parts.AgentMemory:
+    def make_memory(self, deadline: timedelta) -> parts.AgentMemory:
         """Return a memory of agents whose searches take at most ``deadline``."""
         ports = self.ports
         recall = parts.Recall(ports.search, self._knowledge.search, ports.embedder, deadline=deadline)
@@ -143,15 +143,15 @@ class ProcedureUseCases:
 
     @cached_property
     def administration(self) -> parts.ProcedureAdministration:
-        """Reads, writes and decides on procedures."""
+        """The use case that reads and writes procedures, and takes decisions on them."""
         ports = self.ports
         return parts.ProcedureAdministration(
-            ports.procedures, self.approved, self._memory.recalling_within(parts.DEADLINE), ports.audit, ports.clock
+            ports.procedures, self.approved, self._memory.make_memory(parts.DEADLINE), ports.audit, ports.clock
         )
 
     @cached_property
     def skills(self) -> parts.SkillAdministration:
-        """Reads, offers, shares and removes private skills."""
+        """The use case that reads, offers, shares and removes private skills."""
         ports = self.ports
         return parts.SkillAdministration(ports.private_skills, ports.procedures, ports.audit, ports.clock)
 

@@ -34,7 +34,7 @@ def write_metrics(counts: Mapping[Metric, int | Sequence[int]], at: datetime | N
     """Write the counts and times with the timestamp ``at``, by default now, and the stack's name as their dimension."""
     # Instances of Powertools' class Metrics would share their values between invocations in the same process.
     metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
-    metrics.add_dimension(name="stack", value=stack_name())
+    metrics.add_dimension(name="stack", value=_read_stack_name())
     if at is not None:
         metrics.set_timestamp(at)
     for metric, number in counts.items():
@@ -49,7 +49,7 @@ def write_metrics(counts: Mapping[Metric, int | Sequence[int]], at: datetime | N
 
 
 @cache
-def stack_name() -> str:
+def _read_stack_name() -> str:
     """Return the name of the deployment's stack. It is cached, because reading settings takes a millisecond."""
     return MetricSettings().stack
 

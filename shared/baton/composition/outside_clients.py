@@ -49,18 +49,18 @@ class Outside:
         def make_mcp_client(seconds: float) -> httpx2.AsyncClient:
             return parts.make_http2_client(self._policy(), timeout_seconds=seconds)
 
-        def http_tools() -> parts.ToolSource[parts.HttpTool]:
+        def make_http_tools() -> parts.ToolSource[parts.HttpTool]:
             return parts.HttpTools(parts.HttpRequests(make_client, self.header_values), self._policy)
 
-        def openapi_tools() -> parts.ToolSource[parts.OpenApiTool]:
+        def make_openapi_tools() -> parts.ToolSource[parts.OpenApiTool]:
             requests = parts.HttpRequests(make_client, self.header_values)
             return parts.OpenApiTools(requests, make_client, parts.AgentSettings().agents_dir)
 
         return parts.Toolbox(
             {
                 parts.McpServer: lambda: parts.McpTools(make_mcp_client, self.header_values),
-                parts.HttpTool: http_tools,
-                parts.OpenApiTool: openapi_tools,
+                parts.HttpTool: make_http_tools,
+                parts.OpenApiTool: make_openapi_tools,
                 parts.PythonTool: lambda: parts.PythonTools(self._functions()),
             },
             self.header_values,

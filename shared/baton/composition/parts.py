@@ -326,7 +326,7 @@ _IMPORT = re.compile(r"^    from (baton\.[\w.]+) import (?:\(([^)]*)\)|(.*))$", 
 
 
 @cache
-def _modules() -> dict[str, str]:
+def _find_modules() -> dict[str, str]:
     """Return the names of modules by the names that are imported from them."""
     imports = _IMPORT.findall(Path(__file__).read_text(encoding="utf-8"))
     return {name: module for module, several, single in imports for name in re.findall(r"\w+", several or single)}
@@ -336,7 +336,7 @@ if not TYPE_CHECKING:  # for a type checker, only the imports above exist
 
     def __getattr__(name: str) -> Any:
         """Import a part by its name. The part is not cached, because its module may be reloaded."""
-        module = _modules().get(name)
+        module = _find_modules().get(name)
         if module is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(module), name)

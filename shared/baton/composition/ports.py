@@ -157,7 +157,7 @@ class Ports(SearchPorts):
 
     @cached_property
     def queue_records(self) -> parts.QueueRecords | None:
-        """The records of the turns' queue that a worker holds; None if no other worker could receive them."""
+        """The records of the turns' queue that a worker holds; None in fakes without other workers."""
         operations = parts.make_operations(parts.create_client("sqs"))
         url = parts.QueueSettings().turns_queue_url
         return parts.SqsRecords(operations, url, self.lease_times, self.last_wills)
@@ -183,21 +183,23 @@ class Ports(SearchPorts):
     def webhooks(self) -> parts.Webhooks:
         """The client that posts push notifications."""
 
-        def policy() -> parts.EgressPolicy:
+        def get_policy() -> parts.EgressPolicy:
             return self.settings.push_egress
 
-        return parts.HttpWebhooks(policy, lambda seconds: parts.make_http_client(policy(), timeout_seconds=seconds))
+        return parts.HttpWebhooks(
+            get_policy, lambda seconds: parts.make_http_client(get_policy(), timeout_seconds=seconds)
+        )
 
     @cached_property
     def webhook_receivers(self) -> parts.Webhooks:
         """The client that posts events to the webhooks of the settings."""
 
-        def policy() -> parts.EgressPolicy:
+        def get_policy() -> parts.EgressPolicy:
             return self.settings.egress
 
         return parts.HttpWebhooks(
-            policy,
-            lambda seconds: parts.make_http_client(policy(), timeout_seconds=seconds),
+            get_policy,
+            lambda seconds: parts.make_http_client(get_policy(), timeout_seconds=seconds),
             hosts_field="allowedHosts",
             breakers=parts.CircuitBreakers(failures=3, open_seconds=120.0),
         )

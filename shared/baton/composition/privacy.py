@@ -49,7 +49,7 @@ class PrivacyUseCases:
             parts.Waits(zombies=ports.forget_wait_seconds),
         )
 
-    def work_of(self, request_id: str) -> parts.Forgetting | parts.TenantRemovalWork:
+    def select_work(self, request_id: str) -> parts.Forgetting | parts.TenantRemovalWork:
         """Return the use case that carries out a request of the pipeline: to remove a tenant, or to forget."""
         return self.removal if request_id == REMOVAL else self.forgetting
 
@@ -69,7 +69,7 @@ class PrivacyUseCases:
 
     @cached_property
     def tenant_exports(self) -> parts.TenantExports:
-        """Exports tenants."""
+        """The use case that exports tenants."""
         ports = self.ports
         return parts.TenantExports(
             ports.tenant_records, ports.tenant_files, ports.cursor_seal, ports.audit, ports.clock

@@ -26,7 +26,7 @@ MOVED = "Everything is in OpenSearch. Deploy with SearchEngine=opensearch: searc
 
 
 async def migrate(roles: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Make the missing indices, and return the state of each index.
+    """Make the missing indices of OpenSearch, and return the state of each index; empty without OpenSearch.
 
     ``roles`` are IAM roles that get access to the deployment's own domain. Raises ``SearchUnavailable``.
     """
@@ -99,7 +99,9 @@ async def rebuild(
     if unknown:
         raise InvalidRequest(f"There is nothing to rebuild in {', '.join(sorted(unknown))}: name {', '.join(REBUILT)}.")
     await _give_up_moves(tenants)
-    rebuilding = SearchRebuild(deployed_ports().searched_tenants, reindexing, knowledge_check(), index_check())
+    rebuilding = SearchRebuild(
+        deployed_ports().searched_tenants, reindexing, make_knowledge_check(), make_index_check()
+    )
     chosen = [IndexName(name) for name in indices] or REBUILT
     return asdict(await rebuilding.run(chosen, tenants, positions, seconds=seconds, most_seconds=most_seconds))
 
@@ -109,8 +111,8 @@ async def move(
 ) -> dict[str, Any]:
     """Move owners from the embedded index to OpenSearch: ``agents`` and ``users`` of one tenant, or whole tenants.
 
-    Without names, all owners are moved. See ``SearchMove``. Raises ``InvalidRequest``, ``SearchUnavailable`` and
-    ``SearchMoveClaimed``. A repeated call continues the work.
+    Without names, all owners are moved. Return the fields of ``MoveResult``, and advice in ``next`` once everything is
+    moved. A repeated call continues the work. Raises ``InvalidRequest``, and the errors of ``SearchMove.run``.
     """
     ports = deployed_ports()
     if ports.search_move is None:
@@ -130,7 +132,7 @@ async def verify(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
     Return a result for each tenant. Raises ``InvalidRequest``, ``SearchUnavailable`` and ``StoreUnavailable``.
     """
     stored = await deployed_ports().searched_tenants.all()
-    checks = await index_check().verify(tenants or [*stored], with_others=not tenants)
+    checks = await make_index_check().verify(tenants or [*stored], with_others=not tenants)
     return [await _verify_knowledge(check, stored.get(check.tenant_id, ())) for check in checks]
 
 
@@ -140,7 +142,7 @@ async def repair(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
     For missing documents, the ingestion pipeline is started, which continues after the call.
     """
     stored = await deployed_ports().searched_tenants.all()
-    episodes, documents = index_check(), knowledge_check()
+    episodes, documents = make_index_check(), make_knowledge_check()
     results = []
     for tenant_check in await episodes.verify(tenants or [*stored], with_others=not tenants):
         check = tenant_check if tenant_check.is_sound else await episodes.repair(tenant_check)
@@ -168,7 +170,7 @@ async def close() -> None:
     await deployed_ports().opensearch.close()
 
 
-def index_check() -> IndexCheck:
+def make_index_check() -> IndexCheck:
     """Return the check of this deployment's index of episodes."""
     ports, app = deployed_ports(), deployed()
 
@@ -185,13 +187,13 @@ def index_check() -> IndexCheck:
     )
 
 
-def knowledge_check() -> KnowledgeIndexCheck:
+def make_knowledge_check() -> KnowledgeIndexCheck:
     """Return the check of this deployment's index of documents."""
     ports = deployed_ports()
     return KnowledgeIndexCheck(ports.documents, ports.ingestions, ports.search, ports.complete_administration)
 
 
 async def _verify_knowledge(check: TenantCheck, agents: Sequence[str]) -> dict[str, Any]:
-    knowledge = await knowledge_check().verify(check.tenant_id, agents)
+    knowledge = await make_knowledge_check().verify(check.tenant_id, agents)
     is_sound = check.is_sound and knowledge.is_sound
     return {**asdict(check), "knowledge": asdict(knowledge), "is_sound": is_sound}

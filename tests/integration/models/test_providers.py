@@ -11,7 +11,7 @@ import pytest
 
 from baton.adapters.aws.secrets import SecretsManager
 from baton.adapters.models.provider_models import ProviderModels
-from baton.composition.models.provider_models import provider_models
+from baton.composition.models.provider_models import make_provider_models
 from baton.domain.errors import ModelError
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt
@@ -41,7 +41,7 @@ def declared(monkeypatch: pytest.MonkeyPatch, default: FaultModel, **providers: 
     monkeypatch.setenv("BATON_CHAT_MODEL", "fault-1")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "tokenizer")
     monkeypatch.setenv("BATON_MODEL_PROVIDERS", json.dumps(providers))
-    return provider_models(EndpointSettings(), Secrets())
+    return make_provider_models(EndpointSettings(), Secrets())
 
 
 async def ask(models: ProviderModels, model: str, *fallback: str) -> list[ModelChunk]:

@@ -12,7 +12,7 @@ from baton.adapters.aws.session import replace_session
 from baton.adapters.models.bedrock.embedder import BedrockEmbedder
 from baton.adapters.models.bedrock.failures import NoCredentials
 from baton.adapters.models.bedrock.request import BedrockGuardrail
-from baton.composition.models.bedrock import find_guardrail, make_connection, region_of, select_credential_source
+from baton.composition.models.bedrock import find_guardrail, find_region, make_connection, select_credential_source
 from baton.composition.ports import Ports
 from baton.domain.agents.model_providers import Provider, ProviderKind
 
@@ -43,16 +43,16 @@ def test_the_functions_region_is_asked_with_its_credentials() -> None:
 
 
 def test_a_provider_may_be_in_another_region(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert region_of(ELSEWHERE) == "us-west-2"
+    assert find_region(ELSEWHERE) == "us-west-2"
     monkeypatch.setenv("BATON_BEDROCK_REGION", "eu-central-1")
-    assert (region_of(BEDROCK), region_of(ELSEWHERE)) == ("eu-central-1", "us-west-2")
+    assert (find_region(BEDROCK), find_region(ELSEWHERE)) == ("eu-central-1", "us-west-2")
 
 
 def test_without_any_region_the_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
     with pytest.raises(ValueError, match="BATON_BEDROCK_REGION: is missing"):
-        region_of(BEDROCK)
+        find_region(BEDROCK)
 
 
 def test_an_endpoint_takes_the_place_of_the_regions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_the_local_cloud_without_a_profile_says_what_is_missing(monkeypatch: pyt
     monkeypatch.setenv("BATON_STAGE", "local")
     with pytest.raises(NoCredentials, match="BATON_BEDROCK_PROFILE"):
         select_credential_source().get_credentials()
-    assert region_of(BEDROCK) == "eu-west-1"
+    assert find_region(BEDROCK) == "eu-west-1"
     monkeypatch.setenv("BATON_BEDROCK_ENDPOINT", "http://127.0.0.1:9000")
     assert select_credential_source().get_credentials().access_key == "AKIDFUNCTION", (
         "of a stand-in, which are invented"

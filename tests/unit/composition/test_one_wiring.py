@@ -19,7 +19,7 @@ from tests.harness.use_cases import use_cases
 
 ROOT = Path(__file__).parents[3]
 WIRING = [Path(str(module.__file__)) for module in (app, knowledge, limits, memory, privacy, self_started, sessions)]
-PARTS = parts._modules()
+PARTS = parts._find_modules()
 PROGRAMS = (
     "shared",
     "functions",

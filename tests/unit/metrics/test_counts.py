@@ -25,7 +25,7 @@ Written = list[dict[Metric, int | Sequence[int]]]
 
 @pytest.fixture(autouse=True)
 def stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "stack_name", lambda: "baton-test")
+    monkeypatch.setattr(metrics, "_read_stack_name", lambda: "baton-test")
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
 
 

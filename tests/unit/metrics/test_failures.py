@@ -658,7 +658,7 @@ class OneText:
 
 @pytest.fixture(autouse=True)
 def stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "stack_name", lambda: "baton-test")
+    monkeypatch.setattr(metrics, "_read_stack_name", lambda: "baton-test")
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
 
 

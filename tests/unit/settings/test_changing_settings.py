@@ -126,7 +126,9 @@ async def test_everything_else_changes_too(deployment: Deployment) -> None:
     ports = Ports(settings=deployment.current)
     harness = Harness()
     app = create_app(
-        lambda: harness.app, origins=deployment.current.known_origins, mcp=McpAccess(deployment.current.known_origins)
+        lambda: harness.app,
+        origins=deployment.current.list_known_origins,
+        mcp=McpAccess(deployment.current.list_known_origins),
     )
     preflight = {"Origin": "https://app.example.com", "Access-Control-Request-Method": "POST"}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://baton.test") as client:
@@ -213,7 +215,7 @@ def test_a_process_that_starts_with_an_unusable_document_says_so_to_operators_on
         _ = deployment.current.issuers
     assert BUCKET not in raised.value.detail
     assert "tokenIssuers.0.audience: is missing" in caplog.text
-    assert deployment.current.known_origins() == ()
+    assert deployment.current.list_known_origins() == ()
     deployment.current.prepare()
 
 
@@ -256,7 +258,7 @@ async def test_requests_over_http_read_no_settings_on_the_event_loop(deployment:
     cached = RefreshedValue(read, monotonic=deployment.time)
     harness = Harness()
     harness.settings = CurrentSettings(cached.get, is_local=True, must_read=cached.must_read)
-    app = create_app(lambda: harness.app, origins=harness.settings.known_origins)
+    app = create_app(lambda: harness.app, origins=harness.settings.list_known_origins)
     page = {"Origin": "https://app.example.com"}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://baton.test") as client:
         assert (await client.get("/health")).status_code == 200

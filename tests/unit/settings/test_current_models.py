@@ -42,7 +42,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Clients]:
         clients.append(Clients(settings))
         return clients[-1]
 
-    monkeypatch.setattr(provider_models, "deployed_models", make)
+    monkeypatch.setattr(provider_models, "make_deployed_models", make)
     monkeypatch.setenv("BATON_CHAT_MODEL", "gpt")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     return clients

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from baton.adapters.aws.secrets import SecretsManager
-from baton.composition.models.provider_models import deployed_models
+from baton.composition.models.provider_models import make_deployed_models
 from baton.domain.agents.model_providers import OfferedModels, Provider, ProviderKind, Route
 from baton.domain.errors import ModelMisconfigured
 from baton.ports.agents import chat_model
@@ -144,7 +144,7 @@ def test_a_key_may_stand_in_the_settings_of_the_local_cloud(monkeypatch: pytest.
     settings = declared(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "sk-plain"}})
     assert "sk-plain" not in repr(settings)
     monkeypatch.setenv("BATON_STAGE", "local")
-    deployed_models(settings, SecretsManager())
+    make_deployed_models(settings, SecretsManager())
 
 
 @pytest.mark.parametrize(("stage", "is_shown"), [("local", True), ("prod", False)])
@@ -154,7 +154,7 @@ async def test_errors_of_models_have_their_reasons_in_the_local_cloud_only(
     monkeypatch.setenv("OPENAI_BASE_URL", "")
     monkeypatch.setenv("BATON_CHAT_MODEL", "a/llama-4")
     monkeypatch.setenv("BATON_STAGE", stage)
-    models = deployed_models(declared(monkeypatch, {"a": {"baseUrl": ADDRESS}}), SecretsManager())
+    models = make_deployed_models(declared(monkeypatch, {"a": {"baseUrl": ADDRESS}}), SecretsManager())
     asking = chat_model.ModelSettings(model="llama-4")
     with pytest.raises(ModelMisconfigured) as refused:
         await anext(models.stream(asking, [], thread_files=cast("ThreadFiles", None)))
@@ -165,7 +165,7 @@ def test_a_key_may_not_stand_in_the_settings_of_a_deployment(monkeypatch: pytest
     settings = declared(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "sk-plain"}})
     monkeypatch.setenv("BATON_STAGE", "prod")
     with pytest.raises(ValueError, match=r"modelProviders: a\.key: .*`keySecret`") as refused:
-        deployed_models(settings, SecretsManager())
+        make_deployed_models(settings, SecretsManager())
     assert "sk-plain" not in str(refused.value)
 
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 def make_connection(provider: parts.Provider) -> parts.BedrockConnection:
     """Return the connection to a provider's region. Raises ``ValueError`` if no region is known."""
     endpoint = provider.base_url or parts.BedrockSettings().endpoint
-    return parts.BedrockConnection(region_of(provider), select_credential_source, endpoint=endpoint)
+    return parts.BedrockConnection(find_region(provider), select_credential_source, endpoint=endpoint)
 
 
-def region_of(provider: parts.Provider) -> str:
+def find_region(provider: parts.Provider) -> str:
     """Return the region of a provider on Amazon Bedrock.
 
     It is the region of the provider, of the settings, of the developer's profile or of the process. Raises

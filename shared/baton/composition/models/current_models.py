@@ -121,11 +121,11 @@ class _Models:
 
         Raises ``ValueError`` for settings that cannot be used.
         """
-        from baton.composition.models.provider_models import deployed_models
+        from baton.composition.models.provider_models import make_deployed_models
 
         settings = parts.ProviderSettings(
             BATON_MODEL_PROVIDERS=document.model_providers, BATON_MODEL_PROFILES=document.model_profiles
         )
         if before is not None and before.settings == settings:
             return before
-        return cls(settings, deployed_models(settings, secrets))
+        return cls(settings, make_deployed_models(settings, secrets))

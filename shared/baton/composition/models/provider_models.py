@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Profiles = Mapping[str, Mapping[str, Any]]
 
 
-def provider_models(
+def make_provider_models(
     settings: parts.ProviderSettings, secrets: parts.SecretsManager, *, shows_reasons: bool = False
 ) -> parts.ProviderModels:
     """Return a model that calls all providers of the settings. Raises ``ValueError`` for invalid model profiles.
@@ -22,8 +22,8 @@ def provider_models(
     """
     profiles = parts.read_profile_overrides(settings.model_profiles)
     makers = {
-        parts.ProviderKind.OPENAI: partial(openai_model, secrets=secrets, profiles=profiles),
-        parts.ProviderKind.BEDROCK: partial(bedrock_model, profiles=profiles),
+        parts.ProviderKind.OPENAI: partial(make_openai_model, secrets=secrets, profiles=profiles),
+        parts.ProviderKind.BEDROCK: partial(make_bedrock_model, profiles=profiles),
     }
     return parts.ProviderModels(
         {name: partial(makers[provider.kind], provider) for name, provider in settings.providers.items()},
@@ -31,31 +31,34 @@ def provider_models(
     )
 
 
-def deployed_models(settings: parts.ProviderSettings, secrets: parts.SecretsManager) -> parts.ProviderModels:
-    """Return ``provider_models`` for this deployment. Also raises ``ValueError`` for keys that are not in secrets."""
+def make_deployed_models(settings: parts.ProviderSettings, secrets: parts.SecretsManager) -> parts.ProviderModels:
+    """Return the model of this deployment, see ``make_provider_models``.
+
+    Raises ``ValueError`` also for keys that are not in secrets, except in the local cloud.
+    """
     is_local = parts.IdentitySettings().is_local
     if settings.plain_keys and not is_local:
         raise ValueError(
             f"modelProviders: {settings.plain_keys[0]}.key: is for the local cloud only, because everybody who "
             "may read the function's settings would see it. Store the key in a secret, and name that in `keySecret`"
         )
-    return provider_models(settings, secrets, shows_reasons=is_local)
+    return make_provider_models(settings, secrets, shows_reasons=is_local)
 
 
-def openai_model(provider: parts.Provider, secrets: parts.SecretsManager, profiles: Profiles) -> parts.ChatModel:
+def make_openai_model(provider: parts.Provider, secrets: parts.SecretsManager, profiles: Profiles) -> parts.ChatModel:
     """Return the client of an OpenAI-compatible endpoint."""
     return parts.OpenAIChatModel(
-        api_key=key_of(provider, secrets),
+        api_key=make_key_source(provider, secrets),
         base_url=provider.base_url,
         sends_metadata=provider.metadata,
         cache_hints=parts.read_hints(provider.cache_hints),
         profiles=_add_api(provider.api, profiles),
-        reader=document_reader(),
+        reader=get_document_reader(),
         signing=_make_signing(provider),
     )
 
 
-def bedrock_model(provider: parts.Provider, profiles: Profiles) -> parts.ChatModel:
+def make_bedrock_model(provider: parts.Provider, profiles: Profiles) -> parts.ChatModel:
     """Return the client of Amazon Bedrock for a provider. Raises ``ValueError`` without a region or its guardrail."""
     from baton.composition.models.bedrock import find_guardrail, make_connection
 
@@ -64,7 +67,7 @@ def bedrock_model(provider: parts.Provider, profiles: Profiles) -> parts.ChatMod
         guardrail=find_guardrail(provider),
         sends_metadata=provider.metadata,
         profiles=profiles,
-        reader=document_reader(),
+        reader=get_document_reader(),
     )
 
 
@@ -72,13 +75,13 @@ def _make_signing(provider: parts.Provider) -> parts.AwsSigning | None:
     """Return the signer of the provider's requests, which uses this function's role; None if they are not signed."""
     if not provider.signed:
         return None
-    from baton.composition.models.bedrock import region_of, select_credential_source
+    from baton.composition.models.bedrock import find_region, select_credential_source
 
-    return parts.AwsSigning(select_credential_source(), region_of(provider))
+    return parts.AwsSigning(select_credential_source(), find_region(provider))
 
 
 @cache
-def document_reader() -> parts.DocumentReader:
+def get_document_reader() -> parts.DocumentReader:
     """Return this process's reader of attached documents. Only child processes load its libraries."""
     return parts.ChildProcessReader()
 
@@ -91,7 +94,7 @@ def _add_api(api: str, profiles: Profiles) -> Profiles:
     return {"*": defaults, **{pattern: facts for pattern, facts in profiles.items() if pattern != "*"}}
 
 
-def key_of(provider: parts.Provider, secrets: parts.SecretsManager) -> str | Callable[[], Awaitable[str]]:
+def make_key_source(provider: parts.Provider, secrets: parts.SecretsManager) -> str | Callable[[], Awaitable[str]]:
     """Return the provider's key, or a function that reads the key from its secret; empty for endpoints without keys."""
     if provider.key is not None:
         return provider.key.get_secret_value()
