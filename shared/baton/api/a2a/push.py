@@ -160,7 +160,8 @@ async def _find_own_task(caller: A2ACaller, text: str) -> A2ATask:
 async def _let_thread_notify(caller: A2ACaller, task: A2ATask) -> None:
     """Mark the thread, so that its runs send notifications. If it has changed since ``task`` was read, notify now.
 
-    Raises ``StoreUnavailable`` if the task's first message still waits in the queue.
+    Raises ``StoreUnavailable`` if the task's first message still waits in the queue, and ``TaskNotFoundError`` if the
+    thread was deleted meanwhile.
     """
     app, thread_id = caller.app, task.id.thread_id
     loop = asyncio.get_running_loop()
@@ -170,7 +171,9 @@ async def _let_thread_notify(caller: A2ACaller, task: A2ATask) -> None:
             thread = await app.ports.store.want_notifications(caller.scope, thread_id)
             break
         except ThreadUnavailable as refusal:
-            if not refusal.is_unused or loop.time() >= deadline:
+            if task.thread is not None or not refusal.is_unused:
+                raise TaskNotFoundError from None
+            if loop.time() >= deadline:
                 raise StoreUnavailable("The task has not begun yet. Please try again in a moment.") from None
             await asyncio.sleep(POLL_SECONDS)
     if task.thread is None or thread.next_ordinal != task.thread.next_ordinal or thread.episode != task.thread.episode:

@@ -171,6 +171,21 @@ async def test_the_configurations_of_others_are_not_found(served: A2AServed, who
     assert len((await served.call(LIST, {"id": task["id"]}))["result"]) == 1
 
 
+async def test_a_conversation_that_is_deleted_meanwhile_is_not_found(
+    served: A2AServed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = await sent(served, message("One", "m-1"))
+    configs = served.harness.app.ports.push_configs
+    put = configs.put
+
+    async def put_and_delete(*given: Any) -> None:
+        await put(*given)
+        served.harness.store.rows.clear()
+
+    monkeypatch.setattr(configs, "put", put_and_delete)
+    assert (await with_config(served, task))["error"]["code"] == -32001
+
+
 async def test_a_deployment_may_send_none(served: A2AServed) -> None:
     off = A2AServed(served.harness, a2a=A2AAccess())
     task = await sent(off, message("One", "m-1"))
