@@ -13,14 +13,14 @@ from pydantic import BaseModel, Field, ValidationError
 from baton.api.mcp.access import McpCaller
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
-from baton.domain.errors import AgentMismatch, InterruptUnavailable, InvalidRequest, ThreadUnavailable
+from baton.domain.errors import AgentMismatch, InterruptUnavailable, InvalidRequest
 from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.content import write_field_path
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import TurnRequest
 from baton.threads.requests import parsing
-from baton.threads.requests.thread_access import get_own_thread
+from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 
 MAX_KEY = 1_024
 """Characters of an idempotency key."""
@@ -141,14 +141,9 @@ def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
 
 async def _find_own(caller: McpCaller, thread_id: str) -> Thread:
     """Return the caller's own thread. Raises ``ThreadUnavailable``, which is audited."""
-    app = caller.app
-    try:
-        return await get_own_thread(app.ports.store, caller.scope, thread_id)
-    except ThreadUnavailable as refusal:
-        await app.ports.audit.record(
-            caller.scope, "tool.approve", thread_id=thread_id, outcome=refusal.audited_as, detail={}
-        )
-        raise
+    ports = caller.app.ports
+    async with refusals_audited(ports.audit, caller.scope, thread_id, "tool.approve"):
+        return await get_own_thread(ports.store, caller.scope, thread_id)
 
 
 def _read_forms(responses: types.InputResponses) -> dict[str | None, tuple[DecisionStatus, Any]]:

@@ -11,11 +11,10 @@ from baton.api.http.dependencies import Caller, ThreadId, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Asked, UploadTarget, describe
 from baton.composition.app import App
-from baton.domain.errors import ThreadUnavailable
 from baton.domain.tenants.identity import Scope, ThreadRef, resolve_thread_ref
 from baton.domain.threads.content import FILE_PROVIDER
 from baton.domain.wire_model import WireModel
-from baton.threads.requests.thread_access import get_own_thread
+from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 from baton_documents.media_types import MediaType
 
 router = APIRouter(prefix="/v1/threads", tags=["files"])
@@ -80,12 +79,8 @@ async def _check_own(app: App, scope: Scope, thread: ThreadRef) -> None:
 
     Raises ``ThreadUnavailable``, which is audited.
     """
-    canonical = thread.id
-    try:
+    async with refusals_audited(app.ports.audit, scope, thread.id, "file.upload"):
         if thread.may_create:
-            await app.ports.store.check_writable(scope, canonical)
+            await app.ports.store.check_writable(scope, thread.id)
         else:  # ``check_writable`` would reveal whether another user's mapped id is in use
-            await get_own_thread(app.ports.store, scope, canonical)
-    except ThreadUnavailable:
-        await app.ports.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
-        raise
+            await get_own_thread(app.ports.store, scope, thread.id)

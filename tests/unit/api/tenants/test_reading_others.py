@@ -69,6 +69,8 @@ async def test_an_upload_shows_nothing_of_another_users_mapped_id() -> None:
     answers = [await served.post(f"/threads/{each}/files", file, user="eve") for each in (used, unused)]
     assert [answer.status_code for answer in answers] == [404, 404]
     assert len({answer.json()["detail"] for answer in answers}) == 1
+    outcomes = [record.outcome for record in served.harness.audit.records if record.action == "file.upload"]
+    assert outcomes == ["denied", "not_found"]
 
 
 async def test_a_stream_of_another_users_answer_is_audited(served: Served) -> None:
