@@ -99,7 +99,7 @@ def create_app(
     return app
 
 
-async def health() -> Health:
+async def check_health() -> Health:
     """Return the health of the service. It needs no token, and no other service."""
     return Health(status="ok", version=__version__)
 
@@ -107,7 +107,9 @@ async def health() -> Health:
 @cache
 def _list_routes() -> Sequence[BaseRoute]:
     """Return the routes for all applications in this process. The first request for a module's routes imports them."""
-    return APIRoute("/health", health, tags=["health"], summary="Whether the service answers"), *list_deferred_routes()
+    return APIRoute(
+        "/health", check_health, tags=["health"], summary="Whether the service answers"
+    ), *list_deferred_routes()
 
 
 PATH_ERRORS = {

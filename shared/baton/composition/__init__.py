@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GARBAGE_THRESHOLD = 50_000
 """The number of new objects after which Python collects garbage. Python's default is 2,000 or less."""
 START_THRESHOLD = 500_000
-"""The same before the first collection. A start creates 200,000 objects, almost none of which is garbage."""
+"""The number of new objects before the first collection. A start creates 200,000 objects, with almost no garbage."""
 
 gc.set_threshold(START_THRESHOLD)
 dataclass_methods.take_compiled()

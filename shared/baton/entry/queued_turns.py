@@ -218,7 +218,11 @@ class QueuedTurns:
             yield
 
     async def give_up(self, body: str, *, sent_at: datetime | None = None) -> None:
-        """End a turn that failed too often. Its run ends as ``interrupted``, so that the thread can continue."""
+        """End the work of a record that failed too often, so that the thread can continue.
+
+        The run of a turn ends as ``interrupted``, and a closing is refused to its client. Other work is dropped. Raises
+        an error if the record must be delivered again.
+        """
         queued = _parse(body)
         logger.warning("queued work given up", action=queued.action)
         try:

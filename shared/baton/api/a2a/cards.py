@@ -201,31 +201,35 @@ PUBLIC: dict[str, Any] = {"responses": ANSWERS, "openapi_extra": {"security": [{
 @router.get("/.well-known/agent-card.json", summary="Read the default agent's card", **PUBLIC)
 @router.get("/.well-known/agent.json", summary="Read the card at its older address", **PUBLIC)
 @router.get("/a2a", summary="Read the default agent's card where it is called", **PUBLIC)
-async def default_card(request: Request, app: UseCases, reader: Reader, if_none_match: IfNoneMatch = None) -> Response:
+async def read_default_card(
+    request: Request, app: UseCases, reader: Reader, if_none_match: IfNoneMatch = None
+) -> Response:
     """Return the card of the agent at `/a2a`, valid for A2A 0.3 and 1.0. It has an `ETag`.
 
     The same card is served at `/.well-known/agent.json`, for clients of A2A before 0.3, and at `/a2a` itself, for
     clients that know only the `url` of a card.
     """
-    return await _serve(request, app, reader, None, if_none_match)
+    return await _serve_card(request, app, reader, None, if_none_match)
 
 
 @router.get("/a2a/{agent_id}/.well-known/agent-card.json", summary="Read an agent's card", **PUBLIC)
 @router.get("/a2a/{agent_id}", summary="Read an agent's card where it is called", **PUBLIC)
-async def agents_card(
+async def read_agent_card(
     request: Request, app: UseCases, reader: Reader, agent_id: AgentId, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return the card of the agent at `/a2a/{agent_id}`."""
-    return await _serve(request, app, reader, agent_id, if_none_match)
+    return await _serve_card(request, app, reader, agent_id, if_none_match)
 
 
 @router.get("/agent/authenticatedExtendedCard", summary="Read the extended card", responses=ANSWERS)
-async def extended_card(request: Request, app: UseCases, scope: Caller, if_none_match: IfNoneMatch = None) -> Response:
+async def read_extended_card(
+    request: Request, app: UseCases, scope: Caller, if_none_match: IfNoneMatch = None
+) -> Response:
     """Return the default agent's card for the caller, at the address that clients of A2A before 0.3 use.
 
     A token is required, even where other calls without a token are accepted.
     """
-    return await _serve(request, app, scope, None, if_none_match)
+    return await _serve_card(request, app, scope, None, if_none_match)
 
 
 @router.get(
@@ -233,7 +237,7 @@ async def extended_card(request: Request, app: UseCases, scope: Caller, if_none_
     summary="Read the keys of cards",
     responses={**KEY_SET, **responses("not_found internal_error store_unavailable")},
 )
-async def card_keys(app: UseCases) -> Response:
+async def read_card_keys(app: UseCases) -> Response:
     """Return the public keys with which clients verify the signatures of cards. It needs no token."""
     if app.ports.card_signer is None:
         raise errors.NotFound
@@ -246,7 +250,7 @@ async def card_keys(app: UseCases) -> Response:
     summary="Read the keys of signatures",
     responses={**KEY_SET, **responses("not_found store_unavailable")},
 )
-async def signing_keys(request: Request, app: UseCases) -> Response:
+async def read_signing_keys(request: Request, app: UseCases) -> Response:
     """Return the public keys with which receivers verify push notifications. It needs no token."""
     if not request.app.state.a2a.pushes():
         raise errors.NotFound
@@ -279,7 +283,7 @@ def make_card_for(
     return make_card(find_card_subject(agents, scope, agent.id if agent is not None else None), url, access)
 
 
-async def _serve(
+async def _serve_card(
     request: Request, app: App, reader: Scope | None, agent_id: str | None, known_tags: str | None
 ) -> Response:
     scope, access = reader or NOBODY, request.app.state.a2a

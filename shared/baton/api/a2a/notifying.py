@@ -87,7 +87,10 @@ class TaskNotices:
         return as_of(task, change)
 
     async def send(self, notice: PushNotice) -> None:
-        """Send a notice, or give it up. Raises ``NotYet`` if a later attempt may succeed."""
+        """Send a notice, or give it up. A notice of a removed configuration or task is dropped.
+
+        Raises ``NotYet`` if a later attempt may succeed, and ``InternalError`` if the signing key cannot be read.
+        """
         ports, scope = self.ports, notice.scope
         config = await ports.push_configs.get(scope, notice.thread_id, notice.task, notice.config_id)
         if config is None or not ports.webhooks.is_on:

@@ -74,7 +74,10 @@ class TaskReader:
         return replace(with_state(task, is_waiting=is_waiting), first_offer=first_offer)
 
     async def list_tasks(self, scope: Scope, thread: Thread) -> Sequence[A2ATask]:
-        """Return the tasks to which the newest messages of the thread belong, the latest state first."""
+        """Return the tasks to which the newest messages of the thread belong, the latest state first.
+
+        There are at most ``MAX_TASKS``.
+        """
         messages = await self._read_messages(scope, thread, 0)
         question = await self._read_question(scope, thread)
         known_messages = [*messages, *([question] if question is not None else [])]

@@ -26,14 +26,14 @@ router = APIRouter(prefix="/v1/docs", include_in_schema=False)
 
 
 @router.get("")
-async def docs() -> HTMLResponse:
+async def show_docs() -> HTMLResponse:
     """Return the page with the API's reference."""
     page, policy = _make_page()
     return HTMLResponse(page, headers={"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"})
 
 
 @router.get("/{name}")
-async def docs_file(name: str) -> FileResponse:
+async def send_docs_file(name: str) -> FileResponse:
     """Return a file of the page."""
     if name not in FILES:
         raise HTTPException(404)

@@ -70,7 +70,7 @@ async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.Ca
 
 
 async def find_dismissed_thread(caller: McpCaller, params: types.CallToolRequestParams) -> Thread | None:
-    """Return the conversation whose forms the user has closed without a decision; None for any other call.
+    """Return the conversation if the user has closed all forms of the call without a decision; otherwise None.
 
     Raises ``ThreadUnavailable``, which is audited, and ``InvalidRequest``.
     """

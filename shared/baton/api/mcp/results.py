@@ -18,6 +18,13 @@ from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import Thread
 from baton.turns.finished_runs import FinishedRun
 
+STATES = {
+    OutcomeType.SUCCESS: "completed",
+    OutcomeType.CANCELLED: "cancelled",
+    OutcomeType.INTERRUPT: "input_required",
+    OutcomeType.DELIVERED: "delivered",
+}
+"""The ``state`` of a result by the outcome of its run. A run that ended with an error has no result."""
 FORM: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -28,12 +35,6 @@ FORM: dict[str, Any] = {
 }
 """The form of an approval."""
 _SEPARATOR = "\n\n"
-STATES = {
-    OutcomeType.SUCCESS: "completed",
-    OutcomeType.CANCELLED: "cancelled",
-    OutcomeType.INTERRUPT: "input_required",
-    OutcomeType.DELIVERED: "delivered",
-}
 
 
 def to_result(finished: FinishedRun) -> types.CallToolResult:

@@ -95,13 +95,13 @@ ANSWERS: dict[int | str, dict[str, Any]] = {200: {"description": "The metadata."
 
 
 @router.get(f"{METADATA_PATH}{PATH}", summary="Read who issues tokens for MCP", responses=ANSWERS)
-def of_mcp(request: Request) -> Response:
+def read_mcp_metadata(request: Request) -> Response:
     """Return the metadata of `/mcp` by RFC 9728: the issuers whose tokens are accepted."""
     return _make_metadata(request, PATH)
 
 
 @router.get(METADATA_PATH, summary="Read who issues tokens", responses=ANSWERS)
-def of_deployment(request: Request) -> Response:
+def read_deployment_metadata(request: Request) -> Response:
     """Return the metadata of the whole deployment, for clients that do not request the metadata of `/mcp`."""
     return _make_metadata(request, "")
 

@@ -35,7 +35,7 @@ router = APIRouter(prefix="/v1", tags=["audit"])
 
 
 @router.get("/threads/{thread_id}/audit", summary="Read a thread's audit records")
-async def thread_audit(
+async def list_thread_audit(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[ServedAuditRecord]:
     """Return the audit records of this conversation, newest first, for everyone who may read it."""
@@ -82,7 +82,7 @@ Filters = Annotated[AuditFilters, Depends(_make_filters)]
 
 
 @router.get("/audit", summary="Read the tenant's audit records", responses=responses("forbidden"))
-async def tenant_audit(
+async def list_tenant_audit(
     caller: Caller, app: UseCases, filters: Filters, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[ServedAuditRecord]:
     """Return the tenant's records, newest first, all of them or those that match. Needs `audit:read`.

@@ -37,6 +37,7 @@ class ForgetCalls:
     audit: AuditLog
     clock: Clock
     wait: timedelta
+    """The time from a request to its second sweep, which fixes the cut-off."""
 
     async def forget_user(self, scope: Scope, user_id: str) -> ForgetRequest:
         """Begin to forget a user's data from before the cut-off, and return the request for its progress.
@@ -76,7 +77,7 @@ class ForgetCalls:
         return request
 
     def estimate_cutoff(self, request: ForgetRequest) -> datetime | None:
-        """Return the approximate time up to which messages will be forgotten.
+        """Return an estimate of the time up to which messages will be forgotten.
 
         Return None once the cut-off is fixed, and for requests without a cut-off.
         """
