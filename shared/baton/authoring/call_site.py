@@ -56,9 +56,9 @@ class CallSite:
         """Return the position of the argument at ``path`` as ``file:line: name``."""
         parts = [self.names.get(str(part), part) if not index else part for index, part in enumerate(path)]
         name = ".".join(str(part) for part in parts if part != "[key]") or "(call)"
-        return f"{self.file}:{self.line_of(path)}: {name}"
+        return f"{self.file}:{self.find_line(path)}: {name}"
 
-    def line_of(self, path: FieldPath) -> int:
+    def find_line(self, path: FieldPath) -> int:
         """Return the line of the argument at ``path``, or of its innermost parent that the call contains."""
         node: ast.expr | None = self._call
         line = self.line

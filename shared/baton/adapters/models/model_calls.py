@@ -285,6 +285,7 @@ class _AnswerReader:
             )
 
     def _learn(self, profile: ModelProfile, since: ModelProfile, *, is_for_user: bool) -> None:
+        """See ``Profiles.learn``."""
         settings = self._question.settings
         self._profiles.learn(settings.model, profile, since, settings.caller, is_for_user=is_for_user)
 

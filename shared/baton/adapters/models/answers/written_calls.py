@@ -101,21 +101,21 @@ class WrittenCalls:
         """Read the held text up to its next mark. Return False if more text is needed."""
         if self._open is not None:
             return self._look_for_name(self._open)
-        span = self._find_start() if self._marks < MAX_MARKS else None
-        if span is None:
+        call_start = self._find_start() if self._marks < MAX_MARKS else None
+        if call_start is None:
             self._pass_on(self._count_free() if self._marks < MAX_MARKS else len(self._held))
             return False
-        before = self._held[: span.start]
+        before = self._held[: call_start.start]
         start = len(before.rstrip("\n"))
-        span = span._replace(length=span.length + span.start - start)
-        if not span.is_sure:
+        call_start = call_start._replace(length=call_start.length + call_start.start - start)
+        if not call_start.is_sure:
             self._pass_on(start)
             return False
-        self._open = span
+        self._open = call_start
         is_spoken_of = is_quoted("".join(self._said) + before)
         self._pass_on(start)
         if is_spoken_of:
-            self._take_mark_as_text(span)
+            self._take_mark_as_text(call_start)
         return True
 
     def _count_free(self) -> int:

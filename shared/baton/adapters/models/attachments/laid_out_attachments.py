@@ -211,6 +211,7 @@ class Attachments:
         return tuple(pieces)
 
     async def _make_piece(self, part: _Attached, profile: ModelProfile, sent: Sequence[Media], room: TextRoom) -> Piece:
+        """Return an attachment as the model gets it. ``sent`` are the media of the same message before it."""
         if isinstance(part.source, UrlSource):
             return _to_linked_piece(part, part.source, profile, sent)
         key = _make_key(part)

@@ -64,6 +64,7 @@ def adapt_form(
 
 
 def _find_change(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+    """Return the first change that the refusal asks for; None if it asks for none."""
     steps: Sequence[_Step] = (_adapt_api, _adapt_parts, _adapt_field, _apply_rule, _drop_media)
     marked = [name for name in sent.fields if refusal.marks(name)]
     if marked:  # a field that ``param`` names is at fault, whatever else the text is about
@@ -106,6 +107,7 @@ def _adapt_api(form: RequestForm, refusal: RefusalText, sent: SentFeatures, sett
 
 
 def _switch_api(form: RequestForm, api: Api) -> RequestForm:
+    """Return the form for ``api``. The present API counts as refused."""
     refused = form.refused_apis | {form.profile.api}
     return replace(form, profile=replace(form.profile, api=api), refused_apis=refused)
 
@@ -227,6 +229,7 @@ def _drop_keywords(form: RequestForm, refusal: RefusalText) -> Change:
 
 
 def _make_keyword_pattern(word: str) -> str:
+    """Return the pattern of a keyword in a refusal. A word of English must be in quotation marks."""
     written = re.escape(word.lower())
     return rf"['\"`]{written}\\?['\"`]" if word in rules.ENGLISH else rf"(?<!\w){written}(?!\w)"
 

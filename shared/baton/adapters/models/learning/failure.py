@@ -189,6 +189,7 @@ class Backoff:
 
 
 def _make_error_of_status(status: int, words: str) -> errors.ModelError:
+    """Return the error for an HTTP status, and for the endpoint's words in lower case where the status is ambiguous."""
     if 300 <= status < 400:
         return errors.ModelMisconfigured()
     if status == 429:
@@ -207,6 +208,7 @@ def _make_error_of_status(status: int, words: str) -> errors.ModelError:
 
 
 def _make_error_of_words(words: str) -> errors.ModelError:
+    """Return the error for a failure without a status, by its name, code and type in lower case."""
     if wordings.RATE_LIMITED.search(words):
         return errors.ModelRateLimited()
     if wordings.TIMED_OUT.search(words):
