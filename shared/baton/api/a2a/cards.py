@@ -46,6 +46,7 @@ INPUT_MODES = (
 JSON = "application/json"
 OUTPUT_MODES = ("text/plain", JSON)
 MAX_EXAMPLES = 10
+"""The most example phrases of a skill in a card."""
 
 
 @dataclass(frozen=True, slots=True)

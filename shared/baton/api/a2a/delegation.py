@@ -27,6 +27,7 @@ MAX_RECENT = 20
 MAX_RECENT_CHARS = 8_000
 """Characters of these messages together."""
 CUT_MARK = " [cut]"
+"""The end of a text that was cut."""
 
 
 def read_extension(message: Message) -> dict[str, Any]:

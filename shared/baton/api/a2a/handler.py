@@ -32,6 +32,7 @@ from baton.tenants.privacy.readers import sees_all
 CANCEL_SECONDS = 10.0
 """Seconds for which a cancellation waits for the run to stop."""
 POLL_SECONDS = 0.2
+"""Seconds between two reads of the thread during this wait."""
 
 
 async def send_message(caller: A2ACaller, params: types.SendMessageRequest) -> types.Task:

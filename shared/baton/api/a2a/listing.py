@@ -21,8 +21,11 @@ from baton.domain.threads.thread import Thread
 from baton.threads.requests.parsing import parse_thread_id
 
 DEFAULT_SIZE = 50
+"""Tasks of a page if the client names no size."""
 MAX_SIZE = 100
+"""The most tasks of a page that a client may ask for."""
 THREADS_A_PAGE = 50
+"""Conversations that one read of the store returns."""
 MAX_SEARCHED = 500
 """Conversations after which a call ends, with or without tasks."""
 MAX_THREADS_READ = 30

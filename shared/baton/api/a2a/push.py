@@ -20,6 +20,7 @@ from baton.domain.threads.turn_requests import MessageRequest
 START_SECONDS = 3.0
 """Seconds for which setting a configuration waits for the turn that begins the task's conversation."""
 POLL_SECONDS = 0.1
+"""Seconds between two reads of the thread during this wait."""
 
 
 async def create(caller: A2ACaller, request: types.TaskPushNotificationConfig) -> types.TaskPushNotificationConfig:
