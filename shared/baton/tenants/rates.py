@@ -131,10 +131,10 @@ class RunLimits:
                     refusals.append(refusal)
                     return counted
             tokens = before.tokens if before is not None and is_again else used
-            slot = Place(user, until=_compute_latest_run_end(now), run=run, fence=lease.fence, tokens=tokens)
+            run_place = Place(user, until=_compute_latest_run_end(now), run=run, fence=lease.fence, tokens=tokens)
             if permit.begins_itself and not is_again:
                 activity = activity.begin_by_itself(user, permit.thread_id)
-            return activity.take(permit.thread_id, slot, messages=1 if permit.is_message and not is_again else 0)
+            return activity.take(permit.thread_id, run_place, messages=1 if permit.is_message and not is_again else 0)
 
         try:
             is_taken = await self.counts.change(permit.scope, permit.counter, take, known=permit.activity)
@@ -201,23 +201,25 @@ class RunLimits:
         ``OTHERS_CHECKED`` places of other users whose last check was longest ago.
         """
         now = self.clock.now()
-        others = {name: slot for name, slot in activity.places.items() if name != thread_id}
+        others = {name: run_place for name, run_place in activity.places.items() if name != thread_id}
         limit = rates.places.tenant
         is_full = len(others) >= (min(limit, MAX_PLACES) if limit is not None else MAX_PLACES)
         oldest = sorted(others, key=lambda name: others[name].until)[:OTHERS_CHECKED]
-        to_check = {name: slot for name, slot in others.items() if is_full or slot.user == user or name in oldest}
+        to_check = {
+            name: run_place for name, run_place in others.items() if is_full or run_place.user == user or name in oldest
+        }
         if not to_check:
             return activity, {}
         threads = await self.counts.threads(scope, to_check)
         leases: dict[str, datetime] = {}
-        for name, slot in to_check.items():
+        for name, run_place in to_check.items():
             thread = threads.get(name)
             if thread is None:
                 activity = activity.give_back(name)
             elif thread.lease_until is not None and thread.lease_until >= now:
                 leases[name] = thread.lease_until
             # A thread with a smaller fence was read before the run with the place began.
-            elif thread.fence >= slot.fence or slot.until <= now.timestamp():
+            elif thread.fence >= run_place.fence or run_place.until <= now.timestamp():
                 activity = activity.give_back(name, tokens=thread.tokens)
         # A renewed place is the last to be checked again.
         return activity.renew(leases, _compute_latest_run_end(now)), leases

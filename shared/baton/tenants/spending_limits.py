@@ -91,7 +91,7 @@ class ReservedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reserving:
+class _CallReservation:
     """The reservation of a call in each account. Costs are in billionths of the currency's unit."""
 
     name: str
@@ -168,15 +168,15 @@ class SpendingLimits:
         max_cost = max(price.compute_most(input_tokens, call.output_tokens) for price in known_prices)
         min_cost = known_prices[0].compute_cost(Usage(call.input_tokens))
         is_limited = not (caller.may_overspend and rules.may_ask)
-        reserving = _Reserving(
+        reservation = _CallReservation(
             f"c{secrets.token_hex(6)}", to_nano(max_cost), to_nano(min_cost), is_limited=is_limited, rules=rules
         )
         holds: list[tuple[AccountLimit, Hold]] = []
         warnings: list[SpendingWarning] = []
-        reserved = ReservedCall(scope, reserving.name, known_prices[0], holds)
+        reserved = ReservedCall(scope, reservation.name, known_prices[0], holds)
         try:
             for account_limit in accounts:
-                counts, hold = await self._reserve(scope, account_limit, reserving)
+                counts, hold = await self._reserve(scope, account_limit, reservation)
                 holds.append((account_limit, hold))
                 warnings += _list_warnings(account_limit, counts)
         except StoreUnavailable:
@@ -206,25 +206,25 @@ class SpendingLimits:
             return
 
     async def _reserve(
-        self, scope: Scope, account_limit: AccountLimit, reserving: _Reserving
+        self, scope: Scope, account_limit: AccountLimit, reservation: _CallReservation
     ) -> tuple[SpendingCounts, Hold]:
         """Reserve the cost in one account. Return the account's counts and the reservation.
 
         Waits a while for calls in progress that have reserved what is left.
         """
-        limits = compute_nano_limits(account_limit.limit) if reserving.is_limited else {}
+        limits = compute_nano_limits(account_limit.limit) if reservation.is_limited else {}
         for pause in (*PAUSES_SECONDS, None):
             now = self.clock.now()
             until = int(now.timestamp()) + HOLD_SECONDS
-            hold = Hold(reserving.max_cost, reserving.min_cost, until=until, day=find_day_number(now))
-            result = await self.store.reserve(scope, account_limit.account, reserving.name, hold, limits)
+            hold = Hold(reservation.max_cost, reservation.min_cost, until=until, day=find_day_number(now))
+            result = await self.store.reserve(scope, account_limit.account, reservation.name, hold, limits)
             if result.hold is not None:
                 return result.counts, result.hold
             period = result.counts.find_spent(limits)
             if period is not None:
                 # This limit may have ended a run; sending the same message again would only return that run.
                 raise self._make_refusal(
-                    account_limit, result.counts, period, reserving.rules, next_step="Send a new message"
+                    account_limit, result.counts, period, reservation.rules, next_step="Send a new message"
                 )
             if pause is not None:
                 await asyncio.sleep(pause)

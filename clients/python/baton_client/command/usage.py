@@ -72,19 +72,19 @@ def format_lines(usage: Json) -> list[str]:
     return [*head, *agents, *models]
 
 
-def _join(ones: list[Json], others: list[Json], key: str, counts: tuple[str, ...]) -> list[Json]:
-    """Return both lists as one, in which entries with the same key are added up."""
-    joined: dict[str | None, Json] = {entry[key]: entry for entry in ones}
+def _join(entries: list[Json], others: list[Json], key: str, counts: tuple[str, ...]) -> list[Json]:
+    """Return both lists as one list, in which entries with the same key are added up."""
+    joined: dict[str | None, Json] = {entry[key]: entry for entry in entries}
     for entry in others:
         before = joined.get(entry[key])
         joined[entry[key]] = entry if before is None else {**before, **_add_counts(before, entry, counts)}
     return list(joined.values())
 
 
-def _add_counts(one: Json, other: Json, counts: tuple[str, ...]) -> Json:
-    costs = [cost for cost in (one["cost"], other["cost"]) if cost is not None]
+def _add_counts(total: Json, other: Json, counts: tuple[str, ...]) -> Json:
+    costs = [cost for cost in (total["cost"], other["cost"]) if cost is not None]
     # Costs are whole billionths: rounding undoes the errors of adding binary fractions.
-    return {**{name: one[name] + other[name] for name in counts}, "cost": round(sum(costs), 9) if costs else None}
+    return {**{name: total[name] + other[name] for name in counts}, "cost": round(sum(costs), 9) if costs else None}
 
 
 def _format_money(cost: float | None) -> str:

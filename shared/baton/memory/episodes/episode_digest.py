@@ -135,8 +135,9 @@ class Digester:
     async def _select_facts(self, episode_id: str, candidates: Sequence[Fact]) -> tuple[Fact, ...]:
         """Return at most ``MAX_FACTS`` redacted facts, spread over the whole episode."""
         facts: dict[str, Fact] = {}
-        for index in range(number := min(len(candidates), MAX_FACTS)):
-            candidate = candidates[index * len(candidates) // number]
+        fact_count = min(len(candidates), MAX_FACTS)
+        for index in range(fact_count):
+            candidate = candidates[index * len(candidates) // fact_count]
             text = (await self._redact(candidate.text))[:MAX_FACT].strip()
             facts.setdefault(fold(text), replace(candidate, id=derive_fact_id(episode_id, text), text=text))
         return tuple(facts.values())

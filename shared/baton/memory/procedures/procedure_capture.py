@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import mul
 from typing import Final
 
 from aws_lambda_powertools import Logger
@@ -274,7 +275,7 @@ async def _compare_meanings(draft: ProcedureDraft, procedures: Sequence[Procedur
     first, *others = vectors
     if any(len(other) != len(first) for other in others):
         raise EmbedderUnavailable("The embedding model has changed the length of its vectors.")
-    return [sum(a * b for a, b in zip(first, other, strict=True)) for other in others]
+    return [sum(map(mul, first, other)) for other in others]
 
 
 def _join_texts(draft: ProcedureDraft) -> str:
@@ -292,8 +293,9 @@ def _list_words(draft: ProcedureDraft) -> frozenset[str]:
     return frozenset(find_content_words(f"{_join_texts(draft)} {' '.join(draft.triggers)}"))
 
 
-def _measure_overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one or other else 0.0
+def _measure_overlap(words: frozenset[str], other_words: frozenset[str]) -> float:
+    """Return the share of all words that both sets have, from 0 to 1; 0 if there are none."""
+    return len(words & other_words) / len(words | other_words) if words or other_words else 0.0
 
 
 def _make_comparable(draft: ProcedureDraft) -> tuple[object, ...]:

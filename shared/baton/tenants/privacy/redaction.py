@@ -17,7 +17,7 @@ AT_ONCE: Final = 8
 
 
 class Redactor:
-    """The placeholders for personal data in the texts of one episode.
+    """The placeholders for personal data in texts that are read together, such as those of an episode.
 
     The same value becomes the same placeholder in all of them: the first e-mail address ``[email]``, the next one
     ``[email 2]``. Placeholders depend on the order of the texts, so they must come in the same order every time.

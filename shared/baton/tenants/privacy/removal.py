@@ -137,7 +137,10 @@ class TenantRemovalWork:
         return self.zombie_seconds + FRESH.total_seconds()
 
     async def sweep(self, scope: Scope, request_id: str, *, seconds: float) -> StepResult:
-        """Go on with the removal for about ``seconds``. Raises ``NotFound`` if there is none."""
+        """Continue the tenant's removal for about ``seconds``. Raises ``NotFound`` if there is none.
+
+        ``request_id`` is not used, because a tenant has one removal.
+        """
         deadline = asyncio.get_running_loop().time() + seconds
         removal = await self._get(scope)
         while True:
@@ -147,7 +150,7 @@ class TenantRemovalWork:
                 return StepResult(following, removal.counts or removal.plan, residue)
 
     async def verify(self, scope: Scope, request_id: str, *, seconds: float) -> StepResult:
-        """Go on with the removal, whose record says what comes next."""
+        """Continue the removal, as ``sweep`` does: its record has the next step."""
         return await self.sweep(scope, request_id, seconds=seconds)
 
     async def give_up(self, scope: Scope, request_id: str) -> StepResult:
