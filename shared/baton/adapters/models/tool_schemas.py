@@ -229,8 +229,8 @@ def is_strict(schema: Any) -> bool:
         return False
     properties = schema.get("properties")
     if isinstance(properties, Mapping):
-        required = schema.get("required")
-        if schema.get("additionalProperties") is not False or set(properties) != set(required or ()):
+        required = {name for name in _to_list(schema.get("required")) if isinstance(name, str)}
+        if schema.get("additionalProperties") is not False or set(properties) != required:
             return False
         return all(map(is_strict, properties.values())) and all(
             is_strict(value) for key, value in schema.items() if key not in ("properties", "enum", "const", "default")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.tool_schemas import MAX_INLINED, make_model_tools
+from baton.adapters.models.tool_schemas import MAX_INLINED, is_strict, make_model_tools
 from baton.ports.agents.chat_model import ToolSpec
 
 KEEPS = ModelProfile()
@@ -132,3 +132,9 @@ def test_what_no_request_can_hold_is_left_out() -> None:
         "n": {"enum": [1], "default": [[2]]},
         "\ufffd": {"description": "Half \ufffd."},
     }
+
+
+@pytest.mark.parametrize("required", [True, 5, [{}], None])
+def test_a_schema_with_an_odd_list_of_required_properties_is_not_strict(required: Any) -> None:
+    inner = {"properties": {"x": TEXT}, "required": required, "additionalProperties": False}
+    assert not is_strict({"properties": {"inner": inner}, "required": ["inner"], "additionalProperties": False})
