@@ -301,11 +301,15 @@ async def _serve_card(
     body, tag = await _encode_signed(card, app, base if is_trusted else None)
     visibility = "private" if reader is not None else "public"
     headers = {"ETag": tag, "Cache-Control": f"{visibility}, max-age={MAX_AGE}", "Vary": "Authorization"}
-    if known_tags is not None and tag.removeprefix("W/") in [
-        part.strip().removeprefix("W/") for part in known_tags.split(",")
-    ]:
+    if known_tags is not None and _is_known(tag, known_tags):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type="application/json", headers=headers)
+
+
+def _is_known(tag: str, known_tags: str) -> bool:
+    """Return whether ``If-None-Match`` names the tag, by the weak comparison, or is ``*`` (RFC 9110, 13.1.2)."""
+    names = {name.strip().removeprefix("W/") for name in known_tags.split(",")}
+    return "*" in names or tag.removeprefix("W/") in names
 
 
 async def sign(card: dict[str, Any], app: App, base: str) -> dict[str, Any]:
