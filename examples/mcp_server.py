@@ -47,8 +47,10 @@ server = MCPServer("python-agent-docs")
 @server.tool()
 def search_docs(query: str) -> str:
     """Search the documentation about agents in Python. Returns the pages that fit best, with their titles."""
-    words = _words(query)
-    scores = {title: 3 * len(words & _words(title)) + len(words & _words(text)) for title, text in PAGES.items()}
+    words = _find_words(query)
+    scores = {
+        title: 3 * len(words & _find_words(title)) + len(words & _find_words(text)) for title, text in PAGES.items()
+    }
     titles = sorted((title for title in PAGES if scores[title]), key=lambda title: -scores[title])[:2]
     if not titles:
         return f"No page is about that. There are pages about: {', '.join(PAGES)}."
@@ -67,13 +69,13 @@ def read_page(title: str) -> str:
 @server.tool()
 def find_customer(name: str) -> str:
     """Find a customer by name. Returns the customer's id and plan as JSON."""
-    return json.dumps({"id": f"C-{_number(name)}", "name": name, "plan": "business"})
+    return json.dumps({"id": f"C-{_derive_number(name)}", "name": name, "plan": "business"})
 
 
 @server.tool()
 def open_ticket(customer_id: str, subject: str) -> str:
     """Open a ticket for a customer. Returns its number as JSON."""
-    return json.dumps({"ticket": f"T-{_number(customer_id + subject)}", "status": "open"})
+    return json.dumps({"ticket": f"T-{_derive_number(customer_id + subject)}", "status": "open"})
 
 
 @server.tool()
@@ -82,13 +84,13 @@ def post_message(channel: str, text: str) -> str:
     return json.dumps({"posted": True, "channel": channel})
 
 
-def _number(text: str) -> int:
+def _derive_number(text: str) -> int:
     """Return a number of four digits that is the same for the same text."""
     return 1_000 + zlib.crc32(text.encode()) % 9_000
 
 
-def _words(text: str) -> set[str]:
-    """Words of four letters and more, without the endings that vary."""
+def _find_words(text: str) -> set[str]:
+    """Return the words of at least four letters, without endings that vary, and without some that fit every page."""
     words = re.findall(r"[a-z]{4,}", text.lower())
     return {re.sub(r"(ies|ing|ed|es|s|y)$", "", word) for word in words} - {"agent", "python", "with", "about"}
 

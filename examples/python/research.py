@@ -19,8 +19,8 @@ URL = os.environ.get("BATON_URL", "http://127.0.0.1:8080")
 QUESTION = "What are the best practices for error handling in Python agents?"
 
 
-def local_token() -> str:
-    """Return a token of a local server, which gives them to everybody."""
+def fetch_local_token() -> str:
+    """Return a token of a local server, which gives tokens to everybody. Raises ``httpx.HTTPError``."""
     answer = httpx.post(f"{URL}/local/token", json={"tenant": "demo", "user": "researcher"})
     token: str = answer.raise_for_status().json()["token"]
     return token
@@ -29,7 +29,7 @@ def local_token() -> str:
 def main(question: str) -> None:
     """Print the answer as it comes, its sources, and each sub-task with its result."""
     names: dict[str, str] = {}
-    with Baton(URL, token=os.environ.get("BATON_TOKEN") or local_token) as baton:
+    with Baton(URL, token=os.environ.get("BATON_TOKEN") or fetch_local_token) as baton:
         with baton.runs.stream(question) as stream:
             for event in stream:
                 match event:

@@ -22,9 +22,9 @@ async def answer(context: RunContext, message: str) -> str:
         return f"Name two of these cities: {', '.join(READINGS)}."
     await context.say(f"I compare {cities[0]} and {cities[1]}.")
 
-    async def look(city: str) -> tuple[float, str, str]:
+    async def look_up(city: str) -> tuple[float, str, str]:
         mean = await context.call(mean_temperature, city=city)
         return mean["degrees"], city, await context.ask(library, f"What was the climate of {city}?")
 
-    (less, cold, of_cold), (more, warm, of_warm) = sorted(await context.gather(*map(look, cities)))
+    (less, cold, of_cold), (more, warm, of_warm) = sorted(await context.gather(*map(look_up, cities)))
     return f"{warm} is {more - less:.1f} degrees warmer. {warm}: {of_warm} {cold}: {of_cold}"

@@ -8,8 +8,8 @@ ORDERS = {"A-1001": ("a lamp", Decimal("59.90"), "delivered"), "A-1002": ("a tea
 """The article, the total in euros and the state of each order."""
 
 
-def total_of(number: str) -> Decimal:
-    """Return what was paid for an order. Raises ``ToolFailed``."""
+def find_total(number: str) -> Decimal:
+    """Return the total of an order, in euros. Raises ``ToolFailed`` for an unknown order."""
     if number not in ORDERS:
         raise ToolFailed(f"There is no order {number}. Ask the customer for the number on the invoice.")
     return ORDERS[number][1]
@@ -18,7 +18,7 @@ def total_of(number: str) -> Decimal:
 @tool
 async def find_order(number: str) -> dict[str, str]:
     """Look an order up. number: the order's number, such as A-1001."""
-    total = total_of(number)
+    total = find_total(number)
     article, _, state = ORDERS[number]
     return {"number": number, "article": article, "euros": str(total), "state": state}
 
@@ -26,8 +26,8 @@ async def find_order(number: str) -> dict[str, str]:
 @tool(approval="always", asks="Refund {euros} euros of the order {number}?", label="Refund")
 async def refund(number: str, euros: Decimal) -> dict[str, str]:
     """Refund an order. number: the order's number. euros: at most the order's total."""
-    if not 0 < euros <= total_of(number):
-        raise ToolFailed(f"{number} was paid with {total_of(number)} euros: refund at most that.")
+    if not 0 < euros <= find_total(number):
+        raise ToolFailed(f"{number} was paid with {find_total(number)} euros: refund at most that.")
     return {"number": number, "euros": str(euros)}
 
 
