@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 import yaml
 
-from baton.adapters.agents.agent_files import read_agent
+from baton.adapters.agents.agent_files import AgentFiles, read_agent
 from baton.agents.approvals import EXPIRED, REFUSED
+from baton.domain.agents.sentences import SENTENCES
 from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.ports.agents.tools import ToolFailed
 from baton.threads.requests.parsing import make_decision_request
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
 from baton_testing.recordings.stored_decisions import StoredDecision, find_decisions, find_waiting_message
+from baton_testing.recordings.stored_thread import StoredThread
+from baton_testing.recordings.thread_test import ThreadTest
 from tests.harness.handoffs import advance, calling, transfer
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
@@ -321,3 +324,15 @@ async def test_people_of_a_desk_act_in_the_test_and_none_of_their_words_is_an_ag
         "Thanks",
     ]
     assert {"delivered": True} in test["steps"][3]["expect"]
+
+
+def test_a_default_sentence_of_baton_is_no_answer_of_a_model(project: Project) -> None:
+    agents = AgentFiles.load(project.agents)
+    main = agents.get_default_main().id
+    messages = [
+        {"role": "user", "content": "Cancel", "metadata": {"runId": "r", "ordinal": 0}},
+        {"role": "assistant", "content": SENTENCES["exit"], "metadata": {"runId": "r", "ordinal": 1, "agentId": main}},
+    ]
+    thread = StoredThread({"threadId": "t", "agentId": main}, messages, [], [], [], {}, "acme")
+    [test] = ThreadTest(thread, agents).make_content(with_answers=True)["conversations"]
+    assert [step["answers"] for step in test["steps"]] == [[]]
