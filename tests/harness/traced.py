@@ -53,7 +53,7 @@ class TracedHarness(Harness):
 
         self.tools.add("weather", weather, parameters={"type": "object"})
 
-    def sent(self) -> None:
+    def wait_until_sent(self) -> None:
         """Wait until the collector has all spans."""
         assert self.sending.flush(30)
 
@@ -72,4 +72,4 @@ async def say_everything(harness: TracedHarness) -> None:
     harness.scripted.script(Answer.calling(ask("knowledge"), ask("web_research"), weather()))
     harness.scripted.script(f"It is {SECRET}.", transfer(), f"What shall {SECRET} be called?")
     await harness.say(content=f"Please help with {SECRET}")
-    harness.sent()
+    harness.wait_until_sent()

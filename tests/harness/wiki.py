@@ -45,13 +45,13 @@ def delete(page: str) -> ToolCall:
     return ToolCall(f"call-{page}", "delete", json.dumps({"page": page}))
 
 
-def readings(count: int) -> list[ToolCall]:
+def make_read_calls(count: int) -> list[ToolCall]:
     """Calls with long results."""
     return [ToolCall(f"read-{number}", "read", "{}") for number in range(count)]
 
 
-async def interrupted(harness: Harness, *pages: str) -> list[dict[str, Any]]:
-    """A run that waits; its interrupts."""
+async def run_until_interrupt(harness: Harness, *pages: str) -> list[dict[str, Any]]:
+    """Run until the calls that delete pages wait for approval, and return their interrupts."""
     harness.model.script(Answer.calling(*map(delete, pages or ("home",)), text="May I?"))
     said = await harness.say("m1", "Delete it.")
     assert said.last["outcome"]["type"] == "interrupt"

@@ -13,7 +13,7 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.threads.requests.parsing import make_decision_request, parse_interrupt_decision
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
-from tests.harness.wiki import answer, call_results, interrupted, no, wiki, yes
+from tests.harness.wiki import answer, call_results, no, run_until_interrupt, wiki, yes
 
 
 @pytest.fixture
@@ -45,13 +45,13 @@ def test_an_answer_that_nobody_gave_approves_nothing() -> None:
 
 
 async def test_two_answers_to_one_interrupt_in_one_request_are_refused(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     with pytest.raises(InvalidRequest):
         make_decision_request(harness.thread_id, [no(interrupt), yes(interrupt)])
 
 
 async def test_an_approval_in_time_counts_though_the_run_goes_on_later(harness: Harness) -> None:
-    first, second = await interrupted(harness, "home", "about")
+    first, second = await run_until_interrupt(harness, "home", "about")
     await answer(harness, yes(first))
     harness.clock.advance(timedelta(days=8).total_seconds())
     await answer(harness, yes(second))
@@ -62,7 +62,7 @@ async def test_an_approval_in_time_counts_though_the_run_goes_on_later(harness: 
 
 
 async def test_the_decision_that_was_taken_is_audited_once_under_its_name(harness: Harness) -> None:
-    first, second = await interrupted(harness, "home", "about")
+    first, second = await run_until_interrupt(harness, "home", "about")
     await answer(harness, yes(first))
     await answer(harness, no(first, by="boss"))
     await answer(harness, no(second, by="boss"))
@@ -72,7 +72,7 @@ async def test_the_decision_that_was_taken_is_audited_once_under_its_name(harnes
 
 
 async def test_an_answer_that_a_message_has_overtaken_is_not_audited(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     await harness.say("m2", "Forget it.")
     with pytest.raises(InterruptUnavailable):
         await answer(harness, yes(interrupt))
@@ -80,7 +80,7 @@ async def test_an_answer_that_a_message_has_overtaken_is_not_audited(harness: Ha
 
 
 async def test_an_approval_that_comes_too_late_is_audited_as_none(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.clock.advance(timedelta(days=8).total_seconds())
     await answer(harness, yes(interrupt))
     assert [outcome for _, outcome in decisions(harness)] == ["expired"]

@@ -17,7 +17,7 @@ from tests.contracts.procedures import add_approved
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance
 from tests.harness.harness import Harness
-from tests.harness.wiki import answer, delete, interrupted, no, wiki, yes
+from tests.harness.wiki import answer, delete, no, run_until_interrupt, wiki, yes
 
 # Skills
 
@@ -57,7 +57,7 @@ async def test_after_an_approval_the_steps_of_the_skill_are_still_in_the_prompt(
 async def test_an_approval_of_a_message_without_a_skill_brings_none_along() -> None:
     harness = wiki()
     await teach(harness, "Wipe", "Call delete")
-    [interrupt] = await interrupted(harness)
+    [interrupt] = await run_until_interrupt(harness)
     await answer(harness, yes(interrupt))
     assert notes(harness) == []
 

@@ -23,7 +23,7 @@ from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness, Said
 from tests.harness.structured import OSLO, SCHEMA, WRITTEN
 from tests.harness.timed import in_virtual_time
-from tests.harness.wiki import answer, interrupted, wiki, yes
+from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
 
 UNFIT = {"city": "Oslo", "degrees": "cold"}
 
@@ -229,7 +229,7 @@ async def test_the_last_answer_of_a_turn_is_checked_and_corrected_too() -> None:
 
 async def test_an_agent_that_waits_for_an_approval_owes_its_answer_until_then() -> None:
     harness = wiki(answer_schema=SCHEMA)
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("Done.", WRITTEN)
     said = await answer(harness, yes(interrupt))
     assert said.last["result"] == OSLO

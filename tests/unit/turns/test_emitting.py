@@ -17,7 +17,7 @@ from baton.ports.threads.leases import Lease
 from baton.threads.requests.parsing import make_decision_request
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
-from tests.harness.wiki import interrupted, wiki, yes
+from tests.harness.wiki import run_until_interrupt, wiki, yes
 
 LATE = 3600.0
 """Seconds after which every lease has ended."""
@@ -85,7 +85,7 @@ async def test_no_approved_call_is_made_by_a_worker_whose_lease_is_lost_while_it
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     harness = wiki()
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     stored, events = harness.store.put_message, list[Event]()
 
     async def put(lease: Lease, message: StoredMessage) -> None:

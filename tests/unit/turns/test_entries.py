@@ -20,7 +20,7 @@ from baton.turns.run import RunExecution
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sockets import Socketed
-from tests.harness.wiki import answer, interrupted, wiki, yes
+from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
 
 MOST = 3
 LIBRARY = str(Path(baton.__file__).parent)
@@ -127,7 +127,7 @@ async def a_refused_action() -> list[str]:
 
 async def one_answer_of_two() -> list[str]:
     harness = wiki()
-    first, _ = await interrupted(harness, "home", "help")
+    first, _ = await run_until_interrupt(harness, "home", "help")
     with entries() as entered:
         turn = await answer(harness, yes(first))
     assert turn.finished is None
@@ -136,7 +136,7 @@ async def one_answer_of_two() -> list[str]:
 
 async def an_answer() -> list[str]:
     harness = wiki()
-    [interrupt] = await interrupted(harness)
+    [interrupt] = await run_until_interrupt(harness)
     harness.model.script("Done.")
     with entries() as entered:
         turn = await answer(harness, yes(interrupt))

@@ -17,7 +17,17 @@ from baton.threads.requests.queue_mapping import make_queued_decision
 from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import TODAY, Harness
-from tests.harness.wiki import answer, answer_and_die, call_results, delete, interrupted, no, readings, wiki, yes
+from tests.harness.wiki import (
+    answer,
+    answer_and_die,
+    call_results,
+    delete,
+    make_read_calls,
+    no,
+    run_until_interrupt,
+    wiki,
+    yes,
+)
 
 
 @pytest.fixture
@@ -26,7 +36,7 @@ def harness() -> Harness:
 
 
 async def test_a_call_that_needs_approval_ends_the_run_with_a_question(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     assert interrupt["reason"] == "tool_approval"
     assert interrupt["message"] == "May I use delete?"
     assert interrupt["expiresAt"] > "2"
@@ -47,7 +57,7 @@ async def stored(harness: Harness) -> Thread:
 
 
 async def test_long_arguments_of_a_question_are_cut_and_show_it(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness, "p" * 3_000)
+    (interrupt,) = await run_until_interrupt(harness, "p" * 3_000)
     arguments = interrupt["metadata"]["arguments"]
     assert (len(arguments), arguments[-1]) == (MAX_ARGUMENTS, "\u2026")
 
@@ -60,7 +70,7 @@ async def test_other_calls_of_the_same_answer_are_made_meanwhile(harness: Harnes
 
 
 async def test_an_approved_call_is_made_and_the_answer_goes_on(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("Done.")
     turn = await answer(harness, yes(interrupt))
     assert [called.arguments for called in harness.tools.calls] == [{"page": "home"}]
@@ -88,7 +98,7 @@ async def test_an_approved_call_is_made_and_the_answer_goes_on(harness: Harness)
 
 
 async def test_the_turn_after_knows_the_whole_exchange(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("Done.", "As I said.")
     await answer(harness, yes(interrupt))
     await harness.say("m2", "And?")
@@ -98,7 +108,7 @@ async def test_the_turn_after_knows_the_whole_exchange(harness: Harness) -> None
 
 @pytest.mark.parametrize("refusal", ["cancelled", "payload"])
 async def test_a_refused_call_is_not_made_and_the_model_learns_it(harness: Harness, refusal: str) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("As you wish.")
     turn = await answer(
         harness,
@@ -114,7 +124,7 @@ async def test_a_refused_call_is_not_made_and_the_model_learns_it(harness: Harne
 
 
 async def test_an_answer_is_taken_days_later_even_after_the_thread_was_closed(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     await harness.closer.close(harness.ada, harness.thread_id, EndReason.TIMEOUT, patience=5)
     harness.clock.advance(timedelta(days=3).total_seconds())
     harness.model.script("Done.")
@@ -125,7 +135,7 @@ async def test_an_answer_is_taken_days_later_even_after_the_thread_was_closed(ha
 
 
 async def test_an_approval_that_comes_too_late_counts_as_none(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.clock.advance(timedelta(days=8).total_seconds())
     harness.model.script("Too late.")
     await answer(harness, yes(interrupt))
@@ -134,7 +144,7 @@ async def test_an_approval_that_comes_too_late_counts_as_none(harness: Harness) 
 
 
 async def test_the_run_goes_on_when_all_are_answered(harness: Harness) -> None:
-    first, second = await interrupted(harness, "home", "about")
+    first, second = await run_until_interrupt(harness, "home", "about")
     waiting = await answer(harness, yes(first))
     assert waiting.finished is None
     assert waiting.events == []
@@ -149,14 +159,14 @@ async def test_the_run_goes_on_when_all_are_answered(harness: Harness) -> None:
 
 
 async def test_all_may_be_answered_at_once(harness: Harness) -> None:
-    interrupts = await interrupted(harness, "home", "about")
+    interrupts = await run_until_interrupt(harness, "home", "about")
     harness.model.script("Both.")
     assert (await answer(harness, *map(yes, interrupts))).text == "Both."
     assert len(harness.tools.calls) == 2
 
 
 async def test_the_first_answer_counts(harness: Harness) -> None:
-    first, second = await interrupted(harness, "home", "about")
+    first, second = await run_until_interrupt(harness, "home", "about")
     await answer(harness, no(first))
     await answer(harness, yes(first))
     harness.model.script("One.")
@@ -165,7 +175,7 @@ async def test_the_first_answer_counts(harness: Harness) -> None:
 
 
 async def test_a_repeated_answer_is_answered_from_the_store(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("Done.")
     first = await answer(harness, yes(interrupt))
     again = await answer(harness, no(interrupt))
@@ -175,7 +185,7 @@ async def test_a_repeated_answer_is_answered_from_the_store(harness: Harness) ->
 
 
 async def test_a_repeated_answer_is_known_when_the_log_is_gone(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("Done.")
     await answer(harness, yes(interrupt))
     harness.clock.advance(timedelta(hours=25).total_seconds())
@@ -185,7 +195,7 @@ async def test_a_repeated_answer_is_known_when_the_log_is_gone(harness: Harness)
 
 
 async def test_a_message_instead_gives_the_call_up(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("All right.")
     await harness.say("m2", "Forget it.")
     assert ("tool", NOT_CARRIED_OUT) in harness.model.asked[1].contents
@@ -195,7 +205,7 @@ async def test_a_message_instead_gives_the_call_up(harness: Harness) -> None:
 
 
 async def test_an_unknown_interrupt_changes_nothing(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     with pytest.raises(InterruptUnavailable):
         await answer(harness, yes({"id": "0" * 32 + ".1"}))
     with pytest.raises(InterruptUnavailable):
@@ -205,7 +215,7 @@ async def test_an_unknown_interrupt_changes_nothing(harness: Harness) -> None:
 
 
 async def test_a_run_that_goes_on_may_have_to_wait_again(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.model.script(Answer.calling(delete("about")))
     second = (await answer(harness, yes(interrupt))).last["outcome"]["interrupts"]
     assert second[0]["id"] != interrupt["id"]
@@ -215,7 +225,7 @@ async def test_a_run_that_goes_on_may_have_to_wait_again(harness: Harness) -> No
 
 
 async def test_a_repeated_message_gets_its_interrupt_again(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     again = await harness.say("m1", "Delete it.")
     assert again.last["outcome"]["interrupts"] == [interrupt]
     harness.clock.advance(timedelta(hours=25).total_seconds())
@@ -224,7 +234,7 @@ async def test_a_repeated_message_gets_its_interrupt_again(harness: Harness) -> 
 
 
 async def test_a_run_that_went_on_and_died_is_taken_over_and_calls_nothing_twice(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     await answer_and_die(harness, yes(interrupt))
     harness.model.script("Done.", "Next.")
     await harness.say("m2", "Well?")  # anybody who comes next finishes the orphan first
@@ -244,7 +254,7 @@ async def test_the_call_is_made_with_the_permissions_of_the_message(harness: Har
 async def test_a_whole_answer_whose_commit_failed_is_kept_and_nobody_is_asked_again(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     failing_once(monkeypatch, harness.store, "commit")
     harness.model.script("First.", "Second.")
     with pytest.raises(StoreUnavailable):
@@ -258,7 +268,7 @@ async def test_a_whole_answer_whose_commit_failed_is_kept_and_nobody_is_asked_ag
 
 
 async def test_answers_that_come_one_by_one_pass_a_worker_that_died_before_it_stored_anything(harness: Harness) -> None:
-    first, second = await interrupted(harness, "home", "about")
+    first, second = await run_until_interrupt(harness, "home", "about")
     await harness.store.acquire(harness.ada, LeaseRequest(harness.thread_id, "run-9", "m9"))
     harness.clock.advance(31)
     assert (await answer(harness, yes(first))).finished is None
@@ -268,7 +278,7 @@ async def test_answers_that_come_one_by_one_pass_a_worker_that_died_before_it_st
 
 
 async def test_an_answer_in_the_dead_letters_is_kept_while_others_are_missing(harness: Harness) -> None:
-    first, second = await interrupted(harness, "home", "about")
+    first, second = await run_until_interrupt(harness, "home", "about")
     queued = make_queued_decision(harness.ada, harness.thread_id, yes(first), request_id="r")
     await harness.app.dead_turns.give_up(queued.model_dump_json(by_alias=True))
     harness.model.script("Both.")
@@ -276,7 +286,7 @@ async def test_an_answer_in_the_dead_letters_is_kept_while_others_are_missing(ha
 
 
 async def test_a_run_that_is_given_up_still_shows_what_its_calls_have_returned(harness: Harness) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     for _ in range(2):
         await answer_and_die(harness, yes(interrupt))
     turn = await answer(harness, yes(interrupt))
@@ -289,7 +299,7 @@ async def test_a_run_that_is_given_up_still_shows_what_its_calls_have_returned(h
 async def test_a_run_that_is_cancelled_at_its_second_attempt_still_shows_what_its_calls_have_returned(
     harness: Harness,
 ) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     await answer_and_die(harness, yes(interrupt))
     run = harness.store.rows["acme", harness.thread_id].thread.run
     assert run is not None
@@ -303,7 +313,7 @@ async def test_a_run_that_is_cancelled_at_its_second_attempt_still_shows_what_it
 async def test_an_answer_that_a_message_has_overtaken_is_refused_even_if_its_run_had_begun(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     failing_once(monkeypatch, harness.store, "put_message")
     with pytest.raises(StoreUnavailable):
         await answer(harness, yes(interrupt))
@@ -318,7 +328,7 @@ async def test_an_answer_that_a_message_has_overtaken_is_refused_even_if_its_run
 async def test_long_results_do_not_push_the_question_or_the_call_out_of_the_prompt(
     harness: Harness, beside: bool
 ) -> None:
-    steps = [[delete("home"), *readings(5)]] if beside else [readings(5), [delete("home")]]
+    steps = [[delete("home"), *make_read_calls(5)]] if beside else [make_read_calls(5), [delete("home")]]
     harness.model.script(*(Answer.calling(*calls) for calls in steps))
     (interrupt,) = (await harness.say("m1", "Delete it.")).last["outcome"]["interrupts"]
     harness.model.script("Done.")
@@ -337,7 +347,7 @@ async def test_long_results_do_not_push_the_question_or_the_call_out_of_the_prom
 async def test_an_approved_call_of_a_tool_that_cannot_be_reached_is_an_outage_and_the_user_learns_it(
     harness: Harness,
 ) -> None:
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.tools.withdraw("delete")
     harness.tools.lose("mcp:wiki", "it is down")
     harness.model.script("Sorry.")

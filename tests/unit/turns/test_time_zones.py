@@ -21,7 +21,7 @@ from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import HandoffHarness
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.sessions import close
-from tests.harness.wiki import answer, interrupted, wiki, yes
+from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
 
 LATE = datetime(2026, 11, 26, 23, 30, tzinfo=UTC)
 """A Thursday in Greenwich, and a Friday in Vienna."""
@@ -159,7 +159,7 @@ async def test_a_specialist_and_a_consulted_agent_have_the_same_day() -> None:
 async def test_a_run_after_an_approval_names_its_own_day_before_the_whole_exchange() -> None:
     harness = wiki()
     harness.clock.time = LATE
-    [interrupt] = await interrupted(harness)
+    [interrupt] = await run_until_interrupt(harness)
     harness.clock.advance(3_600)
     await answer(harness, yes(interrupt))
     assert [role for role, _ in harness.model.asked[-1].contents] == ["system", "system", "user", "assistant", "tool"]

@@ -94,7 +94,7 @@ async def test_no_span_has_words_of_users_models_or_tools(collector: Collector) 
     await harness.say("m2", SECRET)
     harness.scripted.script(ModelUnavailable(f"No {SECRET}."))
     await harness.say("m3", SECRET)
-    harness.sent()
+    harness.wait_until_sent()
 
     assert len(collector.spans) > 15
     for span in collector.spans:
@@ -141,7 +141,7 @@ async def test_a_turn_shows_what_guardrails_have_left(collector: Collector) -> N
     HookDecorator(harness.assistant, HookPoint.OUTPUT_GUARDRAIL)(lambda text: Replace(text.replace(SECRET, "[name]")))
     harness.scripted.script(f"Hello, {SECRET}.")
     await harness.say()
-    harness.sent()
+    harness.wait_until_sent()
     [run] = collector.of("invoke_workflow")
     assert run.attributes["output.value"] == "Hello, [name]."
     assert SECRET not in json.dumps([span.attributes for span in collector.spans])
@@ -151,7 +151,7 @@ async def test_a_question_that_a_guardrail_refuses_is_in_no_span(collector: Coll
     harness = TracedHarness(collector.endpoint, shows_content=True)
     HookDecorator(harness.assistant, HookPoint.INPUT_GUARDRAIL)(lambda text: Refuse("Not that."))
     await harness.say(content=SECRET)
-    harness.sent()
+    harness.wait_until_sent()
     [run] = collector.of("invoke_workflow")
     assert "input.value" not in run.attributes
     assert SECRET not in json.dumps([span.attributes for span in collector.spans])
@@ -164,7 +164,7 @@ async def test_models_of_agents_whose_words_are_judged_have_no_content_in_spans(
     harness = TracedHarness(collector.endpoint, shows_content=True)
     HookDecorator(harness.assistant, point)(lambda: None)
     await harness.say()
-    harness.sent()
+    harness.wait_until_sent()
     [chat] = collector.of("chat")
     [agent] = collector.of("invoke_agent")
     assert not CONTENT & (chat.attributes.keys() | agent.attributes.keys())
@@ -175,7 +175,7 @@ async def test_what_is_recalled_is_a_retrieval_and_its_embedding_a_span(collecto
     embedder = TracedEmbedder(FakeEmbedder(), lambda _: "openai")
     harness = TracedHarness(collector.endpoint, recalls=True, embedder=embedder)
     await harness.say(content="What about errors?")
-    harness.sent()
+    harness.wait_until_sent()
     [embedding] = collector.of("embeddings")
     assert embedding.attributes["gen_ai.request.model"] == embedder.name
     sources = {span.attributes["gen_ai.data_source.id"]: span for span in collector.of("retrieval")}
@@ -189,7 +189,7 @@ async def test_a_failed_model_fails_its_span_and_the_runs(collector: Collector) 
     harness = TracedHarness(collector.endpoint)
     harness.scripted.script(ModelUnavailable())
     await harness.say()
-    harness.sent()
+    harness.wait_until_sent()
     failed = {span.name: span.attributes["error.type"] for span in collector.spans if span.is_failed}
     assert failed.keys() == {"chat test-model", "invoke_agent assistant", "invoke_workflow assistant"}
     assert set(failed.values()) == {"model_unavailable"}
@@ -206,7 +206,7 @@ async def test_an_attempt_after_a_dead_worker_links_to_the_one_before(collector:
     with pytest.raises(asyncio.CancelledError):
         await running
     await harness.say()
-    harness.sent()
+    harness.wait_until_sent()
 
     first, second = sorted(collector.of("invoke_workflow"), key=lambda span: span.attributes["baton.run.attempt"])
     assert [first.attributes["baton.run.attempt"], second.attributes["baton.run.attempt"]] == [1, 2]
@@ -219,7 +219,7 @@ async def test_a_run_joins_the_trace_of_a_trusted_caller(collector: Collector) -
     harness = TracedHarness(collector.endpoint)
     with joining(CALLER):
         await harness.say()
-    harness.sent()
+    harness.wait_until_sent()
     [run] = collector.of("invoke_workflow")
     assert (run.trace_id, run.parent_id) == ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
 
@@ -232,7 +232,7 @@ async def test_a_broken_trace_context_is_ignored(collector: Collector, broken: s
     with joining(broken):
         assert get_current_traceparent() is None
         await harness.say()
-    harness.sent()
+    harness.wait_until_sent()
     [run] = collector.of("invoke_workflow")
     assert run.parent_id == ""
 
@@ -245,7 +245,7 @@ async def test_work_that_a_run_queues_belongs_to_its_trace(collector: Collector)
     older = {name: value for name, value in json.loads(body).items() if name != "traceparent"}
     assert parse_queued(json.dumps(older)).traceparent is None, "records of an earlier release have none"
     await harness.app.queued_turns.run(body, "receipt", RecordDelivery("r1", 1), seconds=60)
-    harness.sent()
+    harness.wait_until_sent()
 
     [run] = [span for span in collector.of("invoke_workflow") if span.parent_id == ""]
     [work] = [span for span in collector.of("invoke_workflow") if span.parent_id]
@@ -258,7 +258,7 @@ async def test_work_that_a_run_queues_belongs_to_its_trace(collector: Collector)
 async def test_a_turn_names_its_trace(collector: Collector) -> None:
     harness = TracedHarness(collector.endpoint)
     await harness.say()
-    harness.sent()
+    harness.wait_until_sent()
     [turn], _ = await Served(harness).items(f"/threads/{harness.thread_id}/turns")
     [run] = collector.of("invoke_workflow")
     assert turn["traceId"] == run.trace_id
@@ -289,6 +289,6 @@ async def test_over_a2a_only_trusted_callers_choose_the_trace(
     assert "result" in answer.json()
     await served.queue.settled()
     assert isinstance(served.harness, TracedHarness)
-    served.harness.sent()
+    served.harness.wait_until_sent()
     [run] = collector.of("invoke_workflow")
     assert (run.trace_id == CALLER.split("-")[1]) is is_joined

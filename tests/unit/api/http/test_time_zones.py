@@ -13,7 +13,7 @@ from baton_testing.fakes.clock import FakeClock
 from tests.contracts.stores import new_thread_id
 from tests.harness.harness import Harness
 from tests.harness.sessions import close, make_episode
-from tests.harness.wiki import interrupted, wiki
+from tests.harness.wiki import run_until_interrupt, wiki
 from tests.unit.api.resuming import resume
 from tests.unit.api.served import Served
 
@@ -210,7 +210,7 @@ async def test_an_approval_shows_the_zone_of_the_user_and_not_of_the_approver() 
     ):
         served = Served(wiki())
         served.harness.clock.time = MORNING
-        (interrupt,) = await interrupted(served.harness)
+        (interrupt,) = await run_until_interrupt(served.harness)
         body = resume(served, interrupt) | {"forwardedProps": {"timeZone": "Asia/Tokyo"}}
         answer = await served.post("/runs", body, *permissions, user=user)
         assert answer.status_code == 200

@@ -9,7 +9,7 @@ import pytest
 from baton.domain.runs.interrupt import APPROVAL_SCHEMA, DecisionStatus, InterruptDecision, PendingInterrupts
 from tests.harness.harness import Harness
 from tests.harness.sockets import TAB, Socketed
-from tests.harness.wiki import interrupted, wiki
+from tests.harness.wiki import run_until_interrupt, wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message
 from tests.unit.api.asked_tasks import asked
 from tests.unit.api.mcp_client import McpServed, structured
@@ -67,7 +67,7 @@ async def check_still_asked(harness: Harness) -> None:
 @pytest.mark.parametrize("payload", UNDECIDED, ids=repr)
 async def test_over_http(payload: Any) -> None:
     served = Served(wiki())
-    (interrupt,) = await interrupted(served.harness)
+    (interrupt,) = await run_until_interrupt(served.harness)
     body = resume(served, interrupt, payload=payload)
     if payload is MISSING:
         del body["resume"][0]["payload"]
@@ -83,7 +83,7 @@ async def test_over_http(payload: Any) -> None:
 @pytest.mark.parametrize("payload", UNDECIDED, ids=repr)
 async def test_over_websocket(payload: Any) -> None:
     socket = Socketed(wiki())
-    (interrupt,) = await interrupted(socket.harness)
+    (interrupt,) = await run_until_interrupt(socket.harness)
     sent = {} if payload is MISSING else {"payload": payload}
     refusal = await socket.refused("answer", tab=TAB, interruptId=interrupt["id"], status="resolved", **sent)
     assert refusal["code"] == "invalid_request"
@@ -110,7 +110,7 @@ async def test_over_a2a(payload: Any, is_named: bool) -> None:
 @pytest.mark.parametrize("payload", UNDECIDED, ids=repr)
 async def test_over_mcp(payload: Any) -> None:
     served = McpServed.over(wiki(mcp=True))
-    await interrupted(served.harness)
+    await run_until_interrupt(served.harness)
     arguments = {"thread_id": served.harness.thread_id} | ({} if payload is MISSING else {"answer": payload})
     async with served.client() as client:
         refused = structured(await client.call_tool("assistant", arguments))
@@ -133,7 +133,7 @@ def test_the_schema_that_clients_get_requires_the_decision() -> None:
 @pytest.mark.parametrize("payload", [MISSING, None, {"comment": "No."}, {"approved": False}, {"reason": "No."}])
 async def test_a_cancelled_call_is_refused_with_any_comment(payload: Any) -> None:
     served = Served(wiki())
-    (interrupt,) = await interrupted(served.harness)
+    (interrupt,) = await run_until_interrupt(served.harness)
     served.harness.model.script("As you wish.")
     body = resume(served, interrupt, payload=payload)
     body["resume"][0]["status"] = "cancelled"

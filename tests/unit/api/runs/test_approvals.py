@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.wiki import interrupted, wiki
+from tests.harness.wiki import run_until_interrupt, wiki
 from tests.unit.api.resuming import events_of, resume
 from tests.unit.api.served import Served
 
@@ -17,7 +17,7 @@ def served() -> Served:
 
 
 async def test_an_approver_hears_how_the_run_ends_and_nothing_of_what_is_said(served: Served) -> None:
-    (interrupt,) = await interrupted(served.harness)
+    (interrupt,) = await run_until_interrupt(served.harness)
     served.harness.model.script("A secret of ada's.")
     assert (await served.get(f"/threads/{served.harness.thread_id}", "tool:approve", user="boss")).status_code == 404
     first = await served.post("/runs", resume(served, interrupt), "tool:approve", user="boss")
@@ -37,7 +37,7 @@ async def test_an_approver_hears_how_the_run_ends_and_nothing_of_what_is_said(se
 async def test_a_user_who_may_read_the_conversation_hears_all_of_it(
     served: Served, user: str, permissions: tuple[str, ...]
 ) -> None:
-    (interrupt,) = await interrupted(served.harness)
+    (interrupt,) = await run_until_interrupt(served.harness)
     served.harness.model.script("A secret of ada's.")
     reported = await served.post("/runs", resume(served, interrupt), *permissions, user=user)
     assert "A secret of ada's." in reported.text
@@ -45,27 +45,27 @@ async def test_a_user_who_may_read_the_conversation_hears_all_of_it(
 
 
 async def test_a_stranger_may_not_answer(served: Served) -> None:
-    (interrupt,) = await interrupted(served.harness)
+    (interrupt,) = await run_until_interrupt(served.harness)
     assert (await served.post("/runs", resume(served, interrupt), user="eve")).status_code == 404
     assert served.harness.tools.calls == []
 
 
 @pytest.mark.parametrize("payload", [False, "no", {"approved": "no"}])
 async def test_a_payload_that_is_no_decision_is_refused(served: Served, payload: Any) -> None:
-    (interrupt,) = await interrupted(served.harness)
+    (interrupt,) = await run_until_interrupt(served.harness)
     refused = await served.post("/runs", resume(served, interrupt, payload=payload))
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
     assert served.harness.tools.calls == []
 
 
 async def test_two_answers_to_one_interrupt_are_refused(served: Served) -> None:
-    (interrupt,) = await interrupted(served.harness)
+    (interrupt,) = await run_until_interrupt(served.harness)
     refused = await served.post("/runs", resume(served, interrupt, interrupt))
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
 
 
 async def test_answers_to_some_of_what_is_open_are_refused_and_not_kept(served: Served) -> None:
-    first, second = await interrupted(served.harness, "home", "about")
+    first, second = await run_until_interrupt(served.harness, "home", "about")
     refused = await served.post("/runs", resume(served, first))
     assert (refused.status_code, second["id"] in refused.text) == (422, True)
     pending = served.harness.store.rows["acme", served.harness.thread_id].thread.pending
@@ -89,7 +89,7 @@ async def said_by_users(served: Served) -> list[str]:
 
 
 async def test_a_message_in_place_of_an_answer_is_taken_once(served: Served) -> None:
-    (interrupt,) = await interrupted(served.harness)
+    (interrupt,) = await run_until_interrupt(served.harness)
     served.harness.model.script("Then we talk.")
     body = instead(served, interrupt, "m2", "Let us talk.")
     first = await served.post("/runs", body)
@@ -101,7 +101,7 @@ async def test_a_message_in_place_of_an_answer_is_taken_once(served: Served) -> 
 
 
 async def test_a_refusal_that_comes_with_the_question_is_a_refusal(served: Served) -> None:
-    (interrupt,) = await interrupted(served.harness)
+    (interrupt,) = await run_until_interrupt(served.harness)
     served.harness.model.script("As you like.")
     body = instead(served, interrupt, "m1", "")
     first = await served.post("/runs", body)
@@ -112,7 +112,7 @@ async def test_a_refusal_that_comes_with_the_question_is_a_refusal(served: Serve
 
 
 async def test_who_may_approve_for_others_says_nothing_in_their_name(served: Served) -> None:
-    (interrupt,) = await interrupted(served.harness)
+    (interrupt,) = await run_until_interrupt(served.harness)
     served.harness.model.script("As you like.")
     body = instead(served, interrupt, "m2", "Delete everything.")
     reported = await served.post("/runs", body, "tool:approve", "thread:read_all", user="boss")

@@ -8,7 +8,7 @@ import uuid
 from typing import Any
 
 from tests.fakes.chat_model import Answer
-from tests.harness.wiki import delete, interrupted, wiki
+from tests.harness.wiki import delete, run_until_interrupt, wiki
 from tests.unit.api.served import Served
 
 THREAD = "booking-4711"
@@ -143,7 +143,7 @@ async def test_refusals_are_typed() -> None:
 async def test_no_branch_is_selected_while_an_approval_waits() -> None:
     harness = wiki()
     served = Served(harness)
-    await interrupted(harness)
+    await run_until_interrupt(harness)
     harness.model.script("Instead.")
     thread_id = harness.thread_id
     # A message takes the place of the answers, and so does another one in a branch.

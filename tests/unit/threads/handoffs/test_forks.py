@@ -21,7 +21,7 @@ from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import HELPER, MAKER, HandoffHarness, advance, calling, texts, transfer
 from tests.harness.harness import Harness
-from tests.harness.wiki import interrupted, wiki
+from tests.harness.wiki import run_until_interrupt, wiki
 
 
 async def messages(harness: HandoffHarness, thread_id: str) -> list[StoredMessage]:
@@ -283,7 +283,7 @@ async def test_a_merge_that_was_cancelled_before_it_began_takes_place_all_the_sa
 
 async def test_a_merge_waits_until_the_parents_approvals_are_answered() -> None:
     harness = wiki()
-    await interrupted(harness)
+    await run_until_interrupt(harness)
     fork = await harness.forks.fork(harness.ada, harness.thread_id, agent_id="assistant")
     await harness.say("f1", "Hi", thread_id=fork.id)
     with pytest.raises(ApprovalsWaiting):

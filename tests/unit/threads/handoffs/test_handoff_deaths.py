@@ -14,7 +14,7 @@ from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import HandoffHarness, advance, texts, transfer
 from tests.harness.harness import Said
 from tests.harness.state_checks import active, call, changed, check_handoffs, define, messages, results
-from tests.harness.wiki import answer, interrupted, wiki, yes
+from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
 
 
 async def fails_to(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
@@ -61,7 +61,7 @@ async def test_an_exit_whose_worker_died_loses_no_words(monkeypatch: pytest.Monk
 
 async def test_an_approved_call_whose_worker_died_is_not_said_to_be_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = wiki()
-    [interrupt] = await interrupted(harness)
+    [interrupt] = await run_until_interrupt(harness)
     harness.model.script("Done.")
     failing_once(monkeypatch, harness.store, "put_message", after=1)
     with pytest.raises(StoreUnavailable):

@@ -13,7 +13,7 @@ from baton.domain.threads.queued import QueuedSummary
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import MAKER, HandoffHarness
 from tests.harness.harness import TODAY, Harness
-from tests.harness.wiki import answer, interrupted, wiki, yes
+from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
 
 ROOM = {"max_working_memory_tokens": 700}
 
@@ -157,7 +157,7 @@ async def test_an_approval_goes_on_with_the_prompt_that_asked() -> None:
     harness: Harness = wiki()
     for number in range(3):
         await harness.say(f"q{number}", f"Question {number}")
-    (interrupt,) = await interrupted(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     prompts = harness.model.asked[-1].prompts
     harness.model.script("Done.")
     await answer(harness, yes(interrupt))

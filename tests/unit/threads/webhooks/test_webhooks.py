@@ -31,7 +31,7 @@ from tests.harness.harness import Harness
 from tests.harness.local_clock import run_ahead
 from tests.harness.sessions import close
 from tests.harness.webhooks import SECRET, Hooked, verified, webhook, with_webhooks
-from tests.harness.wiki import answer, interrupted, wiki, yes
+from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
 from tests.unit.api.served import Served
 
 OTHER_SECRET = "whsec_" + "C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
@@ -96,7 +96,7 @@ async def test_a_very_long_message_is_sent_in_part_and_says_so(harness: Harness)
 async def test_a_run_that_waits_for_approval_and_the_one_that_continues_it() -> None:
     harness = wiki()
     hooked = with_webhooks(harness)
-    [interrupt] = await interrupted(harness)
+    [interrupt] = await run_until_interrupt(harness)
     bodies = await hooked.settle()
     assert types(bodies) == ["message.created", "message.created", "approval.requested"]
     assert bodies[-1]["data"]["interrupts"][0]["id"] == interrupt["id"]
