@@ -108,6 +108,7 @@ class Counts(ItemCounts):
             (self.replaced, "items to replace" if planned else "items replaced"),
             (self.removed, "newer items to remove" if planned else "newer items removed"),
             (self.differing, "items differ: left alone"),
+            (self.contradicting, "missing items contradict newer ones: left out"),
             (self.forgotten_records, "records of forgotten users: they stay away"),
             (self.removed_partitions, "conversations and lists of removed tenants: they stay away"),
             (
@@ -127,6 +128,7 @@ class Counts(ItemCounts):
             "items": dict(self.items),
             "removable": dict(self.removable),
             "files": self.files,
+            "contradicting": self.contradicting,
             "replaced": self.replaced,
             "removed": self.removed,
             "differing": self.differing,
@@ -140,11 +142,12 @@ class Counts(ItemCounts):
     def of_json(cls, stored: Mapping[str, Any]) -> Self:
         """Return the counts from the values of ``as_json``."""
         return cls(
-            Counter(stored["items"]),
-            Counter(stored["removable"]),
-            stored["replaced"],
-            stored["removed"],
-            stored["differing"],
+            items=Counter(stored["items"]),
+            removable=Counter(stored["removable"]),
+            contradicting=stored.get("contradicting", 0),  # not in progress that an earlier release has kept
+            replaced=stored["replaced"],
+            removed=stored["removed"],
+            differing=stored["differing"],
             conversations=Counter(stored["conversations"]),
             files=stored["files"],
             forgotten_records=stored["forgottenRecords"],

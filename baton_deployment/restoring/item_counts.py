@@ -14,6 +14,8 @@ class ItemCounts:
     """The numbers of items that were put back, by kind."""
     removable: Counter[str] = field(default_factory=Counter)
     """The numbers of missing items that were left out because they may have been removed on purpose, by kind."""
+    contradicting: int = 0
+    """The number of missing items that were left out because they contradict newer ones."""
     replaced: int = 0
     removed: int = 0
     differing: int = 0
@@ -23,6 +25,7 @@ class ItemCounts:
         """Add the numbers of another part."""
         self.items += more.items
         self.removable += more.removable
+        self.contradicting += more.contradicting
         self.replaced += more.replaced
         self.removed += more.removed
         self.differing += more.differing

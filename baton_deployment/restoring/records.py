@@ -72,10 +72,8 @@ class RecordRestore:
                 result.forgotten += 1
             elif pair.is_lost:
                 await self._put_back(tenant_id, pair.then, result, pair)
-            elif pair.differs and self.replaces and pair.now is not None:
-                result.replaced += await self.writes.replace(pair.then, pair.now)
-            elif pair.differs:
-                result.differing += 1
+            elif pair.differs and pair.now is not None:
+                await self._replace(tenant_id, pair.then, pair.now, result)
 
         batch: list[Pair] = []
         async with aclosing(compare_partition(self.source, self.live, partition)) as pairs:
@@ -95,11 +93,20 @@ class RecordRestore:
             result.removable[kind.name] += 1
             return
         if not await self._is_allowed(tenant_id, item):
-            result.removable[kind.name] += 1
+            result.contradicting += 1
             return
         copied = prepare_due(item, self.past_due, self.clock.now())
         if copied is not None and await self.writes.put_back(copied):
             result.items[kind.name] += 1
+
+    async def _replace(self, tenant_id: str, item: Item, now: Item, result: RestoredRecords) -> None:
+        """Replace a differing item, if the operator wants that and the rules allow it, and count it in ``result``."""
+        is_replaced = self.replaces and await self._is_allowed(tenant_id, item)
+        copied = prepare_due(item, self.past_due, self.clock.now()) if is_replaced else None
+        if copied is None:
+            result.differing += 1
+        elif copied != now:
+            result.replaced += await self.writes.replace(copied, now)
 
     async def _is_forgotten(self, tenant_id: str, item: Item) -> bool:
         """Return whether an item belongs to a forgotten user, or was made from a forgotten conversation."""
@@ -115,7 +122,7 @@ class RecordRestore:
         return thread is None or await self.forgotten.has_thread(Scope(tenant_id, thread["user_id"]), thread)
 
     async def _is_allowed(self, tenant_id: str, item: Item) -> bool:
-        """Return whether a missing item is compatible with the items of the live table."""
+        """Return whether an item may come back beside the present items of the live table."""
         if item.get("request_status") == ForgetStatus.RUNNING.value:
             return False  # nothing would carry the request out
         if not item["SK"].startswith(agent_keys.APPROVED):

@@ -19,6 +19,7 @@ from baton.domain.memory.forgetting import ForgetStatus, Retention
 from baton.domain.memory.procedure import ProcedureAction, ProcedureDecision, ProcedureScope
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.threads.feedback import Feedback, Rating
+from baton.threads.schedules.schedule_making import ScheduleChange
 from baton_deployment.restoring.choice import Choice
 from baton_deployment.restoring.conversation_check import ConversationCheck
 from baton_deployment.restoring.counts import Counts
@@ -454,6 +455,35 @@ class TestRecords:
         assert sorted(texts) == ["Daily.", "Once."][: 2 * runs]
         schedules = {schedule.id: schedule for schedule in await drill.world.stores.schedules.of_user(ADA)}
         assert schedules["s2"].next_at == datetime(2040, 3, 3, 13, 30, tzinfo=UTC)
+
+    async def test_a_replaced_schedule_is_not_late_if_what_was_due_is_skipped(self, drill: Drill) -> None:
+        due = DueHarness(stores=drill.world.stores)
+        due.ada = ADA
+        await due.say("m1", "Hello")
+        rule = {"at": None, "rule": "FREQ=DAILY;BYHOUR=13;BYMINUTE=30", "time_zone": "UTC"}
+        await due.remind("Then.", id="s1", **rule)
+        await drill.remember()
+        await due.app.self_started.schedule_making.change(ADA, "s1", ScheduleChange(text="Now."))
+        due.clock.advance(36 * 3600)
+        done = await drill.restore(Choice(replaces=True, past_due=PastDue.SKIP))
+        assert done.replaced >= 1
+        [schedule] = await drill.world.stores.schedules.of_user(ADA)
+        assert (schedule.text, schedule.next_at) == ("Then.", datetime(2040, 3, 3, 13, 30, tzinfo=UTC))
+
+    @pytest.mark.parametrize("is_lost", [False, True])
+    async def test_a_request_to_forget_that_was_running_then_does_not_run_again(
+        self, drill: Drill, *, is_lost: bool
+    ) -> None:
+        world = drill.world
+        await world.say(ADA, new_thread_id(), "Forget this")
+        request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
+        await drill.remember()
+        await world.run(ADA, request.id)
+        if is_lost:
+            drill.lose("acme#~FORGET")
+        done = await drill.restore(Choice(replaces=True, includes_removed=True))
+        assert (done.differing, done.contradicting) == ((0, 1) if is_lost else (1, 0))
+        assert [item for item in world.items() if item.get("request_status") == "running"] == []
 
     async def test_a_reminder_that_has_come_does_not_come_again(self, drill: Drill) -> None:
         due = DueHarness(stores=drill.world.stores)
