@@ -59,7 +59,7 @@ def explain(problem: Exception) -> str:
         return f"{type(problem).__name__}: {problem}"
     from baton.adapters.opensearch.readiness import advise, describe
 
-    return f"{describe(problem)}. {advise(problem)}"
+    return f"{describe(problem).removesuffix('.')}. {advise(problem)}"
 
 
 async def reindex(indices: Sequence[str] = ()) -> list[dict[str, Any]]:
