@@ -89,8 +89,8 @@ class BusyAgent(Harness):
         """The ids of the messages that wait, as their user sees them."""
         return [message.message_id for message in await self.app.waiting.list_waiting(self.ada, self.thread_id)]
 
-    async def message_waits(self, message_id: str) -> None:
-        """Wait until the message does."""
+    async def wait_until_waiting(self, message_id: str) -> None:
+        """Wait until the message is in the list of waiting messages."""
         async with asyncio.timeout(10):
             while message_id not in await self.waiting():  # noqa: ASYNC110 - the fake has no event for it
                 await asyncio.sleep(0.01)

@@ -203,7 +203,7 @@ async def test_a_caller_over_http_gets_the_run_that_its_message_has_entered(busy
     busy.model.script(*searches_then("Here are flights to Graz."))
     async with busy.at_work() as running:
         sending = asyncio.ensure_future(busy.say("m2", "To Graz, please."))
-        await busy.message_waits("m2")
+        await busy.wait_until_waiting("m2")
     run, answered = await running, await sending
     assert answered.types[0] == "RUN_STARTED"
     assert answered.text == run.text == "Here are flights to Graz."
@@ -360,7 +360,7 @@ async def test_a_message_that_was_sent_right_before_a_run_waits_like_one_that_wa
     assert await busy.write("m2") is None
     async with busy.at_work() as running:
         working = asyncio.ensure_future(busy.tab.work())
-        await busy.message_waits("m2")
+        await busy.wait_until_waiting("m2")
     await asyncio.wait([running, working])
     assert await busy.history() == [
         *FOUND,
@@ -377,7 +377,7 @@ async def test_a_message_that_was_sent_right_before_a_run_can_be_withdrawn_while
     await busy.write("m2")
     async with busy.at_work() as running:
         working = asyncio.ensure_future(busy.tab.work())
-        await busy.message_waits("m2")
+        await busy.wait_until_waiting("m2")
         await busy.app.waiting.withdraw(busy.ada, busy.thread_id, "m2")
     await asyncio.wait([running, working])
     assert await busy.history() == [*FOUND, ("assistant", "Three flights.")]

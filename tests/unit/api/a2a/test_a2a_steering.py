@@ -33,7 +33,7 @@ async def test_a_message_to_a_working_task_enters_its_run(monkeypatch: pytest.Mo
     if is_blocking:
         params["configuration"] = {"blocking": True}
     sending = asyncio.ensure_future(served.call("message/send", params))
-    await busy.message_waits("m2")
+    await busy.wait_until_waiting("m2")
     busy.results_found.set()
     await sending
     await served.queue.settled()

@@ -68,7 +68,7 @@ async def test_a_message_over_http_enters_the_run_and_gets_its_messages(busy: Bu
     body = {"sessionId": busy.thread_id, "messageId": "m2", "message": "To Graz, please.", "whileBusy": "steer"}
     async with busy.at_work() as running:
         sending = asyncio.ensure_future(served.post("/messages", body))
-        await busy.message_waits("m2")
+        await busy.wait_until_waiting("m2")
     answered, said = (await sending).raise_for_status().json(), await running
     assert said.finished is not None
     assert answered["runId"] == said.finished.messages[0].run_id
@@ -93,7 +93,7 @@ async def test_an_ag_ui_client_follows_the_run_that_its_message_has_entered(busy
     }
     async with busy.at_work():
         sending = asyncio.ensure_future(served.post("/runs", run_input))
-        await busy.message_waits("m2")
+        await busy.wait_until_waiting("m2")
     stream = (await sending).raise_for_status().text
     assert stream.count("RUN_STARTED") == stream.count("RUN_FINISHED") == 1
     assert '"name":"message_steered"' in stream
@@ -134,7 +134,7 @@ async def test_a_message_that_was_sent_right_before_a_run_is_listed_until_it_is_
     await busy.write("m2")
     async with busy.at_work():
         working = asyncio.ensure_future(deliver(busy, receives=1, seconds=0.1 if is_delivered_again else 20))
-        await busy.message_waits("m2")
+        await busy.wait_until_waiting("m2")
         if is_delivered_again:
             with pytest.raises(ThreadBusy):
                 await working
