@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from baton_client.models import Message
 from baton_testing.observation import Called
 
 
@@ -88,3 +89,11 @@ def read_retrieved(record: Mapping[str, Any]) -> tuple[Source, ...]:
 def with_files(sources: Sequence[Source], files: Mapping[str, str]) -> tuple[Source, ...]:
     """Return sources with the names of their files. ``files`` has the names by the documents' ids."""
     return tuple(Source(source.id, source.title, source.url, files.get(source.id, "")) for source in sources)
+
+
+def read_text(message: Message) -> str:
+    """Return the text of a stored message: its text parts, each from a new line; empty without such parts."""
+    content = message.content or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")

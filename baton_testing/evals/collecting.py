@@ -13,6 +13,7 @@ from baton.tenants.privacy.readers import may_hold_text, replace_texts
 from baton.tenants.privacy.redaction import Redactor
 from baton_client import AsyncBaton
 from baton_client.models import Message, Thread, Turn
+from baton_testing.evals.answer import read_text
 from baton_testing.evals.dataset import MAX_TURNS
 from baton_testing.evals.reading import MAX_LINE
 
@@ -120,10 +121,10 @@ def _make_case(
     user_messages = [message for message in messages if message.role == "user"]
     earlier = [message for message in user_messages if message.metadata.ordinal < run[0].metadata.ordinal]
     before = [message for message in earlier if message.metadata.run_id not in delivered]
-    questions = [_text(message) for message in (*before, run[0])][-MAX_TURNS:]
+    questions = [read_text(message) for message in (*before, run[0])][-MAX_TURNS:]
     if not all(questions):
         return None  # a turn with files only cannot be asked again
-    reference = "\n".join(_text(message) for message in run if message.role == "assistant" and _text(message))
+    reference = "\n".join(read_text(message) for message in run if message.role == "assistant" and read_text(message))
     feedback = list(turn.feedback or ())
     metadata: dict[str, Any] = {"threadId": thread.id, "runId": turn.run_id, "agentId": turn.agent_id}
     if turn.error_code is not None:
@@ -180,13 +181,6 @@ def _write_line(case: dict[str, Any]) -> str:
         else:
             case = case | {"input": turns[: MAX_TEXT // 2], "reference": reference[: len(reference) // 2] or None}
     return line
-
-
-def _text(message: Message) -> str:
-    content = message.content or ""
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
 
 
 def _list_file_types(message: Message) -> list[str]:

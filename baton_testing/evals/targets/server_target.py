@@ -12,7 +12,7 @@ from typing import TypeVar
 from baton_client import AsyncBaton, AuthenticationError, BatonError, NotFoundError, PermissionDeniedError
 from baton_client.models import Message, MessageAnswer, Task, ToolCallRecord
 from baton_testing.errors import CannotRun
-from baton_testing.evals.answer import Answer, Source, read_retrieved, read_source
+from baton_testing.evals.answer import Answer, Source, read_retrieved, read_source, read_text
 from baton_testing.evals.reading import MAX_PROBLEMS, Check, Problem, ReadCase
 from baton_testing.observation import Called, Observation, Said
 
@@ -139,17 +139,10 @@ def _to_observation(title: str, messages: Sequence[Message], *, delivered: bool)
         Said(
             message.metadata.agent_id or "",
             message.metadata.author.name if message.metadata.author else message.metadata.agent_name or "",
-            _text(message),
+            read_text(message),
             is_person=message.metadata.author is not None,
         )
         for message in messages
-        if message.role == "assistant" and _text(message)
+        if message.role == "assistant" and read_text(message)
     )
     return Observation(f"say: {title}", said=said, delivered=delivered)
-
-
-def _text(message: Message) -> str:
-    content = message.content or ""
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
