@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import yaml
 
-from baton.settings.document import DocumentProblem, InvalidDocument, SettingsDocument, check_deployed, check_document
+from baton.settings.document import InvalidDocument, check_deployed, check_document
 from baton_deployment.checks import Check, fails, fine, note
 from baton_deployment.errors import DeploymentError
 from baton_deployment.stages import Stage
@@ -41,44 +40,9 @@ def find_settings_file(stage: Stage) -> Path:
 def read_settings_file(path: Path) -> SettingsFile | None:
     """Return the file, in YAML or JSON; None if there is none. Raises ``DeploymentError``, which names wrong lines."""
     try:
-        return settings_document.read_settings_file(path, _check)
+        return settings_document.read_settings_file(path, check_deployed)
     except LocalCloudError as problem:
         raise DeploymentError(str(problem)) from None
-
-
-def _check(document: SettingsDocument) -> None:
-    """Raise ``InvalidDocument`` for settings that are valid on a developer's machine only."""
-    check_deployed(document)
-    _check_issuers(document)
-
-
-def _check_issuers(document: SettingsDocument) -> None:
-    """Raise ``InvalidDocument`` for issuers without https, whose keys a deployed stage does not fetch."""
-    addresses = [
-        (("tokenIssuers", index, field), address)
-        for index, token_issuer in enumerate(document.token_issuers)
-        # If there is an address of the keys, nothing is fetched from the issuer.
-        for field, address in (
-            (("issuer", token_issuer.issuer),)
-            if token_issuer.jwks_url is None
-            else (("jwksUrl", token_issuer.jwks_url),)
-        )
-    ]
-    wrong = [
-        DocumentProblem(location, "is no https address: a deployed stage fetches the keys of issuers over https only")
-        for location, address in addresses
-        if not _is_https(address)
-    ]
-    if wrong:
-        raise InvalidDocument(*wrong)
-
-
-def _is_https(address: str) -> bool:
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return False
-    return parts.scheme == "https" and bool(parts.hostname)
 
 
 def check_settings_file(stage: Stage) -> Iterator[Check]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Json, JsonValue, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
@@ -147,7 +148,7 @@ def check_document(value: object) -> SettingsDocument:
 
 
 def check_deployed(document: SettingsDocument) -> None:
-    """Raise ``InvalidDocument`` for fields that the local cloud alone accepts."""
+    """Raise ``InvalidDocument`` for webhooks and issuers that the local cloud alone accepts."""
     problems: list[DocumentProblem] = []
     for index, webhook in enumerate(document.webhooks):
         if webhook.secret is not None:
@@ -156,8 +157,24 @@ def check_deployed(document: SettingsDocument) -> None:
         if webhook.is_on_this_machine:
             message = "is an address of this machine, which the local cloud alone calls"
             problems.append(DocumentProblem(("webhooks", index, "url"), message))
+    for index, token_issuer in enumerate(document.token_issuers):
+        # If there is an address of the keys, nothing is fetched from the issuer.
+        field, address = (
+            ("issuer", token_issuer.issuer) if token_issuer.jwks_url is None else ("jwksUrl", token_issuer.jwks_url)
+        )
+        if not _is_https(address):
+            message = "is no https address: a deployed stage fetches the keys of issuers over https only"
+            problems.append(DocumentProblem(("tokenIssuers", index, field), message))
     if problems:
         raise InvalidDocument(*problems)
+
+
+def _is_https(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme == "https" and bool(parts.hostname)
 
 
 class DocumentVariables(Settings):

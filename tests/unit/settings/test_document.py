@@ -202,6 +202,17 @@ def test_a_receiver_on_this_machine_is_for_the_local_cloud() -> None:
     check_deployed(check_document(FULL))
 
 
+def test_an_issuer_without_https_is_for_the_local_cloud() -> None:
+    issuers = [
+        {"issuer": "http://127.0.0.1:9000/", "audience": "baton"},
+        {"issuer": "acme", "audience": "other", "jwksUrl": "https://login.acme.example/keys"},
+    ]
+    document = check_document({"version": 1, "tokenIssuers": issuers})
+    with pytest.raises(InvalidDocument, match=r"^tokenIssuers\.0\.issuer: is no https address") as raised:
+        check_deployed(document)
+    assert "tokenIssuers.1" not in str(raised.value)
+
+
 def test_a_hopeless_document_is_not_described_without_end() -> None:
     with pytest.raises(InvalidDocument) as raised:
         check_document({"version": 1, "allowedHosts": ["no host"] * 500})
