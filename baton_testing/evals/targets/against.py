@@ -44,7 +44,7 @@ def find_other(text: str, project: Path) -> Other:
     """Return the version that ``--against`` names. A text that is neither a folder nor a revision names a model.
 
     The prefixes ``dir:``, ``rev:`` and ``model:`` say which it is. Raises ``CannotRun`` if there is no such folder or
-    revision.
+    revision, or Git does not answer. Without Git, a text without a prefix names a model.
     """
     if text.startswith(MODEL):
         return Other(model=text.removeprefix(MODEL))
@@ -53,7 +53,12 @@ def find_other(text: str, project: Path) -> Other:
         if not folder.is_dir():
             raise CannotRun(f"--against: there is no folder {folder}")
         return Other(folder=folder)
-    commit = _find_commit(text.removeprefix(REV), project)
+    try:
+        commit = _find_commit(text.removeprefix(REV), project)
+    except OSError as problem:
+        if text.startswith(REV):
+            raise CannotRun(f"--against: Git cannot be run: {problem}") from None
+        commit = None
     if commit is not None:
         return Other(revision=commit)
     if text.startswith(REV):
@@ -62,11 +67,14 @@ def find_other(text: str, project: Path) -> Other:
 
 
 def _find_commit(name: str, project: Path) -> str | None:
+    """Return a commit's full hash, or None. Raises ``OSError`` without Git, and ``CannotRun`` after a time-out."""
     command = ["git", "-C", str(project), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
     try:
         completed = subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS, check=False)  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired, ValueError):
-        return None  # without Git nothing is a revision
+    except subprocess.TimeoutExpired:
+        raise CannotRun(f"--against: Git did not answer within {GIT_SECONDS} seconds whether {name} exists") from None
+    except ValueError:
+        return None  # a name with a null character
     return completed.stdout.strip() if completed.returncode == 0 else None
 
 

@@ -96,6 +96,27 @@ def test_the_version_to_compare_with_is_a_folder_a_revision_or_a_model(tmp_path:
             find_other(text, tmp_path)
 
 
+def test_without_git_a_revision_is_refused_and_a_model_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CannotRun, match="--against: Git cannot be run"):
+        find_other("rev:HEAD", tmp_path)
+    assert find_other("gpt-6-luna", tmp_path) == Other(model="gpt-6-luna")
+
+
+@pytest.mark.parametrize("text", ["rev:main", "main"])
+def test_a_revision_about_which_git_does_not_answer_is_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    def time_out(command: list[str], *, timeout: float, **_: object) -> None:
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr(subprocess, "run", time_out)
+    with pytest.raises(CannotRun, match="--against: Git did not answer"):
+        find_other(text, tmp_path)
+
+
 @pytest.mark.nightly
 def test_a_version_that_cannot_be_evaluated_is_reported(project: Project, tmp_path: Path) -> None:
     other = tmp_path / "other" / "my-shop"
