@@ -122,13 +122,15 @@ def _make_batch(agent_place: AgentPlace, files: Sequence[ReadFile], options: Opt
 
 
 def _run_batch(batch: Batch, options: Options) -> int:
-    """Run the conversations, print the results, and return the exit code."""
+    """Run the conversations, print the results, and return the exit code. Raises ``CannotRun``."""
     from baton_client.command.process_start import count_seconds_since_start
     from baton_testing.batch import record
     from baton_testing.reports.junit import write_junit
     from baton_testing.reports.report import Report
     from baton_testing.reports.terminal import Terminal
 
+    if options.record:
+        batch.check_kept_recordings()
     terminal = Terminal()
     results: list[ConversationResult] = []
     is_interrupted = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
@@ -49,6 +50,17 @@ class Batch:
             names = "; ".join(test.name for file in files for test in file.content.conversations)
             raise CannotRun(f"No conversation has {name!r} in its name. Available: {names}")
         return cls(agent_place, answering, chosen)
+
+    def check_kept_recordings(self) -> None:
+        """Raise ``CannotRun`` if a cassette cannot be read whose other recordings must be kept.
+
+        They must be if only some conversations of a file are recorded. If all are, the cassette is replaced.
+        """
+        counts = Counter(file.path for file, _ in self.chosen)
+        for file in {file.path: file for file, _ in self.chosen}.values():
+            path = Cassette.derive_path(file.path)
+            if counts[file.path] < len(file.content.conversations) and path.exists():
+                Cassette.read(path)
 
     def hold_all(self, processes: int | None = None) -> Iterator[ConversationResult]:
         """Hold the conversations, and yield their results in their order. Raises ``CannotRun``.
@@ -95,7 +107,7 @@ def record(results: Sequence[ConversationResult]) -> list[Path]:
 
 
 def _read_cassette(path: Path, result: ConversationResult) -> Cassette:
-    """Return the cassette at ``path``; an empty one if it is missing or was recorded with other models."""
+    """Return the cassette at ``path``; an empty one if it cannot be read or was recorded with other models."""
     try:
         cassette = Cassette.read(path)
     except CannotRun:

@@ -190,6 +190,17 @@ def test_recording_one_conversation_keeps_the_others(project: Project) -> None:
     assert list(json.loads(cassette_of(path).read_text())["conversations"]) == ["One", "Two"]
 
 
+def test_a_damaged_cassette_is_replaced_only_if_all_conversations_are_recorded(project: Project) -> None:
+    talks = [{"name": name, "steps": [{"say": "Hello"}]} for name in ("One", "Two")]
+    path = saved(project, {"conversations": talks})
+    cassette_of(path).write_text("<<<<<<< HEAD")
+    ran = run(project, path, "--model", "scripted", "--record", "-k", "Two")
+    assert (ran.code, cassette_of(path).read_text()) == (2, "<<<<<<< HEAD")
+    assert f"baton test {path} --record" in ran.errors
+    assert run(project, path, "--model", "scripted", "--record").code == 0
+    assert list(json.loads(cassette_of(path).read_text())["conversations"]) == ["One", "Two"]
+
+
 def test_an_answer_that_the_test_lacks_and_one_that_nobody_asks_for_are_failures(project: Project) -> None:
     ran = run(project, written(project, {**ORDER, "answers": ORDER["answers"][:1]}))
     assert ran.code == 1
