@@ -47,7 +47,10 @@ class AsyncEpisodes(AsyncResource):
     ) -> ImportAnswer:
         """Import a conversation of another system, under its id there, so that the call is safe to repeat.
 
-        ``time_zone`` is the zone in which the user was then; without it the offsets of the messages' times count.
+        A message has ``role``, ``content``, ``timestamp`` (ISO 8601 with a time zone) and the optional fields of
+        ``POST /v1/episodes/import``. ``ended_at`` needs a time zone; None: the time of the last message. ``time_zone``
+        is the zone in which the user was then; without it the offsets of the messages' times count. Raises
+        ``ImportConflictError`` if the conversation exists and was not imported with the same content.
         """
         body = {"sessionId": session_id, "messages": [dict(message) for message in messages]}
         end_time = ended_at.isoformat() if ended_at else None
