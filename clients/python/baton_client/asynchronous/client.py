@@ -38,7 +38,7 @@ MAX_RETRIES = 2
 
 
 class AsyncBaton:
-    """A client of one Baton server, which is safe to share. Use it in an ``async with`` block, or ``aclose`` it.
+    """A client of one Baton server, which is safe to share. Use it as a context manager, or ``aclose`` it.
 
     Nothing is sent before the first request.
     """

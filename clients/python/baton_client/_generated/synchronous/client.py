@@ -40,7 +40,7 @@ MAX_RETRIES = 2
 
 
 class Baton:
-    """A client of one Baton server, which is safe to share. Use it in an ``with`` block, or ``close`` it.
+    """A client of one Baton server, which is safe to share. Use it as a context manager, or ``close`` it.
 
     Nothing is sent before the first request.
     """

@@ -32,12 +32,11 @@ class AsyncMessages(AsyncResource):
         """Send a message, wait until it is answered, and return the answer.
 
         ``thread_id`` may be the host application's own id; without one a conversation begins. ``message_id`` is the
-        idempotency key: sending the same message again gives the same answer. A ``branch`` that answers an earlier
-        message again adds no message. ``time_zone`` is the user's, if not the client's. ``while_busy`` is the treatment
-        of the message while a run is in progress; a message that enters the run gets the run's answer.
-        ``over_spending`` continues beyond a spending limit that asks. ``timeout`` is in seconds; an answer can take
-        minutes, and ``client.runs.stream`` shows it as it arrives. Raises ``ConfigurationError`` without message and
-        branch.
+        idempotency key: sending the same message again gives the same answer. ``branch`` is that of
+        ``client.runs.stream``. ``time_zone`` overrides the client's ``time_zone``. ``while_busy`` is the treatment of
+        the message while a run is in progress; a message that enters the run gets the run's answer. ``over_spending``
+        continues beyond a spending limit that asks. ``timeout`` is in seconds; an answer can take minutes, and
+        ``client.runs.stream`` shows it as it arrives. Raises ``ConfigurationError`` without message and branch.
         """
         if message is None and branch is None:
             raise ConfigurationError("Give a message, or a branch that answers an earlier message again.")

@@ -36,16 +36,22 @@ class Runs(Resource):
         over_spending: bool = False,
         keep_running: bool = False,
     ) -> RunStream:
-        """Send a message and follow its run: use it in a ``with`` block, and iterate for the events.
+        """Send a message and follow its run: use the stream as a context manager, and iterate for the events.
 
-        ``thread_id`` names the conversation; without it a new one begins. ``message_id`` makes it safe for another
-        program to send the message again; repeats within one call are safe in any case. ``answers`` answer the
-        interrupts of an earlier run. ``tools`` are functions of this program that the agent may call: they are called
-        while iterating, and the run continues with their results. ``approve`` decides on calls that wait for a person;
-        without it the run ends with ``stream.interrupts``. ``time_zone`` is the user's, if not the client's.
-        ``while_busy`` is the treatment of the message while a run is in progress; if the message enters that run, the
-        events are those of that run. ``over_spending`` continues beyond a spending limit that asks. Leaving the block
-        before the end stops the run, unless ``keep_running``.
+        ``thread_id`` names the conversation; without it a new one begins, with the main agent ``agent_id``.
+        ``message_id`` makes it safe for another program to send the message again; repeats within one call are safe in
+        any case. ``answers`` answer the interrupts of an earlier run. ``tools`` are functions of this program that the
+        agent may call: they are called while iterating, and the run continues with their results. ``context`` has
+        texts about the user's situation for the agent, by their descriptions. ``approve`` decides on calls that wait
+        for a person; without it the run ends with ``stream.interrupts``. ``branch`` is ``{"from": message_id}``, which
+        replaces the user's message of that id by ``message``; or ``{"from": message_id, "regenerate": True}``, which
+        answers it again, without a ``message``. ``time_zone`` overrides the client's ``time_zone``. ``while_busy`` is
+        the treatment of the message while a run is in progress; if the message enters that run, the events are those of
+        that run. ``over_spending`` continues beyond a spending limit that asks. Leaving the block before the end stops
+        the run, unless ``keep_running``.
+
+        Raises ``ConfigurationError`` without a message, answers or a ``branch``, and for a function that cannot be a
+        tool.
         """
         client_tools = [tool if isinstance(tool, ClientTool) else client_tool(tool) for tool in tools]
         run_input = RunInput.of(
@@ -89,7 +95,7 @@ class Runs(Resource):
     ) -> RunResult:
         """Send a message and return the result of its run, once it has ended. The parameters are those of ``stream``.
 
-        Raises like iterating over a stream.
+        Raises like ``stream`` and iterating over it.
         """
         with self.stream(
             message,
