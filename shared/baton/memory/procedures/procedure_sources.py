@@ -95,8 +95,8 @@ class ProcedureSources:
             await self.audit.record(scope, READ, thread_id=thread.id, outcome="allowed", detail=detail)
         messages = await self._read_messages(reader, thread, source.message_ids)
         missing = len(set(source.message_ids) - {message.id for message in messages})
-        source_messages = await self.readers.redact_for(scope, thread.user_id, messages)
-        return SourceTurns(list(_cut_texts(source_messages)), missing, not sees_all(scope, thread.user_id))
+        redacted = await self.readers.redact_for(scope, thread.user_id, messages)
+        return SourceTurns(list(_cut_texts(messages, redacted)), missing, not sees_all(scope, thread.user_id))
 
     async def _read_messages(self, scope: Scope, thread: Thread, named: Sequence[str]) -> Sequence[SourceMessage]:
         """Return the named messages and the calls between the first and the last of them."""
@@ -137,18 +137,24 @@ def _to_source_message(message: StoredMessage) -> SourceMessage:
     )
 
 
-def _cut_texts(messages: Iterable[SourceMessage]) -> Iterator[SourceMessage]:
-    """Yield the messages with their texts cut to ``MAX_TEXT`` each and ``MAX_TEXTS`` together."""
+def _cut_texts(messages: Iterable[SourceMessage], redacted: Iterable[SourceMessage]) -> Iterator[SourceMessage]:
+    """Yield redacted messages with their texts cut to ``MAX_TEXT`` each and ``MAX_TEXTS`` together.
+
+    ``messages`` are the same messages before they were redacted: their lengths tell which texts were cut.
+    """
     room = MAX_TEXTS
 
-    def shorten(text: str, is_whole: bool) -> str:
+    def shorten(text: str, read: str) -> str:
         nonlocal room
-        text = (text if is_whole else text[:-UNSURE])[: min(MAX_TEXT, room)]
+        text = (text if len(read) < MAX_READ else text[:-UNSURE])[: min(MAX_TEXT, room)]
         room -= len(text)
         return text
 
-    for message in messages:
-        text = shorten(message.text, not message.cut)
-        calls = tuple(replace(call, arguments=shorten(call.arguments, not message.cut)) for call in message.tool_calls)
+    for original, message in zip(messages, redacted, strict=True):
+        text = shorten(message.text, original.text)
+        calls = tuple(
+            replace(call, arguments=shorten(call.arguments, read.arguments))
+            for call, read in zip(message.tool_calls, original.tool_calls, strict=True)
+        )
         is_cut = message.cut or (text, calls) != (message.text, message.tool_calls)
         yield replace(message, text=text, tool_calls=calls, cut=is_cut)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from baton.domain.memory.procedure import Procedure, ProcedureSource
+from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
-from tests.unit.memory.procedures.tasks import DRAFT, IS_TASK, OPERATOR, capture, complete_task, drafted, equip
+from tests.unit.memory.procedures.tasks import CALLS, DRAFT, IS_TASK, OPERATOR, capture, complete_task, drafted, equip
 
 APPROVE = "procedure:approve"
 PATH = "/agents/assistant/procedures/report-an-outage/source"
@@ -98,3 +100,20 @@ async def test_long_texts_are_shown_from_their_beginning_and_no_value_is_cut_ope
     assert [len(message["text"]) for message in messages if message["role"] == "tool"] == [10_000] * 3
     assert all(message["cut"] for message in messages if message["role"] in ("user", "tool"))
     assert "aaaa" not in messages[0]["text"]
+
+
+async def test_a_long_text_of_a_message_shortens_no_other_text_of_it() -> None:
+    harness = equip(Harness(assistant=OPERATOR))
+    long, short = CALLS[0].arguments, CALLS[1].arguments
+    calls = (replace(CALLS[0], arguments=json.dumps({**json.loads(long), "note": "n" * 100_000})), CALLS[1])
+    harness.model.script(Answer.calling(*calls, text="I look and report."), Answer.calling(CALLS[2]), "Done.")
+    await harness.say("m1", "Please report an outage.")
+    harness.model.script(IS_TASK, drafted())
+    assert await capture(harness) is not None
+    messages = (await source(Served(harness), APPROVE))["messages"]
+    [message] = [message for message in messages if len(message["toolCalls"]) == 2]
+    assert (message["text"], message["toolCalls"][1]["arguments"], message["cut"]) == (
+        "I look and report.",
+        short,
+        True,
+    )
