@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.threads.message import Role
-from baton.ports.agents.chat_model import ChatModel, ModelSettings, Prompt, TextDelta
+from baton.ports.agents.chat_model import ChatModel, ModelSettings, Prompt
 from baton.ports.documents.files import ThreadFiles
 from baton_testing.conversation_test import ConversationTest
+from baton_testing.models.answer_text import read_answer_text
 from baton_testing.observation import Observation
 
 DONE = "###DONE###"
@@ -54,8 +55,7 @@ class PlayedUser:
     """The user and the judge of one conversation. Both use the agents' model."""
 
     model: ChatModel
-    name: str
-    """The model's name."""
+    model_name: str
     files: ThreadFiles
     test: ConversationTest
 
@@ -83,7 +83,7 @@ class PlayedUser:
 
     async def _ask(self, task: str, prompts: Sequence[Prompt], schema: Mapping[str, Any] | None) -> str:
         settings = ModelSettings(
-            model=self.name, max_output_tokens=MAX_TOKENS, metadata={"task": task}, answer_schema=schema
+            model=self.model_name, max_output_tokens=MAX_TOKENS, metadata={"task": task}, answer_schema=schema
         )
         async with aclosing(self.model.stream(settings, prompts, thread_files=self.files)) as chunks:
-            return "".join([chunk.text async for chunk in chunks if isinstance(chunk, TextDelta)])
+            return await read_answer_text(chunks)

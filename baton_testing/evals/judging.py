@@ -19,12 +19,13 @@ from baton.domain.errors import ModelError
 from baton.domain.runs.usage import NO_PRICES, Prices
 from baton.domain.text import replace_surrogates
 from baton.domain.threads.message import Role
-from baton.ports.agents.chat_model import ModelSettings, Prompt, TextDelta
+from baton.ports.agents.chat_model import ModelSettings, Prompt
 from baton.ports.documents.files import NoFiles
 from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import Judge
 from baton_testing.evals.dataset import EvalCase
 from baton_testing.evals.results import Score, cut
+from baton_testing.models.answer_text import read_answer_text
 from baton_testing.models.metered import MeteredModel
 
 PROMPT_VERSION = 2
@@ -106,7 +107,7 @@ class JudgeModel:
         )
         try:
             async with aclosing(self.model.stream(settings, prompts, thread_files=NoFiles())) as chunks:
-                text = "".join([chunk.text async for chunk in chunks if isinstance(chunk, TextDelta)])
+                text = await read_answer_text(chunks)
         except ModelError as failure:
             about = f": {failure.reason}" if failure.reason else ""
             raise NotJudged(f"the judge failed: {failure.code}{about}") from None
