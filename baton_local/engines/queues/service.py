@@ -157,17 +157,20 @@ class SqsService:
         return [_as_received(message, attribute_names) for message in received]
 
     def _take(self, name: str, count: int, visibility: float | None) -> list[Message]:
-        """Return the messages that can be received now, after moving others to the dead-letter queue."""
+        """Return the messages that can be received now, after moving others to the dead-letter queue.
+
+        Raises ``SqsError`` if the queue names a dead-letter queue that does not exist. Nothing is received then.
+        """
         queue, now = self._queues[name], self._clock()
+        target = queue.rules.dead_letters_to
+        dead_letter_queue = self._check_name(str(target).rpartition(":")[2]) if target else ""
         received, dead = queue.receive(count, now, visibility)
-        if dead:
-            self._move_to_dead_letters(name, dead, now)
+        self._move_to_dead_letters(name, dead_letter_queue, dead, now)
         self._save()
         return received
 
-    def _move_to_dead_letters(self, name: str, dead: list[Message], now: float) -> None:
+    def _move_to_dead_letters(self, name: str, dead_letter_queue: str, dead: list[Message], now: float) -> None:
         """Move messages that were received too often to the dead-letter queue, in their order."""
-        dead_letter_queue = self._check_name(str(self._queues[name].rules.dead_letters_to).rpartition(":")[2])
         for message in dead:
             letter = Message(
                 0,

@@ -395,3 +395,14 @@ async def test_messages_of_a_standard_queue_come_when_their_delay_is_over_and_wa
     now[0] += 30
     assert "60" in await received()
     journal.close()
+
+
+def test_a_message_stays_while_the_queue_for_dead_letters_does_not_exist(tmp_path: Path) -> None:
+    redrive = {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead.fifo", "maxReceiveCount": 1}
+    with served(tmp_path) as sqs:
+        queue = create(sqs, "turns.fifo", RedrivePolicy=json.dumps(redrive))
+        send(sqs, queue, "poison")
+        with pytest.raises(ClientError, match="QueueDoesNotExist"):
+            take(sqs, queue.url)
+        create(sqs, "dead.fifo")
+        assert take(sqs, queue.url)["Body"] == "poison"
