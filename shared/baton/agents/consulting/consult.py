@@ -133,7 +133,7 @@ class Consultations:
             logger.exception("consultation failed", agent=agent.id, thread_id=self._context.thread_id)
             count(Metric.INTERNAL_FAULTS)
             self._context.services.functions.note(problem)
-            return TaskStatus.FAILED, "of an internal fault."
+            return TaskStatus.FAILED, "it has an internal fault."
         if not work.answer.strip():
             return TaskStatus.FAILED, "it gave an empty answer."
         return TaskStatus.COMPLETED, None
