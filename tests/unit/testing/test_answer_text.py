@@ -1,4 +1,4 @@
-"""What a model says for the test: the user that it plays, and its judgements."""
+"""The texts of models that play users and judge conversations."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def _to_source_message(message: StoredMessage) -> SourceMessage:
 def _cut_texts(messages: Iterable[SourceMessage], redacted: Iterable[SourceMessage]) -> Iterator[SourceMessage]:
     """Yield redacted messages with their texts cut to ``MAX_TEXT`` each and ``MAX_TEXTS`` together.
 
-    ``messages`` are the same messages before they were redacted: their lengths tell which texts were cut.
+    ``messages`` are the same messages before they were redacted: their lengths show which texts were cut.
     """
     room = MAX_TEXTS
 
