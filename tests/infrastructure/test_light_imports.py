@@ -127,7 +127,7 @@ def test_the_function_for_short_answers_loads_few_modules_and_nothing_that_only_
 def test_a_turn_loads_no_library_that_reads_documents() -> None:
     """They are for separate processes, which only an attachment starts."""
     script = (
-        "from baton.composition.models.provider_models import document_reader; document_reader()\n"
+        "from baton.composition.models.provider_models import get_document_reader; get_document_reader()\n"
         "import baton.adapters.models.openai"
     )
     command = [sys.executable, "-c", f"{script}\n{LOADED}"]
