@@ -1,7 +1,8 @@
 """The form of JSON Schemas: the kinds of values that keywords take, and limits; and the formats of texts.
 
-The checks are those of the metaschemas (drafts 4 to 2020-12), in a time that is linear in the schema's size.
-``jsonschema`` takes some milliseconds for each subschema, and compiles patterns with ``re``.
+The checks are a lenient selection of those of the metaschemas (drafts 4 to 2020-12): the drafts before 2020-12 share
+one set. They take a time that is linear in the schema's size. ``jsonschema`` takes some milliseconds for each
+subschema, and compiles patterns with ``re``.
 """
 
 from __future__ import annotations
@@ -97,7 +98,9 @@ _Place = tuple[Any, str | int] | None
 
 _TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 _OLD = ("draft-04/", "draft-06/", "draft-07/", "2019-09/")
-"""Parts of the addresses of older drafts."""
+"""Parts of the addresses of the drafts before 2020-12, which share ``_OLD_FORMS``."""
+_UNSUPPORTED = ("draft-00/", "draft-01/", "draft-02/", "draft-03/")
+"""Parts of the addresses of drafts that are refused."""
 
 
 class SchemaProblem(ValueError):
@@ -135,9 +138,12 @@ def walk_subschemas(schema: object) -> Iterator[Schema]:
 
 
 def _walk(root: object) -> Iterator[tuple[Schema, _Place]]:
-    """Yield the schemas with their locations, after checking the keywords of each."""
+    """Yield the schema and those within it, except true and false, with their locations.
+
+    The keywords of a schema are checked before it is yielded. Raises ``SchemaProblem``.
+    """
     draft = root.get("$schema") if isinstance(root, dict) else None
-    if isinstance(draft, str) and "draft-03/" in draft:
+    if isinstance(draft, str) and any(name in draft for name in _UNSUPPORTED):
         raise SchemaProblem("drafts before 4 are not supported", (None, "$schema"))
     is_old = isinstance(draft, str) and any(name in draft for name in _OLD)
     waiting: list[tuple[object, _Place, int]] = [(root, None, 1)]

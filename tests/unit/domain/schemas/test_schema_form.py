@@ -80,6 +80,7 @@ def subschema_names(value: Any) -> set[str]:
         ({"dependencies": {"a": 3}}, "at dependencies/a: a schema must be"),
         ({"$recursiveRef": 5}, r"at \$recursiveRef: 5 is not a string"),
         ({"$schema": "http://json-schema.org/draft-03/schema#"}, "drafts before 4"),
+        ({"$schema": "http://json-schema.org/draft-02/schema#"}, "drafts before 4"),
         ([], "a schema must be an object"),
     ],
 )
