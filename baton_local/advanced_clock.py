@@ -120,7 +120,7 @@ def _read_now() -> datetime:
 
 
 def _find_next_due(after: datetime, until: datetime) -> datetime | None:
-    """Return the first time after ``after``, and before ``until``, at which a run is due; None if none is."""
+    """Return the first time after ``after``, and before ``until``, at which work is due; None if none is."""
     from baton.composition import deployed_ports
     from baton.composition.startup import event_loop
     from baton.composition.startup.environment import current

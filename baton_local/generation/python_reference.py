@@ -117,7 +117,7 @@ def _describe(title: str, documented: Callable[..., Any] | property, signature: 
 
 
 def _format_default(signature: inspect.Signature, name: str) -> str:
-    """Return an argument's default as code, "required" without a default, and nothing for one without a meaning."""
+    """Return an argument's default as code, "required" without one, an empty text for None, () and an unset default."""
     default = signature.parameters[name].default
     if default is inspect.Parameter.empty:
         return "required"

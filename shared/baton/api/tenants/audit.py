@@ -38,7 +38,10 @@ router = APIRouter(prefix="/v1", tags=["audit"])
 async def list_thread_audit(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[ServedAuditRecord]:
-    """Return the audit records of this conversation, newest first, for everyone who may read it."""
+    """Return the audit records of this conversation, newest first, for everyone who may read it.
+
+    Personal data of others is replaced for callers without `pii:read`.
+    """
     thread = await get_readable_thread(app, caller, thread_id)
     records, next_cursor = await app.ports.audit.of_thread(caller, thread.id, limit=limit, cursor=cursor)
     records = await app.privacy.readers.redact_each_for(caller, records, lambda record: record.user_id)

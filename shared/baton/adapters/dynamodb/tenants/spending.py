@@ -86,7 +86,10 @@ class DynamoSpending(TimedTableStore):
         )
 
     async def _create(self, key: Key, name: str, hold: Hold, limits: Mapping[SpendingPeriod, int]) -> Reservation:
-        """Store the account's first reservation. Raises ``ConditionFailed`` if others have stored one."""
+        """Store the account's first reservation. Raises ``ConditionFailed`` if others have stored one.
+
+        Return a reservation without a hold, and store nothing, if a limit is 0.
+        """
         counts = SpendingCounts(day=hold.day)
         if counts.find_full(limits) is not None:
             return Reservation(counts, None)
