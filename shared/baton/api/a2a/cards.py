@@ -275,7 +275,7 @@ def find_card_subject(agents: RegisteredAgents, scope: Scope, agent_id: str | No
 
 def make_card_for(
     agents: RegisteredAgents, scope: Scope, agent: AgentDefinition | None, base: str, access: A2AAccess
-) -> Any:
+) -> dict[str, Any]:
     """Return the unsigned card of an agent, or of the default agent, for ``scope``. Raises ``UnknownAgent``.
 
     ``base`` is the deployment's address, without a slash at its end.
