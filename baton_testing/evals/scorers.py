@@ -163,11 +163,11 @@ async def _call_in_thread(function: Callable[..., Any], given: dict[str, Any]) -
 def _as_score(check: PythonScorer, metric: str, returned: Any) -> Score:
     value, reason = returned, ""
     if isinstance(returned, tuple) and len(returned) == 2:
-        value, reason = returned[0], str(returned[1])
+        value, reason = returned[0], "" if returned[1] is None else str(returned[1])
     if value is None:
         return Score.not_judged(metric, reason or f"{check.function} has not judged")
     if isinstance(value, bool):
         return Score.of(metric, value, reason or f"{check.function} returned False")
     if isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1:
         return Score.graded(metric, float(value), check.threshold, reason)
-    return Score.not_judged(metric, f"{check.function} returned {cut(repr(returned), 100)}. It returns {RESULTS}")
+    return Score.not_judged(metric, f"{check.function} returned {cut(repr(returned), 100)}. It must return {RESULTS}")

@@ -70,6 +70,10 @@ def unreachable() -> bool:
 def hangs() -> bool:
     threading.Event().wait()
     return True
+
+
+def silent() -> tuple[None, None]:
+    return None, None
 '''
 
 
@@ -100,10 +104,11 @@ async def scored(path: Path, answer: Answer, **check: Any) -> Score:
         ({"function": "scorers:expects"}, "Yes", 1.0, True, ""),
         ({"function": "expects"}, "No", 0.0, False, "expects returned False"),
         ({"function": "unsure"}, "", None, None, "unsure has not judged"),
+        ({"function": "silent"}, "", None, None, "silent has not judged"),
         ({"function": "broken"}, "", None, None, "scorers.py:25: AttributeError: 'Answer' object has no attribute"),
         ({"function": "leaves"}, "", None, None, "sys.exit(3) was called"),
         ({"function": "unreachable"}, "", None, None, "scorers.py:50: TimeoutError: no answer from localhost"),
-        ({"function": "odd"}, "", None, None, "odd returned 'good'. It returns True or False, a number from 0 to 1"),
+        ({"function": "odd"}, "", None, None, "odd returned 'good'. It must return True or False, a number"),
         ({"function": "large"}, "", None, None, "large returned 1.5"),
     ],
 )
