@@ -117,11 +117,11 @@ class Watch:
         return tuple(ref.reason.value for ref in new)
 
     async def _read_calls(self, thread_id: str) -> Sequence[ToolCallRecord]:
-        calls, _ = await self._ports.records.calls(self._scope, thread_id, limit=MANY, cursor=None)
+        calls, _ = await self._ports.records.list_calls(self._scope, thread_id, limit=MANY, cursor=None)
         return sorted(calls, key=self._ports.records.make_sort_key)
 
     async def _read_tasks(self, thread_id: str) -> Sequence[Task]:
-        tasks, _ = await self._ports.records.tasks(self._scope, thread_id, limit=MANY, cursor=None)
+        tasks, _ = await self._ports.records.list_tasks(self._scope, thread_id, limit=MANY, cursor=None)
         return sorted(tasks, key=lambda task: self._ports.records.places[task.id])
 
     async def _read_handoffs(self, thread_id: str) -> Sequence[HandoffRequest]:

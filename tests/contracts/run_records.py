@@ -55,7 +55,10 @@ class ToolCallContract:
         for one in (large, small):
             await stores.records.put_call(lease, one)
         assert await of_run(stores, lease) == [small, large]
-        assert await stores.records.calls(stores.ada, lease.thread_id, limit=5, cursor=None) == ([large, small], None)
+        assert await stores.records.list_calls(stores.ada, lease.thread_id, limit=5, cursor=None) == (
+            [large, small],
+            None,
+        )
 
     async def test_calls_of_a_run_come_in_the_order_they_were_made(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -130,8 +133,8 @@ class ToolCallContract:
         lease = await stores.acquire(new_thread_id())
         for after, call_id in enumerate("abc"):
             await stores.records.put_call(lease, replace(call(stores, lease, call_id, after=after), output=LONG))
-        newest, cursor = await stores.records.calls(stores.ada, lease.thread_id, limit=100, cursor=None)
-        others, end = await stores.records.calls(stores.ada, lease.thread_id, limit=100, cursor=cursor)
+        newest, cursor = await stores.records.list_calls(stores.ada, lease.thread_id, limit=100, cursor=None)
+        others, end = await stores.records.list_calls(stores.ada, lease.thread_id, limit=100, cursor=cursor)
         assert [[one.id for one in page] for page in (newest, others)] == [["c", "b"], ["a"]]
         assert end is None
 
@@ -150,19 +153,19 @@ class ToolCallContract:
         assert sorted(await all_calls(stores, lease.thread_id, limit=5)) == ids
 
     async def test_a_thread_without_calls_has_an_empty_page(self, stores: Stores) -> None:
-        assert await stores.records.calls(stores.ada, new_thread_id(), limit=5, cursor=None) == ([], None)
+        assert await stores.records.list_calls(stores.ada, new_thread_id(), limit=5, cursor=None) == ([], None)
 
     @pytest.mark.parametrize("cursor", ["garbage", "e30", "eyJhZnRlciI6IngifQ"])
     async def test_a_made_up_cursor_is_refused(self, stores: Stores, cursor: str) -> None:
         with pytest.raises(InvalidRequest):
-            await stores.records.calls(stores.ada, new_thread_id(), limit=5, cursor=cursor)
+            await stores.records.list_calls(stores.ada, new_thread_id(), limit=5, cursor=cursor)
         with pytest.raises(InvalidRequest):
-            await stores.records.tasks(stores.ada, new_thread_id(), limit=5, cursor=cursor)
+            await stores.records.list_tasks(stores.ada, new_thread_id(), limit=5, cursor=cursor)
 
     async def test_every_tenant_has_calls_of_its_own(self, stores: Stores) -> None:
         lease = await run(stores, new_thread_id(), 1, "a")
         stranger = stores.stranger
-        assert await stores.records.calls(stranger, lease.thread_id, limit=5, cursor=None) == ([], None)
+        assert await stores.records.list_calls(stranger, lease.thread_id, limit=5, cursor=None) == ([], None)
         assert await stores.records.calls_of_run(stranger, lease.thread_id, "r1", first_ordinal=0) == []
 
 
@@ -286,8 +289,8 @@ class TaskContract:
         for after, task_id in enumerate("abc"):
             done = replace(ended(stores, task(stores, lease, task_id, after=after)), result=LONG)
             await stores.records.put_task(lease, done)
-        newest, cursor = await stores.records.tasks(stores.ada, lease.thread_id, limit=100, cursor=None)
-        others, end = await stores.records.tasks(stores.ada, lease.thread_id, limit=100, cursor=cursor)
+        newest, cursor = await stores.records.list_tasks(stores.ada, lease.thread_id, limit=100, cursor=None)
+        others, end = await stores.records.list_tasks(stores.ada, lease.thread_id, limit=100, cursor=cursor)
         assert [[one.id for one in page] for page in (newest, others)] == [["c", "b"], ["a"]]
         assert end is None
 
@@ -392,7 +395,7 @@ async def all_calls(stores: Stores, thread_id: str, *, limit: int = 100) -> list
     found: list[str] = []
     cursor = None
     while True:
-        page, cursor = await stores.records.calls(stores.ada, thread_id, limit=limit, cursor=cursor)
+        page, cursor = await stores.records.list_calls(stores.ada, thread_id, limit=limit, cursor=cursor)
         assert len(page) == limit or cursor is None
         found += [one.id for one in page]
         if cursor is None:
@@ -404,7 +407,7 @@ async def all_tasks(stores: Stores, thread_id: str, *, limit: int = 100) -> list
     tasks: list[Task] = []
     cursor = None
     while True:
-        page, cursor = await stores.records.tasks(stores.ada, thread_id, limit=limit, cursor=cursor)
+        page, cursor = await stores.records.list_tasks(stores.ada, thread_id, limit=limit, cursor=cursor)
         assert len(page) == limit or cursor is None
         tasks += page
         if cursor is None:

@@ -53,5 +53,7 @@ class Desk:
 
     async def records(self) -> list[ToolCallRecord]:
         """The recorded calls of the tool, the oldest first."""
-        calls, _ = await self.harness.records.calls(self.harness.ada, self.harness.thread_id, limit=50, cursor=None)
+        calls, _ = await self.harness.records.list_calls(
+            self.harness.ada, self.harness.thread_id, limit=50, cursor=None
+        )
         return [record for record in reversed(calls) if record.tool_name == "file"]

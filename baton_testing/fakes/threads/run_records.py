@@ -69,7 +69,7 @@ class FakeRunRecords:
         chosen = [call for (ordinal, _, _), call in calls if first_ordinal <= ordinal < end_ordinal]
         return _cut_page(chosen, MAX_BETWEEN, None)[0][::-1]
 
-    async def calls(
+    async def list_calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
         return _cut_page(
@@ -85,7 +85,7 @@ class FakeRunRecords:
         )
         _put(self._tasks[_make_thread_key(lease)], lease, stored_task)
 
-    async def tasks(
+    async def list_tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
         tasks = [replace(task, messages=()) for _, task in _in_order(self._tasks[scope.tenant_id, thread_id])]

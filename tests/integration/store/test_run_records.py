@@ -46,10 +46,10 @@ async def test_runs_beyond_a_full_page_are_not_read(on_dynamodb_local: Engine) -
         await stores.commit(lease, said(lease), answered(lease))
     table = NotedTable(on_dynamodb_local.table.client, on_dynamodb_local.table.name)
     records = DynamoRunRecords(table, S3Bodies(on_dynamodb_local.s3, BUCKET))
-    first, cursor = await records.calls(stores.ada, thread_id, limit=100, cursor=None)
+    first, cursor = await records.list_calls(stores.ada, thread_id, limit=100, cursor=None)
     assert len(table.read) < RUNS
     shown = [one.id for one in first]
     while cursor is not None:
-        page, cursor = await records.calls(stores.ada, thread_id, limit=100, cursor=cursor)
+        page, cursor = await records.list_calls(stores.ada, thread_id, limit=100, cursor=cursor)
         shown += [one.id for one in page]
     assert shown == [f"c{number:02}" for number in reversed(range(RUNS))]

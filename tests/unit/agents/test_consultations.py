@@ -71,7 +71,7 @@ def of_type(said: Said, kind: str) -> list[dict[str, Any]]:
 
 
 async def tasks(harness: Harness) -> list[dict[str, Any]]:
-    found, _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=50, cursor=None)
+    found, _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=50, cursor=None)
     return [ServedTask.of(task).wire() for task in found]
 
 
@@ -312,7 +312,7 @@ async def test_a_call_of_an_asked_agent_that_runs_out_of_time_is_recorded() -> N
         Answer.calling(ask("knowledge")), Answer.calling(ToolCall("call-1", "dig", "{}")), "Use types."
     )
     assert (await harness.say()).text == FALLBACK + "Use types."
-    calls, _ = await harness.records.calls(harness.ada, harness.thread_id, limit=10, cursor=None)
+    calls, _ = await harness.records.list_calls(harness.ada, harness.thread_id, limit=10, cursor=None)
     assert {call.tool_name: call.succeeded for call in calls} == {"dig": False, "ask_knowledge": False}
 
 
@@ -367,8 +367,8 @@ async def test_a_task_whose_worker_died_is_ended_also_behind_a_page_of_long_ones
         await running
     harness.model.script("No need to ask.")
     assert (await harness.say("m1")).text == "No need to ask."
-    _, cursor = await harness.records.tasks(harness.ada, harness.thread_id, limit=50, cursor=None)
-    [first], _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=50, cursor=cursor)
+    _, cursor = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=50, cursor=None)
+    [first], _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=50, cursor=cursor)
     assert (first.agent_id, first.status) == ("knowledge", TaskStatus.FAILED)
 
 

@@ -36,7 +36,7 @@ def harness() -> Harness:
 
 
 async def records(harness: Harness) -> Sequence[Mapping[str, Any]]:
-    found, _ = await harness.records.calls(harness.ada, harness.thread_id, limit=50, cursor=None)
+    found, _ = await harness.records.list_calls(harness.ada, harness.thread_id, limit=50, cursor=None)
     return [ServedCall.of(record).wire() for record in found][::-1]
 
 

@@ -309,7 +309,7 @@ class TestConversations:
         said = await harness.say()
         assert texts(said) == ["It says yes."]
         assert str(harness.model.asked[-1].prompts[-1].content) == "I ask.\n\nWell? Yes."
-        tasks, _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
+        tasks, _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
         assert {task.agent_id: task.result for task in tasks} == {"helper": "I ask.\n\nWell? Yes.", "faq": "Yes."}
 
     async def test_an_answer_has_the_agents_type(self) -> None:

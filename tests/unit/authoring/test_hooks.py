@@ -405,7 +405,7 @@ class TestOtherAgents:
         asks = Answer.calling(call("ask_faq", message="?"))
         harness = coded(agent, faq, answers=(asks, "It is 4111.", "Done."))
         await harness.say()
-        [task], _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=10, cursor=None)
+        [task], _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=10, cursor=None)
         assert task.result == result
         assert "4111" not in str((task, await recorded(harness)))
 
@@ -419,7 +419,7 @@ class TestOtherAgents:
         asks = Answer.calling(call("ask_faq", message="Is 4111 fine?"))
         harness = coded(clerk(sub_agents=[faq]), faq, answers=(asks, "Stale.", "Yes.", "Done."))
         await harness.say()
-        [task], _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=10, cursor=None)
+        [task], _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=10, cursor=None)
         assert task.message == "Is [card] fine?"
         assert "4111" not in str(task)
 
@@ -527,5 +527,5 @@ class TestDefinitions:
 
 async def recorded(harness: Harness) -> list[Any]:
     """The records of the tool calls."""
-    page, _ = await harness.records.calls(harness.ada, harness.thread_id, limit=10, cursor=None)
+    page, _ = await harness.records.list_calls(harness.ada, harness.thread_id, limit=10, cursor=None)
     return list(page)

@@ -169,7 +169,7 @@ async def test_a_question_to_another_agent_names_the_passages() -> None:
 
 async def test_the_sources_of_a_consulted_agent_are_with_its_task() -> None:
     harness, _ = await two_shops("Shop says so [1].", "Bank says so.", "Both.")
-    tasks, _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
+    tasks, _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
     by_agent = {task.agent_id: task for task in tasks}
     [source] = by_agent["shop"].sources
     assert (by_agent["shop"].result, source["title"], source["number"]) == ("Shop says so [1].", "Shop rules", 1)

@@ -36,7 +36,7 @@ def without(field: str) -> Harness:
 
 async def painted(harness: Harness) -> list[ToolCallRecord]:
     """The records of calls of the page's tool."""
-    calls, _ = await harness.records.calls(harness.ada, harness.thread_id, limit=10, cursor=None)
+    calls, _ = await harness.records.list_calls(harness.ada, harness.thread_id, limit=10, cursor=None)
     return [call for call in calls if call.tool_name == "paint"]
 
 

@@ -239,7 +239,7 @@ class Consultations:
         Each task is returned only once per run.
         """
         context = self._context
-        tasks, _ = await context.services.records.tasks(
+        tasks, _ = await context.services.records.list_tasks(
             context.scope, context.thread_id, limit=MAX_SEARCHED_TASKS, cursor=None
         )
         last = max(

@@ -59,7 +59,9 @@ async def _find_tasks_at_work(services: AgentServices, lease: Lease, run: Run) -
     """Yield the run's tasks that have not ended. The run is the thread's last one, so its tasks are listed first."""
     cursor, read_count = None, 0
     while read_count < MAX_TASKS:
-        tasks, cursor = await services.records.tasks(lease.scope, lease.thread_id, limit=TASKS_AT_ONCE, cursor=cursor)
+        tasks, cursor = await services.records.list_tasks(
+            lease.scope, lease.thread_id, limit=TASKS_AT_ONCE, cursor=cursor
+        )
         for task in tasks:
             if task.run_id == run.run_id and task.status is TaskStatus.WORKING:
                 yield task

@@ -122,7 +122,7 @@ async def list_tool_calls(
 ) -> Listing[ServedToolCallRecord]:
     """Return the tool calls of this conversation, newest first, including those of the run in progress."""
     thread = await get_readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
-    calls, next_cursor = await app.ports.records.calls(caller, thread.id, limit=limit, cursor=cursor)
+    calls, next_cursor = await app.ports.records.list_calls(caller, thread.id, limit=limit, cursor=cursor)
     calls = await app.privacy.readers.redact_for(caller, thread.user_id, calls)
     return Listing[ServedToolCallRecord](items=calls, next_cursor=next_cursor)
 
@@ -133,7 +133,7 @@ async def list_tasks(
 ) -> Listing[ServedTask]:
     """Return the sub-tasks of this conversation, newest first, without their messages."""
     thread = await get_readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
-    tasks, next_cursor = await app.ports.records.tasks(caller, thread.id, limit=limit, cursor=cursor)
+    tasks, next_cursor = await app.ports.records.list_tasks(caller, thread.id, limit=limit, cursor=cursor)
     tasks = await app.privacy.readers.redact_for(caller, thread.user_id, tasks)
     return Listing[ServedTask](items=tasks, next_cursor=next_cursor)
 

@@ -41,7 +41,7 @@ class RunRecords(Protocol):
     async def put_task(self, lease: Lease, task: Task) -> None:
         """Store a sub-task. Large messages go to S3. Its id must be unique within the thread."""
 
-    async def tasks(
+    async def list_tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
         """Return a page of sub-tasks without messages, newest first, and the next cursor.
@@ -79,7 +79,7 @@ class RunHistory(RunRecords, Protocol):
         ``MAX_BETWEEN``, or long ones, only the last calls are returned.
         """
 
-    async def calls(
+    async def list_calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
         """Return a page of calls, newest first, and the next cursor. Pages of long records are shorter.

@@ -173,8 +173,8 @@ class Exports:
             if with_notes or not message.is_note:
                 yield ExportPiece(ExportKind.MESSAGE, thread.id, message, feedback, is_selected=message.ordinal in path)
         lists: dict[ExportKind, Callable[..., _Page]] = {
-            ExportKind.TOOL_CALL: self.records.calls,
-            ExportKind.TASK: self.records.tasks,
+            ExportKind.TOOL_CALL: self.records.list_calls,
+            ExportKind.TASK: self.records.list_tasks,
             ExportKind.HANDOFF: self.handoffs.of_thread,
         }
         for kind, read in lists.items():

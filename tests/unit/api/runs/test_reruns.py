@@ -180,7 +180,7 @@ async def test_a_recorded_call_gets_its_result_and_another_one_is_not_executed()
     assert rome["output"].startswith("Not executed: this is a dry run")
     reported = [message["content"] for message in ran["context"]["calls"][1]["messages"] if message["role"] == "tool"]
     assert reported == ["Sunny in Bern.", rome["output"]]
-    assert len((await harness.records.calls(harness.ada, harness.thread_id, limit=50, cursor=None))[0]) == 1
+    assert len((await harness.records.list_calls(harness.ada, harness.thread_id, limit=50, cursor=None))[0]) == 1
 
 
 async def test_equal_calls_get_their_results_in_order_and_failures_fail_again() -> None:

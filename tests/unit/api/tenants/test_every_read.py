@@ -28,7 +28,7 @@ async def test_there_is_a_record_of_every_kind(sweep: Sweep) -> None:
     messages = [m for row in rows for m in harness.store.committed(harness.ada.tenant_id, row.thread.id)]
     tasks, handoffs = [], []
     for row in rows:
-        tasks += (await harness.records.tasks(harness.ada, row.thread.id, limit=100, cursor=None))[0]
+        tasks += (await harness.records.list_tasks(harness.ada, row.thread.id, limit=100, cursor=None))[0]
         handoffs += (await harness.handoffs.of_thread(harness.ada, row.thread.id, limit=100, cursor=None))[0]
     ends = [message.end for message in messages if message.end is not None]
     runs = [row.shown(harness.clock.now()).run for row in rows]

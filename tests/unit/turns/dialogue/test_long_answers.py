@@ -145,7 +145,7 @@ async def test_a_sub_agents_answer_without_end_is_cut(model: EndlessModel) -> No
     asking = Answer.calling(ToolCall("call-1", "ask_expert", json.dumps({"message": "Tell me everything."})))
     model.script(asking)
     turn = await harness.say()
-    [task], _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
+    [task], _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
     assert task.result is not None
     assert task.result.endswith(CUT_NOTE)
     assert len(task.result) < MAX_ANSWER_BYTES + 200
@@ -160,7 +160,7 @@ async def test_a_remote_agents_answer_without_end_is_cut() -> None:
     harness.model.script(Answer.calling(ToolCall("call-1", "ask_expert", json.dumps({"message": "Everything."}))))
     harness.agent_client.script("expert", Reply((PIECE,) * 1_000))
     await harness.say()
-    [task], _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
+    [task], _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
     assert task.result is not None
     assert task.result.endswith(CUT_NOTE)
     assert len(task.result) < MAX_ANSWER_BYTES + 200

@@ -99,7 +99,7 @@ class DynamoRunRecords(BodyStore):
         items, _ = await self._read_newest(scope, thread_id, keys.call, MAX_BETWEEN, end, first_ordinal=first_ordinal)
         return (await self._fill_page(scope, thread_id, items, _to_call, _measure_call))[::-1]
 
-    async def calls(
+    async def list_calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
         items, next_cursor = await self._read_newest(scope, thread_id, keys.call, limit, cursor)
@@ -124,7 +124,7 @@ class DynamoRunRecords(BodyStore):
         place_item: Item = {**keys.task_place(scope, thread_id, task.id), "first_ordinal": first_ordinal}
         await gather_all(put_fenced(self._table, lease, place_item), put_fenced(self._table, lease, item))
 
-    async def tasks(
+    async def list_tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
         items, next_cursor = await self._read_newest(scope, thread_id, keys.task, limit, cursor)
