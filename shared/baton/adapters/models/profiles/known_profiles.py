@@ -206,7 +206,8 @@ def make_context_lengths(
 def list_learned_facts(declared: ModelProfile, learned: ModelProfile) -> dict[str, JsonValue]:
     """Return the facts in which a model's profile differs from the declared one, by their names in the setting.
 
-    Declaring them gives the model the profile ``learned``. Facts that cannot be declared are left out.
+    Declaring them gives the model the profile ``learned``, except for facts that cannot be declared: these are left
+    out.
     """
     facts = _find_difference(learned, declared)
     return {to_camel(name): _to_json(value) for name, value in facts.items() if name not in UNDECLARED}
