@@ -200,7 +200,7 @@ class Activity:
         return replace(self, places=places).spend(place.user, tokens=spent_tokens)
 
     def spend(self, user: str, *, messages: int = 0, tokens: int = 0) -> Activity:
-        """Return the counts with messages and tokens of a user that belong to no place."""
+        """Return the counts with further messages and tokens of a user. Places stay as they are."""
         sent = {**self.messages_of, user: self.messages_of.get(user, 0) + messages} if messages else self.messages_of
         used = {**self.tokens_of, user: self.tokens_of.get(user, 0) + tokens} if tokens else self.tokens_of
         places = self.places.values()
