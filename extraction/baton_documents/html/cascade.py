@@ -151,7 +151,11 @@ class _Matcher:
         return elements
 
     def _filter_related(self, elements: set[int], combinator: str, others: set[int]) -> set[int]:
-        """Return the elements that have one of the ``others`` as ancestor or previous sibling, by the combinator."""
+        """Return the elements that are related to one of the ``others`` by the combinator.
+
+        The other element is an ancestor (space), the parent (``>``), the previous sibling (``+``) or any earlier
+        sibling (``~``). Raises ``_TooManySteps``.
+        """
         before: Mapping[int, int] = self._parents if combinator in " >" else self._previous
         chosen = set()
         for element in elements:
