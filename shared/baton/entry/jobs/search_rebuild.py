@@ -37,7 +37,7 @@ class RebuildResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Progress:
+class _Step:
     """One document or episode that was checked, or the end of a tenant."""
 
     tenant: str
@@ -59,7 +59,7 @@ class _Call:
     has_advanced: bool = False
     """True if a repeated call would begin at a later item than this call."""
 
-    def add(self, step: _Progress) -> None:
+    def add(self, step: _Step) -> None:
         if step.index is None:
             self.tenants = tuple(tenant for tenant in self.tenants if tenant != step.tenant)
             self.positions.pop(step.tenant, None)
@@ -125,10 +125,10 @@ class SearchRebuild:
         tenants: Sequence[str],
         indices: Collection[IndexName],
         positions: Mapping[str, Position],
-    ) -> AsyncGenerator[_Progress]:
+    ) -> AsyncGenerator[_Step]:
         """Yield one step of each tenant in turn, with at most ``TENANTS_IN_TURN`` tenants at a time."""
         waiting = deque(tenants)
-        working: deque[tuple[str, AsyncGenerator[_Progress]]] = deque()
+        working: deque[tuple[str, AsyncGenerator[_Step]]] = deque()
         try:
             while waiting or working:
                 while waiting and len(working) < TENANTS_IN_TURN:
@@ -138,7 +138,7 @@ class SearchRebuild:
                 step = await anext(working[0][1], None)
                 if step is None:
                     tenant, _ = working.popleft()
-                    yield _Progress(tenant, None)
+                    yield _Step(tenant, None)
                     continue
                 working.rotate(-1)
                 yield step
@@ -148,13 +148,13 @@ class SearchRebuild:
 
     async def _rebuild_tenant(
         self, tenant: str, agents: Sequence[str], indices: Collection[IndexName], start: Position | None
-    ) -> AsyncGenerator[_Progress]:
+    ) -> AsyncGenerator[_Step]:
         if start is None:
             for index in indices:
                 await self.reindexing.discard_damaged(tenant, index)
         if IndexName.KNOWLEDGE in indices:
             async for is_started, page in self.knowledge.rebuild(tenant, agents, start):
-                yield _Progress(tenant, IndexName.KNOWLEDGE, is_started, page)
+                yield _Step(tenant, IndexName.KNOWLEDGE, is_started, page)
         if IndexName.EPISODES in indices:
             async for is_done in self.episodes.rebuild(tenant):
-                yield _Progress(tenant, IndexName.EPISODES, is_done)
+                yield _Step(tenant, IndexName.EPISODES, is_done)
