@@ -185,7 +185,7 @@ class AgentLoop:
         await answer.record(work.transcript, work.sources, self._calls.judge, after_calls=bool(self._calls.outcomes))
         await self._count_usage(answer)
         work.result.has_answered = answer.is_usable
-        corrections = () if is_silent else self._list_corrections(answer)
+        corrections = () if is_silent else self._take_corrections(answer)
         if corrections:
             self._prompt.add(*corrections)
             await self._prompt.fit()
@@ -263,7 +263,7 @@ class AgentLoop:
 
         return read_screened
 
-    def _list_corrections(self, answer: ModelAnswer) -> Sequence[Prompt]:
+    def _take_corrections(self, answer: ModelAnswer) -> Sequence[Prompt]:
         """Return the prompts that ask the model to answer again; empty if no correction is needed or allowed."""
         if answer.held.failure is not None and self._structured is not None:
             return self._structured.make_repair_prompts(answer.events.model_text, answer.finished)
