@@ -61,7 +61,7 @@ class SheetRows:
         self._is_column_hidden = bytearray(MAX_COLUMNS)
         self._places: list[int] = []
         """The index of each column among the visible ones; -1 for hidden ones."""
-        self._rows = 0
+        self._row_count = 0
         self._row = self._last_row = self._last_column = 0
         self.missing: list[str] = []
         """The addresses of the first visible cells whose values are missing."""
@@ -97,8 +97,8 @@ class SheetRows:
         """Return the texts of a row's visible cells by their indexes; empty for a hidden row."""
         if not self._places:  # the file describes columns before the first row
             self._place_columns()
-        self._rows += 1
-        if self._rows > MAX_ROWS:
+        self._row_count += 1
+        if self._row_count > MAX_ROWS:
             raise refusals.too_long()
         self._row = parse_integer((row.get("r") or "").strip()) or self._row + 1
         is_hidden = row.get("hidden") in _ON or row.get("ht") in _NOTHING
