@@ -22,7 +22,7 @@ def count_sheets(body: bytes) -> int:
 def extract(body: bytes, first: int, last: int) -> ExtractedText:
     """Return the tables of sheets, below their names: shown values, and formulas whose results are not stored.
 
-    Hidden rows and columns are left out.
+    The texts of shapes and the titles of charts follow the tables. Hidden rows and columns are left out.
     """
     workbook = Workbook(body)
     blocks: list[TextBlock] = []
@@ -52,12 +52,17 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
 
 
 def _read_drawings(workbook: Workbook, sheet: Sheet, number: int, errors: list[PageError]) -> list[TextBlock]:
-    """Return the texts of shapes and charts on a sheet. If they cannot be read, an error is added to ``errors``."""
+    """Return the texts of shapes and the titles of charts on a sheet.
+
+    A drawing that cannot be read adds an error to ``errors``, and the texts before it are returned.
+    """
+    blocks: list[TextBlock] = []
     try:
-        return [replace(block, page=number) for block in workbook.read_drawings(sheet)]
+        for block in workbook.read_drawings(sheet):
+            blocks.append(replace(block, page=number))  # noqa: PERF401 - what was read before a failure is kept
     except (*PROBLEMS, DocumentRefused):
         errors.append(PageError(number, "A drawing on the sheet cannot be read."))
-        return []
+    return blocks
 
 
 def _describe_missing(rows: SheetRows) -> str:

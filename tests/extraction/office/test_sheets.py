@@ -378,6 +378,17 @@ def test_a_drawing_that_is_damaged_is_named() -> None:
     ]
 
 
+def test_a_damaged_chart_leaves_the_texts_of_shapes() -> None:
+    box = "<xdr:sp><xdr:txBody><a:p><a:r><a:t>Prices are net.</a:t></a:r></a:p></xdr:txBody></xdr:sp>"
+    parts = with_drawing(box) | {
+        "xl/drawings/_rels/drawing1.xml.rels": relations({"rId1": ("chart", "../charts/chart1.xml")}),
+        "xl/charts/chart1.xml": "<not xml",
+    }
+    found = read(archive(parts))
+    assert [block.text for block in found.blocks] == ["S", "a", "Prices are net."]
+    assert [error.message for error in found.page_errors] == ["A drawing on the sheet cannot be read."]
+
+
 def test_a_part_that_is_no_sheet_is_named() -> None:
     parts = sheet_parts("") | {"xl/worksheets/sheet1.xml": "<html/>"}
     assert [error.message for error in read(archive(parts)).page_errors] == ["The sheet is damaged."]
