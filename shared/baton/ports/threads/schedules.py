@@ -68,10 +68,13 @@ class Schedules(Protocol):
 
 
 class DueItems(Protocol):
-    """Schedules and messages that are due at a time, of all tenants. Every method raises ``StoreUnavailable``."""
+    """Schedules, background tasks and messages that are due at a time, of all tenants.
+
+    Every method raises ``StoreUnavailable``.
+    """
 
     def before(self, moment: datetime) -> AsyncIterator[Sequence[DueEntry]]:
-        """Yield pages of the items that are due before ``moment``. The list may be some seconds behind."""
+        """Yield pages of the items that are due at ``moment`` or earlier. The list may be some seconds behind."""
 
     async def load(self, entry: DueEntry) -> DueSchedule | DueTask | LaterRun | None:
         """Return the item that is due at the entry's time; None if it was begun, moved or removed since."""
