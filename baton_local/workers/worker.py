@@ -334,16 +334,15 @@ def main() -> int:
         settings = read_settings()
         stack = read_stack(template, {"Stage": "local"}, endpoints, settings.cache_dir)
         with as_deployed(stack, settings):
-            return serve(stack, queues_url)
+            return serve(stack, queues_url, settings.workers or CONCURRENCY)
     except LocalCloudError as problem:
         print(problem, file=sys.stderr)
         return 1
 
 
-def serve(stack: Stack, queues_url: str) -> int:
+def serve(stack: Stack, queues_url: str, concurrency: int) -> int:
     """Load the functions and feed them until SIGTERM or Ctrl-C. Return the exit code, 0."""
     functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
-    concurrency = int(os.environ.get("BATON_LOCAL_WORKERS") or CONCURRENCY)
     pressure = Pressure()
     workers = start_workers(stack.consumers, functions, queues_url, concurrency, lambda: pressure.is_high)
     received: queue.SimpleQueue[int] = queue.SimpleQueue()

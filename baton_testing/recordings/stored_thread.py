@@ -122,5 +122,7 @@ async def _get(client: httpx.AsyncClient, path: str, **params: Any) -> Json:
 async def _request(client: httpx.AsyncClient, path: str, **params: Any) -> httpx.Response:
     try:
         return await client.get(path, params=params)
+    except httpx.TimeoutException:
+        raise CannotRun(f"{client.base_url} did not answer within {SECONDS:g} seconds. Please try again.") from None
     except httpx.HTTPError as problem:
         raise CannotRun(f"{client.base_url} cannot be reached: {problem}. --url or BATON_URL names it.") from None
