@@ -30,10 +30,10 @@ class FakeHandoffs:
         if position in of_thread and of_thread[position][0] > lease.fence:
             raise LeaseLost
         ended_at = from_millis(to_millis(request.ended_at)) if request.ended_at is not None else None
-        handoff_request = replace(request, started_at=from_millis(to_millis(request.started_at)), ended_at=ended_at)
-        of_thread[position] = (lease.fence, handoff_request)
+        stored_request = replace(request, started_at=from_millis(to_millis(request.started_at)), ended_at=ended_at)
+        of_thread[position] = (lease.fence, stored_request)
         began = "refused" if request.outcome is HandoffOutcome.REFUSED else "started"
-        once = Once(request.id, handoff_request.started_at)
+        once = Once(request.id, stored_request.started_at)
         await self._audit.record(
             lease.scope, "handoff", thread_id=lease.thread_id, outcome=began, detail=request.audit_detail, once=once
         )

@@ -212,7 +212,7 @@ def _find_level(line: Line, usual: float) -> int | None:
     text = line.text
     if not usual or len(text) > MAX_HEADING or not any(char.isalpha() for char in text):
         return None
-    return next((level for share, level in _LEVELS if line.size >= share * usual), None)
+    return next((level for ratio, level in _LEVELS if line.size >= ratio * usual), None)
 
 
 def _is_apart(before: Line, line: Line) -> bool:

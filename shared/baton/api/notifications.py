@@ -71,7 +71,7 @@ class Notifications:
             raise
 
     async def _queue_for_receivers(self, change: ThreadChange, receives: int) -> None:
-        """Queue a record for each receiver of the change, once the change is committed."""
+        """Queue a record for each receiver of the change. Raises ``NotYet`` before the change is committed."""
         is_for_webhooks = self.webhooks.settings().wants(change.tenant_id, WebhookEvent)
         configs = await self.tasks.list_configs(change)
         if not configs and not is_for_webhooks:

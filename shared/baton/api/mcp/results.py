@@ -112,7 +112,7 @@ def to_failure(error: BatonError, thread_id: str | None = None) -> types.CallToo
 
 
 def _make_result(content: dict[str, Any]) -> types.CallToolResult:
-    # The protocol requires the structured content as text too, for clients that only support text.
+    # The structured content is the text too, for clients that only support text, as the protocol recommends.
     text = json.dumps(content, ensure_ascii=False)
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=content)
 

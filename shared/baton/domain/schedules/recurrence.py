@@ -176,7 +176,10 @@ class Recurrence:
                     yield [day for month in range(1, 13) for day in _list_days_of_month(start.year + step, month)]
 
     def _has(self, day: date, start: date) -> bool:
-        """Return whether the rule includes ``day``. What the rule leaves open is taken from ``start``."""
+        """Return whether ``day`` has a month and a day of the rule. What the rule leaves open is taken from ``start``.
+
+        Intervals and positions are applied elsewhere.
+        """
         months, days_of_month, days = self.months, self.days_of_month, self.days
         if not days and not days_of_month:
             if self.frequency == "WEEKLY":

@@ -68,7 +68,7 @@ class Inspector:
             logger.exception("context not kept", thread_id=thread_id, run_id=run_id)
 
     async def describe(self, thread_id: str, run_id: str, inspection: Inspection) -> dict[str, Any]:
-        """Return the record of a run that is not stored, redacted if the policy requires it.
+        """Return the record of a dry run, which is not stored, redacted if the policy requires it.
 
         Raises as the detector does.
         """
