@@ -39,7 +39,7 @@ class App:
         self.self_started = SelfStartedUseCases(
             ports, self.limits, lambda: self.agents, lambda: self.forks, lambda: self.agent_services.tools
         )
-        self.knowledge = KnowledgeUseCases(ports, lambda: self.limits.current)
+        self.knowledge = KnowledgeUseCases(ports, self.limits)
         self.privacy = PrivacyUseCases(ports)
         self.memory = MemoryUseCases(ports, self.knowledge, lambda: self.model)
         self.sessions = SessionUseCases(
@@ -49,9 +49,7 @@ class App:
             lambda: self.change_notifications,
             lambda: self.model,
         )
-        self.procedures = ProcedureUseCases(
-            ports, self.memory, self.privacy, lambda: self.agents, lambda: self.limits.current
-        )
+        self.procedures = ProcedureUseCases(ports, self.memory, self.privacy, lambda: self.agents, self.limits)
 
     # Use cases of the functions
 

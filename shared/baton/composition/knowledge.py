@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 from baton.composition import parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from baton.composition.limits import LimitUseCases
     from baton.composition.ports import Ports
 
 
 class KnowledgeUseCases:
     """Use cases that ingest documents, refresh their sources and search them."""
 
-    def __init__(self, ports: Ports, limits: Callable[[], parts.CurrentLimits]) -> None:
-        """``limits`` returns the limits of tenants. It is called when a use case first needs them."""
+    def __init__(self, ports: Ports, limits: LimitUseCases) -> None:
         self.ports = ports
         self._limits = limits
 
@@ -69,7 +67,7 @@ class KnowledgeUseCases:
         """The use case that takes in, lists and deletes documents of agents."""
         ports = self.ports
         return parts.Documents(
-            ports.documents, ports.document_files, ports.ingestions, ports.audit, ports.clock, self._limits()
+            ports.documents, ports.document_files, ports.ingestions, ports.audit, ports.clock, self._limits.current
         )
 
     @cached_property

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from baton.composition.knowledge import KnowledgeUseCases
+    from baton.composition.limits import LimitUseCases
     from baton.composition.ports import Ports
     from baton.composition.privacy import PrivacyUseCases
 
@@ -98,9 +99,9 @@ class ProcedureUseCases:
         memory: MemoryUseCases,
         privacy: PrivacyUseCases,
         agents: Callable[[], parts.AgentRegistry],
-        limits: Callable[[], parts.CurrentLimits],
+        limits: LimitUseCases,
     ) -> None:
-        """``agents`` and ``limits`` return use cases of ``App``. They are called when a use case first needs them."""
+        """``agents`` returns a use case of ``App``. It is called when a use case first needs it."""
         self.ports = ports
         self._memory = memory
         self._privacy = privacy
@@ -133,7 +134,7 @@ class ProcedureUseCases:
             embedder=ports.embedder,
             announcements=ports.announcements,
             clock=ports.clock,
-            limits=self._limits(),
+            limits=self._limits.current,
         )
 
     @cached_property

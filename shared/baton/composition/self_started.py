@@ -69,7 +69,7 @@ class SelfStartedUseCases:
             tasks,
             results,
             parts.RemoteWork(tasks, results, lambda: ports.agent_client),
-            parts.ToolWork(tasks, results, lambda: self._tools()),
+            parts.ToolWork(tasks, results, self._tools),
             parts.TaskCallbacks(tasks, results, ports.public_url),
             ports.store,
             ports.live,
