@@ -47,7 +47,7 @@ from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.tenants.removed_tenants import RemovedTenants
 from baton.threads.outbox.connection_sender import send_to
 from baton.threads.outbox.reader_events import ReaderEvents, find_beginning
-from baton.threads.outbox.replay import Replays
+from baton.threads.outbox.replay import MAX_SEQ, Replays
 from baton.threads.requests.parsing import (
     parse_client_offer,
     parse_integer,
@@ -63,8 +63,6 @@ from baton.threads.requests.waiting_messages import WaitingMessages
 
 CONNECTION_LIFE = timedelta(hours=2)
 """API Gateway ends every WebSocket after two hours."""
-MAX_SEQ = 10**12
-"""The largest sequence number that clients may send."""
 MAX_SUBJECT = 256
 """Characters of an id in a refused frame that the refusal repeats. Longer ids are left out."""
 RECONNECT_BEFORE = timedelta(minutes=10)

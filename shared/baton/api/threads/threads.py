@@ -35,10 +35,8 @@ from baton.domain.threads.thread_title import parse_title
 from baton.domain.wire_model import THREAD_ID
 from baton.tenants.privacy.readers import sees_all
 from baton.threads.outbox.reader_events import ReaderEvents, find_beginning
-from baton.threads.outbox.replay import Replay
+from baton.threads.outbox.replay import MAX_SEQ, Replay
 
-MAX_SEQ = 10**12
-"""The largest sequence number that clients may send. In ``Last-Event-ID``, it must have fewer digits."""
 PAGE_CHARACTERS = 1024 * 1024
 """Characters after which a page of messages ends, even if its limit allows more messages."""
 MAX_READS = 10
