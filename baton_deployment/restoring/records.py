@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.item_kinds import Handling, find_partition_name, find_tenant
+from baton.adapters.dynamodb.item_kinds import Handling, ItemKind, find_partition_name, find_tenant
 from baton.adapters.dynamodb.memory.procedure_writes import procedure_from_item
 from baton.adapters.dynamodb.table import Table
 from baton.concurrency.tasks import gather_each
@@ -71,7 +71,7 @@ class RecordRestore:
             if is_forgotten or await self._is_forgotten(tenant_id, pair.then):
                 result.forgotten += 1
             elif pair.is_lost:
-                await self._put_back(tenant_id, pair.then, result, pair)
+                await self._put_back(tenant_id, pair.then, kind, result)
             elif pair.differs and pair.now is not None:
                 await self._replace(tenant_id, pair.then, pair.now, result)
 
@@ -85,10 +85,8 @@ class RecordRestore:
             await gather_each(batch, apply, at_once=AT_ONCE)
         return result
 
-    async def _put_back(self, tenant_id: str, item: Item, result: RestoredRecords, pair: Pair) -> None:
+    async def _put_back(self, tenant_id: str, item: Item, kind: ItemKind, result: RestoredRecords) -> None:
         """Put back a lost item of a known kind, if the rules allow it, and count it in ``result``."""
-        kind = pair.kind
-        assert kind is not None  # noqa: S101 - the caller has checked
         if kind.handling is Handling.REMOVABLE and not self.includes_removed:
             result.removable[kind.name] += 1
             return
