@@ -123,8 +123,9 @@ def format_readable(line: Keys) -> str:
     named = str(line.get("function_name") or line.get("service") or "")
     function = "" if named == NO_SERVICE else named.removesuffix("Function").lower()
     head = " ".join(filter(None, [time, str(line.get("level", "")), f"{function}:" if function else ""]))
-    shown = {name: value for name, value in line.items() if name not in NOT_SHOWN and value is not None}
-    keys = [f"{name}={_format_value(value)}" for name, value in shown.items()]
+    keys = [
+        f"{name}={_format_value(value)}" for name, value in line.items() if name not in NOT_SHOWN and value is not None
+    ]
     text = f"{head} {_format_value(line.get('message'))}"
     if keys:
         text += f"  [{', '.join(keys)}]"

@@ -42,9 +42,8 @@ def pytest_collection() -> Generator[None, object, object]:
     """Collect tests without garbage collection, which would take half of the time and find hardly any garbage."""
     with without_collection():
         result = yield
-        if (
-            os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0"
-        ):  # one process is enough, because all collect the same tests
+        # One process is enough, because all collect the same tests.
+        if os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":
             gc.collect()  # frozen objects are never collected, and files that they leave open would not be reported
     gc.collect(0)  # after its first collection, the product sets the threshold of functions
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)

@@ -132,8 +132,8 @@ def _drop_quotations(message: ChatMessage) -> ChatMessage:
         {**part, "text": _CONTEXT.sub("", str(part.get("text", "")))} if part.get("type") == "text" else part
         for part in content
     ]
-    said = [part for part in parts if part.get("type") != "text" or part["text"]]
-    return message.model_copy(update={"content": said})
+    remaining_parts = [part for part in parts if part.get("type") != "text" or part["text"]]
+    return message.model_copy(update={"content": remaining_parts})
 
 
 def _join_answers_since_user(messages: Sequence[ChatMessage]) -> str:

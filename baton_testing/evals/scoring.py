@@ -88,8 +88,8 @@ def _find_problem(check: AnyCheck, case: EvalCase, answer: Answer) -> str | None
             return f"it lacks {_quote(missing[0])}" if missing else None
         case Regex():
             text = replace_surrogates(answer.text)[:MAX_MATCHED]
-            found = compile_cached(check.pattern, ignores_case=check.ignore_case).search(text)
-            return None if found else f"nothing matches {_quote(check.pattern)}"
+            first_match = compile_cached(check.pattern, ignores_case=check.ignore_case).search(text)
+            return None if first_match else f"nothing matches {_quote(check.pattern)}"
         case Equals():
             expected = check.text if check.text is not None else str(case.expected)
             is_same = _normalize(answer.text, ignore_case=check.ignore_case) == _normalize(

@@ -26,9 +26,9 @@ def make_request(record: EvaluationRecord, summary: Summary) -> dict[str, Any]:
     left out and counted.
     """
     cases = sorted(record.cases, key=lambda case: 1.0 if case.share is None else case.share)
-    shown = [_make_case(case) for case in cases if case.runs][:MAX_CASES]
-    while len(shown) > 1 and len(json.dumps(shown)) > MAX_EVALUATION_BYTES // 2:
-        shown = shown[: len(shown) // 2]
+    sent_cases = [_make_case(case) for case in cases if case.runs][:MAX_CASES]
+    while len(sent_cases) > 1 and len(json.dumps(sent_cases)) > MAX_EVALUATION_BYTES // 2:
+        sent_cases = sent_cases[: len(sent_cases) // 2]
     return {
         "name": secrets.token_hex(6),
         "label": cut(record.label, MAX_LABEL),
@@ -40,8 +40,8 @@ def make_request(record: EvaluationRecord, summary: Summary) -> dict[str, Any]:
         "usd": summary.usd,
         "notRun": summary.not_run,
         "metrics": [metric.model_dump(by_alias=True) for metric in summary.metrics[:MAX_METRICS]],
-        "cases": shown,
-        "casesLeftOut": len(cases) - len(shown),
+        "cases": sent_cases,
+        "casesLeftOut": len(cases) - len(sent_cases),
         "agentId": record.agent_id,
         "agentVersion": record.agent_version,
     }

@@ -43,7 +43,7 @@ def failed(error: type[Exception] = RuntimeError) -> Future[Any]:
     [
         pytest.param(Future(), b"", 504, "timeout", id="too slow"),
         pytest.param(failed(), b"", 504, "internal_error", id="fails"),
-        pytest.param(failed(TimeoutError), b"", 504, "internal_error", id="a time limit of its own"),
+        pytest.param(failed(TimeoutError), b"", 504, "internal_error", id="the function's own TimeoutError"),
         pytest.param(Future(), b"x" * (MAX_BODY + 1), 413, "message_too_large", id="too much"),
     ],
 )
