@@ -14,7 +14,7 @@ from aws_lambda_powertools import Logger
 from baton.adapters.egress.circuit_breaker import CircuitBreakers, CircuitOpen
 from baton.adapters.egress.stream_limits import StreamTooLong
 from baton.adapters.models.embedding_pace import MAX_PAUSE_SECONDS, EmbeddingPace, EmbeddingPaces
-from baton.adapters.models.learning.failure import Backoff, FailureKind, ProviderFailure
+from baton.adapters.models.failures.failure import Backoff, FailureKind, ProviderFailure
 from baton.concurrency.tasks import off_loop
 from baton.domain.documents.search import Vector
 from baton.domain.errors import EmbedderUnavailable, ModelRateLimited, WrongEmbeddings

@@ -16,8 +16,8 @@ from baton.adapters.egress.circuit_breaker import CircuitBreakers, CircuitOpen, 
 from baton.adapters.egress.stream_limits import StreamTooLong
 from baton.adapters.models.answers.answer_so_far import FORBIDDEN_CALLS, AnswerSoFar
 from baton.adapters.models.attachments.laid_out_attachments import Attachments
+from baton.adapters.models.failures.failure import Backoff, FailureKind, ProviderFailure
 from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapt_form
-from baton.adapters.models.learning.failure import Backoff, FailureKind, ProviderFailure
 from baton.adapters.models.learning.refusal import measure_content
 from baton.adapters.models.learning.request_form import RequestForm
 from baton.adapters.models.profiles.known_profiles import MAX_PROFILES, Profiles, list_learned_facts

@@ -10,7 +10,7 @@ from ag_ui.core import ImagePart
 
 from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.attachments.laid_out_attachments import Attachments
-from baton.adapters.models.learning.failure import ProviderFailure
+from baton.adapters.models.failures.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import RequestForm, SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile, SystemPlace
 from baton.adapters.models.prompt_layout import PromptLayout, lay_out

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from baton.adapters.egress.circuit_breaker import CircuitBreakers
 from baton.adapters.models.embedding_calls import ApiEmbedder, EmbeddingLimits
 from baton.adapters.models.embedding_pace import EmbeddingPaces
-from baton.adapters.models.learning.failure import Backoff, FailureKind, ProviderFailure
+from baton.adapters.models.failures.failure import Backoff, FailureKind, ProviderFailure
 from baton.domain.documents.search import Vector
 from baton.domain.errors import EmbedderUnavailable
 from baton.ports.documents.search import EmbeddingPurpose

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from baton.adapters.egress.stream_limits import StreamTooLong
-from baton.adapters.models.learning.failure import ProviderFailure
+from baton.adapters.models.failures.failure import ProviderFailure
 from baton.adapters.models.openai.answer_body import AnswerBody
 from baton.adapters.models.openai.clients import LIMITS
 from baton.domain.errors import ModelError, ModelRateLimited, ModelUnavailable

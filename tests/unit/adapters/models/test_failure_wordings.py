@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.models.learning.failure import MAX_LOGGED, Backoff, ProviderFailure
+from baton.adapters.models.failures.failure import MAX_LOGGED, Backoff, ProviderFailure
 from baton.domain.errors import (
     ContentFiltered,
     ContextTooLong,

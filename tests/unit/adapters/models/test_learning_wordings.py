@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from baton.adapters.models.attachments.content import MediaKind
+from baton.adapters.models.failures.failure import ProviderFailure
 from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapt_form
-from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import RequestForm, SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile, SystemPlace
 

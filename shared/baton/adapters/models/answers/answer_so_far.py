@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from baton.adapters.models.answers.parts import TooManyParts
 from baton.adapters.models.answers.thinking_tags import SeparatedText, ThinkingTags
 from baton.adapters.models.answers.written_calls import WrittenCalls
-from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
+from baton.adapters.models.failures.failure import FailureKind, ProviderFailure
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.adapters.models.question import PreparedQuestion

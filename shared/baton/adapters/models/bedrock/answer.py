@@ -12,7 +12,7 @@ from baton.adapters.models.bedrock.blocks import AnswerBlocks
 from baton.adapters.models.bedrock.event_stream import StreamEvent
 from baton.adapters.models.bedrock.events import Events
 from baton.adapters.models.bedrock.request import ConverseRequest
-from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
+from baton.adapters.models.failures.failure import FailureKind, ProviderFailure
 from baton.adapters.models.question import PreparedQuestion
 from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.runs.provider_parts import ProviderParts

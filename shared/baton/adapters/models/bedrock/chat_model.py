@@ -12,7 +12,7 @@ from baton.adapters.models.bedrock.answer import ConverseAnswer
 from baton.adapters.models.bedrock.connection import BedrockConnection
 from baton.adapters.models.bedrock.events import JSON_TYPE, Events
 from baton.adapters.models.bedrock.request import BedrockGuardrail, ConverseRequest, make_converse_request
-from baton.adapters.models.learning.failure import Backoff, ProviderFailure
+from baton.adapters.models.failures.failure import Backoff, ProviderFailure
 from baton.adapters.models.learning.request_form import RequestForm
 from baton.adapters.models.model_calls import ApiChatModel
 from baton.adapters.models.profiles.bedrock_profiles import HOST

@@ -20,7 +20,7 @@ from baton.adapters.aws.connections import make_certificate_context
 from baton.adapters.aws.session import CredentialSource
 from baton.adapters.aws.signature import AwsSignature
 from baton.adapters.models.bedrock.failures import NoCredentials, is_expired, make_broken_failure, read_response_failure
-from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
+from baton.adapters.models.failures.failure import FailureKind, ProviderFailure
 from baton.concurrency.tasks import off_loop
 
 SERVICE = "bedrock"

@@ -17,7 +17,7 @@ from baton.adapters.models.bedrock.events import JSON_TYPE, read_json
 from baton.adapters.models.bedrock.failures import make_broken_failure
 from baton.adapters.models.embedding_calls import ApiEmbedder
 from baton.adapters.models.embedding_pace import EmbeddingPaces
-from baton.adapters.models.learning.failure import Backoff
+from baton.adapters.models.failures.failure import Backoff
 from baton.concurrency.tasks import off_loop
 from baton.domain.documents.search import Vector
 from baton.domain.errors import WrongEmbeddings

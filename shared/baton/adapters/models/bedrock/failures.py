@@ -10,7 +10,7 @@ from typing import Any
 import httpx2 as httpx
 
 from baton.adapters.models.bedrock.event_stream import BrokenStream, StreamEvent
-from baton.adapters.models.learning.failure import (
+from baton.adapters.models.failures.failure import (
     MAX_TEXT,
     FailureKind,
     ProviderFailure,

@@ -8,8 +8,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from baton.adapters.models.attachments.content import MediaKind
+from baton.adapters.models.failures.failure import ProviderFailure
 from baton.adapters.models.learning import rules
-from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.refusal import RefusalText, RequestWords
 from baton.adapters.models.learning.request_form import TOOLS_EFFORT, RequestForm, SentFeatures
 from baton.adapters.models.learning.rules import RULES, Topic

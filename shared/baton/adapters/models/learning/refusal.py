@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from baton.adapters.models.learning.failure import ProviderFailure
+from baton.adapters.models.failures.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.learning.rules import COMPLAINT, KEYWORDS, Topic
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from baton.adapters.models.failures.wordings import join_patterns
 from baton.adapters.models.learning.request_form import SentFeatures
-from baton.adapters.models.learning.wordings import join_patterns
 from baton.adapters.models.profiles.profile import NINE_CHARACTERS, SystemPlace
 
 

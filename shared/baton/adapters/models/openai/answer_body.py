@@ -15,7 +15,7 @@ from typing import Any
 import httpx2 as httpx
 
 from baton.adapters.egress.stream_limits import StreamLimits, StreamMeter, StreamTooLong
-from baton.adapters.models.learning.failure import MAX_TEXT, FailureKind, ProviderFailure
+from baton.adapters.models.failures.failure import MAX_TEXT, FailureKind, ProviderFailure
 from baton.adapters.models.openai.errors import make_provider_failure
 
 DRAIN_SECONDS = 0.1

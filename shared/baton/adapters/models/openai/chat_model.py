@@ -9,7 +9,7 @@ import httpx2 as httpx
 from openai import Timeout
 
 from baton.adapters.egress.circuit_breaker import CircuitBreakers
-from baton.adapters.models.learning.failure import Backoff
+from baton.adapters.models.failures.failure import Backoff
 from baton.adapters.models.model_calls import ApiChatModel
 from baton.adapters.models.openai.chat_completions import ChatCompletions
 from baton.adapters.models.openai.clients import OpenAIClients

@@ -14,7 +14,7 @@ from openai import OpenAIError
 from baton.adapters.egress.circuit_breaker import CircuitBreakers
 from baton.adapters.models.embedding_calls import ApiEmbedder, EmbeddingLimits, NoEmbeddings, make_unit_vectors
 from baton.adapters.models.embedding_pace import EmbeddingPaces
-from baton.adapters.models.learning.failure import Backoff
+from baton.adapters.models.failures.failure import Backoff
 from baton.adapters.models.openai.clients import EMBEDDING_LIMITS, OpenAIClients
 from baton.adapters.models.openai.errors import make_provider_failure
 from baton.concurrency.tasks import off_loop

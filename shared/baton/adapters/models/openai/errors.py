@@ -9,7 +9,7 @@ from typing import Any
 import httpx2 as httpx
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, OpenAIError
 
-from baton.adapters.models.learning.failure import MAX_TEXT, FailureKind, ProviderFailure, read_retry_after
+from baton.adapters.models.failures.failure import MAX_TEXT, FailureKind, ProviderFailure, read_retry_after
 
 Failure = OpenAIError | TimeoutError | ValueError | RecursionError
 """The exceptions of a request: the SDK's errors, a timeout, invalid JSON or UTF-8, JSON that is nested too deeply."""

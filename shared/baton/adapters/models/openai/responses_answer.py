@@ -8,7 +8,7 @@ from typing import Any
 
 from baton.adapters.models.answers.answer_so_far import AnswerSoFar
 from baton.adapters.models.answers.parts import get_mapping, get_text
-from baton.adapters.models.learning.failure import ProviderFailure
+from baton.adapters.models.failures.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.openai.answer_body import AnswerBody, AnswerValue
 from baton.adapters.models.openai.chat_answer import OVERFLOW_CHARACTERS, is_error

@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Any
 
-from baton.adapters.models.learning import wordings
+from baton.adapters.models.failures import wordings
 from baton.domain import errors
 
 MAX_BACKOFF_SECONDS = 8.0

@@ -1,0 +1,1 @@
+"""Failures of models' endpoints: their causes, the errors that callers get, and the waits before a retry."""
