@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from baton.agents.run_facts import RunFacts
 from baton.agents.step_journal import StepJournal
 from baton.agents.transcript import Transcript
 from baton.authoring.functions import Functions
-from baton.concurrency.tasks import gather_all, stop_all
+from baton.concurrency.deferred_tasks import DeferredTasks
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_settings import ToolLimits
 from baton.domain.agents.guardrail import Origin
@@ -88,38 +88,6 @@ RESERVED_SHARE = 0.25
 """The share of a turn's time that is reserved for its last answer, at most ``MAX_RESERVE_SECONDS``."""
 SHARE_OF_SILENCE = 0.9
 """The share of a consultation's time after which a silent model counts as failed."""
-
-
-class Writes:
-    """Background writes of records. The commit waits for them; the answer does not."""
-
-    def __init__(self) -> None:
-        self._tasks: list[asyncio.Future[None]] = []
-        self._waiting: list[Coroutine[Any, Any, None]] | None = []
-
-    def begin(self) -> None:
-        """Start the waiting writes. Writes that are added later start at once."""
-        waiting_writes, self._waiting = self._waiting or (), None
-        for write in waiting_writes:
-            self.add(write)
-
-    def add(self, write: Coroutine[Any, Any, None]) -> None:
-        """Start a write, or hold it until ``begin`` is called."""
-        if self._waiting is not None:
-            self._waiting.append(write)
-        else:
-            self._tasks.append(asyncio.ensure_future(write))
-
-    async def finish(self) -> None:
-        """Wait until all started writes have ended. Raises ``LeaseLost`` and ``StoreUnavailable``."""
-        tasks, self._tasks = self._tasks, []
-        await gather_all(*tasks)
-
-    async def stop(self) -> None:
-        """Cancel all writes, because another worker takes over the run and repeats them."""
-        for write in self._waiting or ():
-            write.close()
-        await stop_all(*self._tasks)
 
 
 @dataclass(slots=True)
@@ -201,7 +169,8 @@ class Attempt:
     """Set once the question is stored. Until then no tool is called and no other agent is asked."""
     passed_on: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when another worker takes over the run, so that remote agents continue their work for that worker."""
-    writes: Writes = field(default_factory=Writes)
+    writes: DeferredTasks = field(default_factory=DeferredTasks)
+    """Writes of records. The commit waits for them; the answer does not."""
     screened: ScreenedQuestion = field(default_factory=ScreenedQuestion)
     numbers: PassageNumbers = field(default_factory=PassageNumbers)
     """The numbers of passages in the prompts of the run. A consulted agent has separate numbers."""

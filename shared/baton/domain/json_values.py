@@ -1,4 +1,4 @@
-"""JSON texts: counts of their values without parsing, the object in a model's text, and schemas of objects."""
+"""JSON texts and values: their counts and limits, the object in a model's text, and schemas of objects."""
 
 from __future__ import annotations
 
@@ -141,3 +141,19 @@ class MemberCount(ValueCount):
 def count_values(text: str | bytes) -> int:
     """Return the count of a whole text: see ``ValueCount``."""
     return ValueCount().add(text if isinstance(text, bytes) else text.encode("utf-8", "replace"))
+
+
+def is_within(value: object, levels: int, values: int) -> bool:
+    """Return whether a JSON value has at most ``levels`` of nesting and contains at most ``values`` values."""
+    level, remaining = [value], values
+    for _ in range(levels + 1):
+        containers = [part for part in level if isinstance(part, dict | list)]
+        if not containers:
+            return True
+        level = []
+        for container in containers:
+            remaining -= len(container)
+            if remaining < 0:
+                return False
+            level += container.values() if isinstance(container, dict) else container
+    return False

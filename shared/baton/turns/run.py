@@ -8,8 +8,9 @@ from typing import Any
 
 from ag_ui.core import BaseEvent, EventType
 
-from baton.agents.attempt_context import Attempt, Writes
+from baton.agents.attempt_context import Attempt
 from baton.agents.run_facts import RunFacts, TurnCall
+from baton.concurrency.deferred_tasks import DeferredTasks
 from baton.concurrency.tasks import gather_all, stop_all
 from baton.domain.errors import LeaseLost
 from baton.domain.metrics import Metric, count
@@ -94,7 +95,7 @@ class RunExecution:
                 request, lease.thread.pending, agent, services.agents.clock.now()
             ),
         )
-        self._writes = Writes()
+        self._writes = DeferredTasks()
         self._first_token_ms: int | None = None
 
     @property

@@ -8,10 +8,10 @@ from pathlib import Path
 
 BACKGROUND = "shared/baton/failures/reports.py"
 AWAITED = {
+    "shared/baton/concurrency/deferred_tasks.py": "DeferredTasks.finish and DeferredTasks.stop",
     "shared/baton/concurrency/tasks.py": "waits for the steps that it begins",
     "shared/baton/adapters/aws/sqs.py": "SqsRecords.hidden waits for the end of the extensions",
     "shared/baton/adapters/models/embedding_calls.py": "a TaskGroup",
-    "shared/baton/agents/attempt_context.py": "Writes.done and Writes.stop",
     "shared/baton/agents/code/coroutine_agent.py": "CoroutineAgent waits for the coroutine, and cancels what is left",
     "shared/baton/agents/code/coroutine_steps.py": "gather_all, and CoroutineAgent cancels what is left",
     "shared/baton/agents/calls/hooked_calls.py": "HookedCalls.judge waits for the verdicts, and cancels what is left",

@@ -14,6 +14,7 @@ from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart
 from pydantic import Field, PlainSerializer, TypeAdapter, ValidationError
 
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
+from baton.domain.json_values import is_within
 from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
 from baton_documents.media_types import MediaType, is_media_type
 
@@ -185,22 +186,6 @@ def _check_representable(item: dict[str, Any], where: str) -> None:
     except ValueError:
         raise InvalidRequest(f"{where} holds a number that JSON cannot represent.") from None
     _check_text(text, where)
-
-
-def is_within(value: object, levels: int, values: int) -> bool:
-    """Return whether a JSON value has at most ``levels`` of nesting and contains at most ``values`` values."""
-    level, remaining = [value], values
-    for _ in range(levels + 1):
-        containers = [part for part in level if isinstance(part, dict | list)]
-        if not containers:
-            return True
-        level = []
-        for container in containers:
-            remaining -= len(container)
-            if remaining < 0:
-                return False
-            level += container.values() if isinstance(container, dict) else container
-    return False
 
 
 def _check_source(part: ImagePart | DocumentPart, where: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.agents.tool import BUILTIN_TOOLS, TOOL_NAME
 from baton.domain.errors import InvalidRequest, MessageTooLarge
+from baton.domain.json_values import is_within
 from baton.domain.runs.interrupt import (
     APPROVED,
     REMARKS,
@@ -32,7 +33,7 @@ from baton.domain.tenants.identity import (
     resolve_thread_ref,
 )
 from baton.domain.threads.branches import BranchRequest
-from baton.domain.threads.content import is_within, parse_content
+from baton.domain.threads.content import parse_content
 from baton.domain.threads.turn_requests import (
     ActionRequest,
     ClientOffer,

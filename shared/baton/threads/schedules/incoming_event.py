@@ -10,9 +10,9 @@ from typing import Any
 
 from baton.domain.definition import EVENT_TYPE
 from baton.domain.errors import InvalidRequest, MessageTooLarge
+from baton.domain.json_values import is_within
 from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.tenants.identity import MAX_MESSAGE_ID, is_printable
-from baton.domain.threads.content import is_within
 
 MAX_DATA_BYTES = 16 * 1024
 """Bytes of an event's data as JSON. All of it is in the prompt."""
