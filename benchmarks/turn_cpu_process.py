@@ -84,7 +84,7 @@ async def _measure_milliseconds(work: Callable[[], Awaitable[None]]) -> float:
 async def _choose_configuration(memory: str, opened: ExitStack) -> Callable[[Any], None]:
     """Return the function that changes the ports so that memory is off, or recalls from an embedded index."""
     if memory == "off":
-        from baton.domain.memory.found_item import InspectionPolicy, InspectorMode
+        from baton.domain.memory.inspection import InspectionPolicy, InspectorMode
 
         def without_memory(ports: Any) -> None:
             ports.inspection_policy = InspectionPolicy(InspectorMode.OFF)

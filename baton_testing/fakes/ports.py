@@ -10,7 +10,7 @@ from baton.authoring.functions import Functions
 from baton.composition.outside_clients import make_functions
 from baton.composition.ports import Ports
 from baton.domain.agents.model_providers import Provider
-from baton.domain.memory.found_item import InspectionPolicy
+from baton.domain.memory.inspection import InspectionPolicy
 from baton.domain.runs.usage import NO_PRICES
 from baton.domain.tenants.inbound_hook import HookSettings
 from baton.domain.tenants.tenant_limits import DeploymentLimits

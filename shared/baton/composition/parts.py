@@ -134,7 +134,7 @@ if TYPE_CHECKING:
     from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
     from baton.domain.documents.pipelines import Pipeline
     from baton.domain.documents.source import SourceRules
-    from baton.domain.memory.found_item import InspectionPolicy
+    from baton.domain.memory.inspection import InspectionPolicy
     from baton.domain.runs.usage import Prices
     from baton.domain.tenants.egress_policy import EgressPolicy
     from baton.domain.tenants.identity import OidcIssuer

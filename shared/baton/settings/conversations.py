@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from baton.domain.memory.found_item import InspectionPolicy, InspectorMode
+from baton.domain.memory.inspection import InspectionPolicy, InspectorMode
 from baton.domain.threads.thread import DEFAULT_LEASE_SECONDS, LeaseTimes
 from baton.domain.threads.thread_title import TitleSource
 from baton.settings.base import Regions, Settings

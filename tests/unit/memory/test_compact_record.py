@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.memory.found_item import ContextItem
+from baton.domain.memory.inspection import ContextItem
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.memory.inspection import inspector
 from baton.memory.inspection.compact_record import MISSING, compact, expand

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from baton.api.http.schemas import AUTHOR, NOT_BLANK, Asked, describe
 from baton.domain.handoffs.triggers import MAX_TRIGGER
-from baton.domain.memory.found_item import ContextItem
+from baton.domain.memory.inspection import ContextItem
 from baton.domain.memory.procedure import Procedure, ProcedureScope, ProcedureStatus
 from baton.domain.runs.tool_call import CallEnd
 from baton.domain.tenants.identity import MAX_USER_ID

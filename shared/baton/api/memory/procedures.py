@@ -38,7 +38,7 @@ from baton.composition.app import App
 from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.cursors import decode_ordinal, encode_ordinal
-from baton.domain.memory.found_item import ContextItem
+from baton.domain.memory.inspection import ContextItem
 from baton.domain.memory.procedure import REVIEWED, Procedure, ProcedureAction, ProcedureScope, ProcedureStatus
 from baton.domain.memory.skill_markdown import write_skill_markdown
 from baton.domain.tenants.identity import MAX_USER_ID, Scope, is_printable

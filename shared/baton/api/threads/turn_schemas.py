@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from baton.api.http.schemas import COST, Asked, ServedUsage, describe
 from baton.api.threads.message_schemas import ServedFeedback
-from baton.domain.memory.found_item import ContextItem, RecordedModel
+from baton.domain.memory.inspection import ContextItem, RecordedModel
 from baton.domain.runs.usage import Prices
 from baton.domain.schedules.run_source import CauseKind
 from baton.domain.threads.feedback import Rating

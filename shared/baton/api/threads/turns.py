@@ -17,7 +17,7 @@ from baton.api.threads.turn_schemas import Rerun, RerunRequest, ServedContextRec
 from baton.domain import errors
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import NotFound
-from baton.domain.memory.found_item import InspectorMode
+from baton.domain.memory.inspection import InspectorMode
 from baton.domain.tenants.identity import Permission
 from baton.threads.sessions.turn_listing import read_turns
 from baton.turns.reruns import RerunOptions

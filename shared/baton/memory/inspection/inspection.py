@@ -10,7 +10,7 @@ from operator import is_
 from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.memory.found_item import ContextItem
+from baton.domain.memory.inspection import ContextItem
 from baton.domain.runs.conversation_data import ConversationData
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.content import Content, part_as_json

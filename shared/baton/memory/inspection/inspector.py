@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger
 from pydantic_core import to_json
 
 from baton.concurrency.tasks import LARGE, off_loop
-from baton.domain.memory.found_item import InspectionPolicy
+from baton.domain.memory.inspection import InspectionPolicy
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.feedback import Feedback

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import StoreUnavailable
-from baton.domain.memory.found_item import InspectionPolicy, InspectorMode
+from baton.domain.memory.inspection import InspectionPolicy, InspectorMode
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.usage import Usage
 from baton.domain.times import to_iso
