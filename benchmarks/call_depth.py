@@ -56,6 +56,8 @@ WORDS = ("It ", f"{MARK}.")
 ROOMS = ("baton.adapters.models", "baton.agents", "baton.threads", "baton.turns")
 MOST = 1_000
 """The items from which a list is too long to be searched for the piece."""
+PATIENCE_SECONDS = 10.0
+"""The longest wait for the piece to arrive at the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class _Passage:
 
     def __init__(self) -> None:
         self._is_under_way = False
+        self._arrived = asyncio.Event()
         self._tasks: dict[asyncio.Task[Any], str] = {}
         self._held: dict[tuple[int, str], object] = {}
         """The objects that held the piece between two steps, by their identity and attribute."""
@@ -146,6 +149,12 @@ class _Passage:
         """End the passage, when the piece is written to the connection's socket."""
         self.note_task()
         self._is_under_way = False
+        self._arrived.set()
+
+    async def wait_for_end(self) -> None:
+        """Wait until the passage has ended. Raises ``TimeoutError`` after ``PATIENCE_SECONDS``."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self._arrived.wait()
 
     def look(self) -> None:
         """Note the objects that hold the piece, after a step of the event loop."""
@@ -190,29 +199,29 @@ class _Endpoint(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         self.depth.to_request = self._callers.find_steps(sys._getframe())
-        return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=_Stream(self._lines()))
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=_Stream(self._chunks()))
 
-    async def _lines(self) -> AsyncIterator[bytes]:
+    async def _chunks(self) -> AsyncIterator[bytes]:
         for word in WORDS:
             if MARK in word:
                 await asyncio.sleep(0.1)  # by then, the first words are being sent
                 self._passage.begin()
-            yield _make_line({"index": 0, "delta": {"role": "assistant", "content": word}})
+            yield _make_chunk({"index": 0, "delta": {"role": "assistant", "content": word}})
         self.depth.from_stream = self._callers.find_steps(sys._getframe())
-        await asyncio.sleep(1)
-        yield _make_line({"index": 0, "delta": {}, "finish_reason": "stop"})
+        await self._passage.wait_for_end()  # so that no later chunk is under way at the same time
+        yield _make_chunk({"index": 0, "delta": {}, "finish_reason": "stop"})
         yield b"data: [DONE]\n\n"
 
 
 class _Stream(httpx.AsyncByteStream):
     """The body of the endpoint's answer."""
 
-    def __init__(self, lines: AsyncIterator[bytes]) -> None:
-        self._lines = lines
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._chunks = chunks
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for line in self._lines:
-            yield line
+        async for chunk in self._chunks:
+            yield chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +259,7 @@ def measure() -> CallDepth:
     gc.freeze()  # only new objects are searched after each step: a test process has millions of objects
     try:
         with _handler(build(ports)) as handler, _followed(passage):
-            response = handler(_record(), _Context())
+            response = handler(_make_event(), _Context())
     finally:
         gc.unfreeze()
         event_loop.run(_set_task_factory(None))
@@ -300,7 +309,7 @@ async def _set_task_factory(callers: _Callers | None) -> None:
     asyncio.get_running_loop().set_task_factory(factory)
 
 
-def _record() -> dict[str, Any]:
+def _make_event() -> dict[str, Any]:
     """Return the event with which Lambda passes a queued message."""
     event: dict[str, Any] = json.loads((ROOT / "events/sqs_turns.json").read_text())
     [record] = event["Records"]
@@ -327,8 +336,8 @@ def _make_step(code: CodeType) -> Step:
     return Step(str(path), code.co_qualname, bool(code.co_flags & inspect.CO_ASYNC_GENERATOR))
 
 
-def _make_line(choice: dict[str, Any]) -> bytes:
-    """Return a chunk of the model's answer as a line of SSE."""
+def _make_chunk(choice: dict[str, Any]) -> bytes:
+    """Return a chunk of the model's answer as an event of SSE."""
     body = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice]}
     return f"data: {json.dumps(body)}\n\n".encode()
 

@@ -92,7 +92,7 @@ def find_requests(
 ) -> list[Request]:
     """Return the charged requests of one call: one for each item of a transaction, otherwise one."""
     if operation == "TransactWriteItems":
-        return _find_transaction_requests(params)
+        return _find_transaction_requests(params, attempts)
     written = params.get("Item") or answer.get("Attributes") or {}
     target = find_target(params)
     if answer.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
@@ -160,7 +160,7 @@ def _measure_value(value: Mapping[str, Any]) -> int:
             return sum(_measure_value({kind[0]: element}) for element in content)
 
 
-def _find_transaction_requests(params: Mapping[str, Any]) -> list[Request]:
+def _find_transaction_requests(params: Mapping[str, Any], attempts: int) -> list[Request]:
     """Return the requests of a transaction of puts. Raises ``NotImplementedError`` for other actions."""
     requests = []
     for action in params["TransactItems"]:
@@ -170,7 +170,7 @@ def _find_transaction_requests(params: Mapping[str, Any]) -> list[Request]:
             raise NotImplementedError(f"the size of the item of a transaction's {kind} is not in the request")
         size = measure_item(put["Item"])
         units = float(TRANSACTION_FACTOR * _count_blocks(size))
-        requests.append(Request("TransactWriteItems", find_target(put), units, 0.0, size))
+        requests.append(Request("TransactWriteItems", find_target(put), units, 0.0, size, attempts))
     return requests
 
 

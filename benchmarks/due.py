@@ -62,7 +62,7 @@ async def _user(url: str, user: str) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def _measure_delays_of(url: str, user: str, count: int) -> list[float]:
+async def _measure_user_delays(url: str, user: str, count: int) -> list[float]:
     """Create reminders of a user at random future times. Return the delays of their runs in seconds."""
     choice, first = random.Random(user), datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=15)  # noqa: S311
     async with _user(url, user) as client:
@@ -90,7 +90,7 @@ async def measure_delays(reminders: int) -> list[float]:
         (agents / "assistant.yaml").write_text(json.dumps(AGENT))  # JSON is YAML
         url = stack.enter_context(local_cloud(stack.enter_context(model_endpoint()), BATON_AGENTS_DIR=agents))
         counts = [min(MAX_SCHEDULES, reminders - start) for start in range(0, reminders, MAX_SCHEDULES)]
-        users = (_measure_delays_of(url, f"user-{number}", count) for number, count in enumerate(counts))
+        users = (_measure_user_delays(url, f"user-{number}", count) for number, count in enumerate(counts))
         return [delay for delays in await asyncio.gather(*users) for delay in delays]
 
 

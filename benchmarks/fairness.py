@@ -245,16 +245,21 @@ async def measure(url: str, turns: int, tenant: str) -> list[float]:
 
 
 def _measure_flood(context: SpawnContext, url: str, name: str, turns: int, tenant: str) -> list[str]:
-    """Return the cells of the report for one kind of flood."""
+    """Return the cells of the report for one kind of flood.
+
+    Raises ``RuntimeError`` if a turn fails, and ``EOFError`` if the flood's process ends too early.
+    """
     asyncio.run(measure(url, 4, tenant))  # the first turns load code
     alone = asyncio.run(measure(url, turns, tenant))
     ours, theirs = context.Pipe()
     process = context.Process(target=_run_flood, args=(url, name, theirs))
     process.start()
-    ours.recv()
-    during = asyncio.run(measure(url, turns, tenant))
-    ours.send("stop")
-    outcomes = ours.recv()
+    theirs.close()  # so that a wait for a process that has ended fails
+    with ours:
+        ours.recv()
+        during = asyncio.run(measure(url, turns, tenant))
+        ours.send("stop")
+        outcomes = ours.recv()
     process.join()
     outcome_counts = ", ".join(f"{outcome}: {count}" for outcome, count in sorted(outcomes.items()))
     times = [

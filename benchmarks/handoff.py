@@ -50,9 +50,9 @@ MESSAGES = {
 
 @dataclass
 class ScriptedModel:
-    """A ``ChatModel`` for all agents: the main agent hands over if ``transferring``, others ask a question."""
+    """A ``ChatModel`` for all agents: the main agent hands over if ``hands_over``, others ask a question."""
 
-    transferring: bool = False
+    hands_over: bool = False
     decided_at: float = 0.0
     """The event loop's time at which the last model call before the specialist ended."""
 
@@ -66,7 +66,7 @@ class ScriptedModel:
     ) -> AsyncGenerator[ModelChunk, None]:
         """Stream the answer to one model call without delay."""
         name = next((tool.name for tool in tools if tool.name.startswith(TRANSFER)), None)
-        if self.transferring and name is not None:
+        if self.hands_over and name is not None:
             arguments = {"reason": "skill creation", "context_summary": "The user wants a skill for Slack alerts."}
             yield ToolCall("call-1", name, json.dumps(arguments))
             self.decided_at = asyncio.get_running_loop().time()
@@ -106,9 +106,9 @@ class Bench:
         thread_id = self.baton.clock.new_id()
         # Use a new user, because a user is shown unfinished workflows of earlier conversations.
         scope = Scope("benchmark", f"{thread_id[:8]}@example.com", frozenset({"skill:create"}))
-        await self._say(scope, thread_id, "Hello, what can you do for me?", transferring=False)
+        await self._say(scope, thread_id, "Hello, what can you do for me?", hands_over=False)
         self.baton.meter.take()
-        events, first_text = await self._say(scope, thread_id, MESSAGES[kind], transferring=kind is Kind.BY_MODEL)
+        events, first_text = await self._say(scope, thread_id, MESSAGES[kind], hands_over=kind is Kind.BY_MODEL)
         requests = self.baton.meter.take()
         handed_over = any(event.type == "ACTIVITY_SNAPSHOT" for event in events)
         if events[-1].type != "RUN_FINISHED" or handed_over is (kind is Kind.PLAIN):
@@ -116,9 +116,9 @@ class Bench:
         took = first_text - self.model.decided_at if kind is not Kind.PLAIN else 0.0
         return TurnMeasurement(took, sum(request.write_units for request in requests), requests)
 
-    async def _say(self, scope: Scope, thread_id: str, text: str, *, transferring: bool) -> tuple[list[Event], float]:
+    async def _say(self, scope: Scope, thread_id: str, text: str, *, hands_over: bool) -> tuple[list[Event], float]:
         """Run a turn. Return its events, and the event loop's time of its first token (0 without one)."""
-        self.model.transferring = transferring
+        self.model.hands_over = hands_over
         events: list[Event] = []
         first_text = 0.0
         loop = asyncio.get_running_loop()

@@ -211,6 +211,8 @@ def main() -> None:
     parser.add_argument("--only", help="ingest only the documents whose names contain this")
     arguments = parser.parse_args()
     chosen = [document for document in make_document_set() if arguments.only is None or arguments.only in document.name]
+    if not chosen:
+        parser.error(f"no document has a name that contains {arguments.only!r}")
     nowhere = Endpoints(gateway="http://-", sockets="ws://-", connections="http://-", queues="http://-")
     stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, nowhere)
     engine, s3_process = DynamoDBLocal(default_cache_dir(), None, print), S3Process()

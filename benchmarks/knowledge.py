@@ -13,7 +13,7 @@ import asyncio
 import re
 import statistics
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,12 +38,11 @@ from baton.ports.documents.search import Embedder, SearchIndex
 from baton_documents.chunks.division import divide_into_chunks
 from baton_documents.results import ExtractedText
 from baton_documents.text import markdown
-from baton_local.root import TOKENIZER
+from baton_local.root import ROOT, TOKENIZER
 from benchmarks.instruments.report import describe_machine, format_table
 from benchmarks.instruments.search_index import search_index
 from benchmarks.recall import make_local_embedder
 
-ROOT = Path(__file__).parent.parent
 QUESTIONS = Path(__file__).parent / "knowledge_questions.yaml"
 AGENT = "knowledge"
 MEMORY = MemorySettings()
@@ -73,8 +72,9 @@ def simplify(text: str) -> str:
     return re.sub(r"[\W_]", "", re.sub(r"\]\([^)]*\)", "]", text)).casefold()
 
 
-def read_questions(texts: Mapping[str, str]) -> Iterator[Question]:
-    """Yield the questions whose passages the documents contain, and print the others."""
+def read_questions(texts: Mapping[str, str]) -> tuple[list[Question], int]:
+    """Return the questions whose passages the documents contain, and the number of the others, which are printed."""
+    questions, left_out = list[Question](), 0
     for entry in yaml.safe_load(QUESTIONS.read_text()):
         text = texts[entry["file"]]
         for wording, first, last in entry["questions"]:
@@ -82,8 +82,10 @@ def read_questions(texts: Mapping[str, str]) -> Iterator[Question]:
             end = text.find(simplify(last), start) + len(simplify(last))
             if start < 0 or end <= start:
                 print(f"{entry['file']} has no such passage any more: {wording}")
+                left_out += 1
                 continue
-            yield Question(wording, entry["file"], start, end)
+            questions.append(Question(wording, entry["file"], start, end))
+    return questions, left_out
 
 
 def list_files() -> list[str]:
@@ -190,7 +192,7 @@ async def _run(options: argparse.Namespace) -> None:
         library = Library(index)
         for name in list_files():
             await library.add(name)
-        cases = list(read_questions(library.texts))
+        cases, left_out = read_questions(library.texts)
         answers = [await library.measure_covered(question) for question in cases]
         injected = [await library.measure_injected(question) for question in cases]
     print(f"{options.engine or 'embedded index'}; {describe_machine()}\n")
@@ -202,7 +204,7 @@ async def _run(options: argparse.Namespace) -> None:
     ]
     print(format_table(["share of the best score", "reference found, %", "items", "tokens"], rows), "\n")
     lengths: Sequence[int] = sorted(map(len, library.chunks))
-    print(f"{len(cases)} questions, {len(library.texts)} documents, {len(lengths)} chunks;")
+    print(f"{len(cases)} questions ({left_out} left out), {len(library.texts)} documents, {len(lengths)} chunks;")
     print(f"characters of a chunk: median {lengths[len(lengths) // 2]}, at most {lengths[-1]}")
     if options.missed:
         for question, (parts, cosine) in zip(cases, answers, strict=True):

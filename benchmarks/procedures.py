@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import math
 import random
 import statistics
 import time
@@ -17,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from baton.domain.documents.search import Vector
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.domain.memory.procedure_set import ProcedureSet
 from baton.memory.recall.procedure_matching import ProcedureVectors
 from benchmarks.instruments.report import describe_machine, format_table
+from benchmarks.instruments.search_index import MadeUpEmbedder
 
 MESSAGES = 100
 WORDS = 1_500
@@ -30,25 +29,6 @@ MODELS = (384, 1_536)
 """The dimensions of the local cloud's encoder, and of the default of deployments."""
 LENGTHS = (20, 2_500)
 """The words of a usual message, and of one with pasted text."""
-
-
-class RandomEmbedder:
-    """An ``Embedder`` with random vectors, which are the same for equal texts."""
-
-    def __init__(self, dimensions: int) -> None:
-        self.name = f"random-{dimensions}"
-        self.dimensions = dimensions
-
-    async def embed(self, texts: Sequence[str], **_: object) -> Sequence[Vector]:
-        """Return a vector of length 1 for each text."""
-        return [self.make_vector(text) for text in texts]
-
-    def make_vector(self, text: str) -> Vector:
-        """Return the vector of a text."""
-        chance = random.Random(text)  # noqa: S311 - the same in every run
-        places = [chance.gauss(0, 1) for _ in range(self.dimensions)]
-        length = math.hypot(*places)
-        return tuple(value / length for value in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +84,7 @@ async def measure(count: int, dimensions: int, length: int) -> tuple[float, Late
     began = time.process_time()
     procedure_set = ProcedureSet(versions)
     first = time.process_time() - began
-    embedder = RandomEmbedder(dimensions)
+    embedder = MadeUpEmbedder(dimensions)
     vectors = ProcedureVectors(embedder)
     await vectors.find_nearest(procedure_set, embedder.make_vector("warm"))
     by_trigger, by_meaning, hits = [], [], 0

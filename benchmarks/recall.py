@@ -55,6 +55,10 @@ STORED_AT_ONCE = 4
 """The tenants whose documents are stored at the same time, because OpenSearch makes each wait for its next refresh."""
 PUTS = 20
 """The most attempts to store a batch. An engine that builds its graphs may make writers wait for too long."""
+RETRY_SECONDS = 5
+"""The seconds between two attempts."""
+MISSING_RANK = 10**6
+"""The rank of an id that is not among the results."""
 MESSAGES_OF_A_SESSION = 20
 MESSAGES_OF_A_LONG_HISTORY = 12_000
 
@@ -147,8 +151,8 @@ def _list_message_ids(
 
 
 def _find_rank(ranked: Sequence[str], identifier: str) -> int:
-    """Return the rank of an id, from 1; a million if it is missing."""
-    return ranked.index(identifier) + 1 if identifier in ranked else 10**6
+    """Return the rank of an id, from 1; ``MISSING_RANK`` if it is missing."""
+    return ranked.index(identifier) + 1 if identifier in ranked else MISSING_RANK
 
 
 def _count_hits(ranks: Sequence[tuple[int, int]]) -> Hits:
@@ -203,7 +207,7 @@ async def _put(index: SearchIndex, scope: Scope, batch: Sequence[IndexDocument])
         except SearchUnavailable:
             if attempt == PUTS:
                 raise
-            await asyncio.sleep(5)
+            await asyncio.sleep(RETRY_SECONDS)
         else:
             return
 

@@ -118,7 +118,7 @@ class Bench:
         return SweepMeasurement(count, seconds, cpu, count_by_operation(requests), units)
 
     async def _write_original(self, *, with_session: bool) -> list[Item]:
-        """Write a thread, which is not due, and with its earlier session if requested. Return their items."""
+        """Write a thread that is not due, with an earlier session if requested. Return its items."""
         thread_id = str(uuid4())
         request = LeaseRequest(thread_id, "r1", "m1", may_create=True, agent_id="assistant", idle_seconds=1800)
         lease = await self.store.acquire(SCOPE, request)
@@ -164,7 +164,7 @@ async def measure(count: int) -> tuple[SweepMeasurement, SweepMeasurement]:
         await bench.fill(200, with_session=False)
         await bench.sweep(200)  # opens connections and loads code
         swept = []
-        few = count // 4
+        few = max(1, count // 4)
         for with_session in (False, True):
             await bench.fill(few, with_session=with_session)
             cost = await bench.sweep(few, metered=True)
@@ -183,7 +183,7 @@ def format_measurements(columns: tuple[SweepMeasurement, SweepMeasurement]) -> s
         [
             ("threads", *(swept.threads for swept in columns)),
             ("checks per minute", *(round(swept.checks_a_minute) for swept in columns)),
-            ("seconds for 33,000 checks", *(60 * WANTED / swept.checks_a_minute for swept in columns)),
+            (f"seconds for {WANTED:,} checks", *(60 * WANTED / swept.checks_a_minute for swept in columns)),
             (
                 "- of these, CPU seconds of the sweeper",
                 *(WANTED * swept.cpu_seconds / swept.threads for swept in columns),

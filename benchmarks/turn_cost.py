@@ -154,6 +154,7 @@ def _as_json(results: Results) -> dict[str, Any]:
         "whole": results.whole.as_json(),
         "newHour": results.new_hour.as_json(),
         "summaries": [[asdict(request) for request in requests] for requests in results.summaries],
+        "titles": [[asdict(request) for request in requests] for requests in results.titles],
         "sse": [cost.as_json() for cost in results.sse],
     }
 

@@ -39,12 +39,18 @@ class Tree:
         return [turn - model for turn in self.turns]
 
     def measure(self, part: str) -> float:
-        """Return the CPU milliseconds of a turn (``part`` is ``turn``) or of a stream of the model (``model``)."""
+        """Return the CPU milliseconds of a turn (``part`` is ``turn``) or of a stream of the model (``model``).
+
+        Raises ``RuntimeError`` if the process has ended.
+        """
         assert self.process.stdin is not None  # noqa: S101 - both are pipes
         assert self.process.stdout is not None  # noqa: S101
         self.process.stdin.write(f"{part}\n")
         self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the process of {self.name} has ended; its messages are above")
+        return float(answer)
 
 
 def measure(trees: Sequence[Tree], rounds: int) -> None:

@@ -160,8 +160,10 @@ class _EventClock:
             self._text += event["delta"]
 
     def make_timing(self) -> Timing:
-        """Return the timing of the ended turn. Raises ``RuntimeError`` if its answer is not whole."""
+        """Return the timing of the turn. Raises ``RuntimeError`` if it has not ended, or its answer is not whole."""
         _check(self._text)
+        if not self.is_over:
+            raise RuntimeError("the events of a turn ended before RUN_FINISHED")
         return Timing(self._at["TEXT_MESSAGE_CONTENT"], self._at["RUN_FINISHED"], self._at["RUN_STARTED"])
 
 

@@ -15,7 +15,7 @@ from yaml import YAMLError
 from benchmarks.cost.bill import Calculator
 from benchmarks.cost.deployment import TEMPLATE, UnpricedTemplate, read_deployment
 from benchmarks.cost.measured import read_measured
-from benchmarks.cost.page import PAGE, USERS, make_parts, write_page
+from benchmarks.cost.page import PAGE, USERS, make_parts, update_page
 from benchmarks.cost.profile import read_profile
 from benchmarks.instruments.prices import FILE as PRICES
 from benchmarks.instruments.prices import UnknownPrice, read_prices
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
             read_profile(options.profile),
         )
         if options.write:
-            PAGE.write_text(write_page(calculator, PAGE.read_text()))
+            PAGE.write_text(update_page(calculator, PAGE.read_text()))
             return
         parts = make_parts(calculator, options.users)
         print("\n\n".join(make() for make in parts.values()))

@@ -1,7 +1,8 @@
 """The activities of a deployment, such as turns and closings, with the units that one occurrence of each uses.
 
-Counts of DynamoDB, frames, calls of models and S3 are from ``measured.yaml``, memory sizes from the template, and times
-of models from the profile. The constants are estimates, because benchmarks on one machine cannot measure them.
+Counts of DynamoDB, frames, calls of models and S3 are from ``measured.yaml`` if it has them, memory sizes from the
+template, and times of models from the profile. The constants and the other numbers are estimates, because benchmarks on
+one machine cannot measure them.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ ATTACH_WRITES, DETACH_WRITES = 3, 3
 """Write units when a connection is attached to a conversation, and when it ends."""
 INDEX_READS_OF_TURN = 2
 """The index files that a turn requests from S3: the user's conversations and the agent's documents."""
-INVOCATION_KB, METRICS_KB, ACCESS_KB, EXECUTION_KB = 0.75, 0.6, 0.4, 2.65
-"""KB of log lines: Lambda's lines of an invocation, a line of metrics, an access log entry, and a state machine's
-lines."""
+INVOCATION_KB, METRICS_KB, ACCESS_KB, TRANSITION_KB = 0.75, 0.6, 0.4, 2.65
+"""KB of log lines: Lambda's lines of an invocation, a line of metrics, an access log entry, and a state machine's lines
+of a transition."""
 FRAME_BYTES, RESPONSE_BYTES = 400, 4_000
 """Bytes that are sent to the client: a frame with a part of an answer, and an HTTP response."""
 QUERY_TOKENS, CONVERSATION_TOKENS, CHUNK_TOKENS = 100, 2_200, 600
@@ -112,9 +113,7 @@ def make_activities(measured: Measured, profile: Profile, deployment: Deployment
     answer_gb = measured.frames * FRAME_BYTES / 1e9
     facts = measured.closing_model_calls if deployment.writes_facts else 0
     batches = profile.document_chunks / CHUNKS_OF_BATCH
-    panel, due = measured.panel, measured.due
-    plain_desk = measured.desk
-    reconnected = panel.connections
+    panel, due, desk = measured.panel, measured.due, measured.desk
     turn_log = (METRICS_KB + ACCESS_KB) / 1e6
     turn_units = {**_sum_table_units(measured.later_turn), **recall, "log_gb": turn_log}
     return {
@@ -159,7 +158,7 @@ def make_activities(measured: Measured, profile: Profile, deployment: Deployment
                 "s3_read": measured.closing_s3_reads * searches,
                 "s3_write": measured.closing_s3_writes * searches,
                 "embedded_token": CONVERSATION_TOKENS,
-                "log_gb": (METRICS_KB + EXECUTION_KB) / 1e6,
+                "log_gb": (METRICS_KB + TRANSITION_KB * deployment.closing_transitions) / 1e6,
                 "gb_out": facts * 8_000 / 1e9,
             },
         ),
@@ -183,14 +182,14 @@ def make_activities(measured: Measured, profile: Profile, deployment: Deployment
         "panel_hour": Activity(
             "hour of an open panel at rest",
             (
-                Calls("Sockets", panel.sent + 2 * reconnected, FRAME_SECONDS),
-                Calls("Authorizer", reconnected, CHECK_SECONDS),
+                Calls("Sockets", panel.sent + 2 * panel.connections, FRAME_SECONDS),
+                Calls("Authorizer", panel.connections, CHECK_SECONDS),
             ),
             {
                 "connection_minute": 60,
                 "socket_message": panel.sent + panel.received,
-                "write_unit": reconnected * (ATTACH_WRITES + DETACH_WRITES),
-                "log_gb": (panel.sent + 2 * reconnected) * ACCESS_KB / 1e6,
+                "write_unit": panel.connections * (ATTACH_WRITES + DETACH_WRITES),
+                "log_gb": (panel.sent + 2 * panel.connections) * ACCESS_KB / 1e6,
             },
             frames_in=panel.sent,
         ),
@@ -202,9 +201,9 @@ def make_activities(measured: Measured, profile: Profile, deployment: Deployment
                 Calls("Http", profile.desk_messages + 3, REQUEST_SECONDS),
             ),
             {
-                "write_unit": sum(plain_desk[act].write_units for act in ("arrival, by a trigger", "take", "return"))
+                "write_unit": sum(desk[act].write_units for act in ("arrival, by a trigger", "take", "return"))
                 + profile.desk_messages
-                * (plain_desk["message of the user"].write_units + plain_desk["reply of the person"].write_units),
+                * (desk["message of the user"].write_units + desk["reply of the person"].write_units),
                 "read_unit": 10 + 4 * profile.desk_messages,
                 "socket_message": 8 + 5 * profile.desk_messages,
                 "rest_request": profile.desk_messages + 3,
@@ -254,7 +253,7 @@ def make_activities(measured: Measured, profile: Profile, deployment: Deployment
                 "s3_write": 4 + batches * searches,
                 "s3_read": 8 + batches * searches,
                 "embedded_token": profile.document_chunks * CHUNK_TOKENS,
-                "log_gb": EXECUTION_KB * DOCUMENT_TRANSITIONS / 1e6,
+                "log_gb": TRANSITION_KB * DOCUMENT_TRANSITIONS / 1e6,
             },
         ),
     }

@@ -163,16 +163,15 @@ class Calculator:
         """Return the bill of a month with traffic."""
         lines = [*self.make_idle_lines(), Line("metrics", f"{METRICS} with values", {"metric": METRICS})]
         counts = {name: users * count for name, count in self.count_monthly().items()}
-        totals: dict[str, float] = {}
-        starts = rest_requests = 0.0
+        starts = rest_requests = log_gb = 0.0
         for name, count in counts.items():
             activity = self.activities[name]
             units = {unit: amount * count for unit, amount in self.find_units(activity).items()}
             lines.append(Line(_form_plural(activity.name), f"{count:,.0f}", units))
             starts += count * sum(call.count for call in activity.calls) * self.profile.cold_starts
             rest_requests += units.get("rest_request", 0.0)
-            totals["log_gb"] = totals.get("log_gb", 0.0) + units.get("log_gb", 0.0)
-        lines += self._make_storage_lines(users, totals["log_gb"])
+            log_gb += units.get("log_gb", 0.0)
+        lines += self._make_storage_lines(users, log_gb)
         secrets = {"secret_request": starts * SECRET_READS_OF_START}
         lines.append(Line("reads of secrets by new environments", f"{secrets['secret_request']:,.0f}", secrets))
         if self.deployment.web_acl_rules:
@@ -181,19 +180,19 @@ class Calculator:
         return Bill(users, lines, self.prices)
 
     def _make_storage_lines(self, users: int, log_gb: float) -> list[Line]:
-        """Return the lines of stored data. ``log_gb`` are the GB of log lines written in the month."""
+        """Return the lines of stored data. ``log_gb`` is the size of the log lines written in the month."""
         profile, deployment = self.profile, self.deployment
         turns = users * profile.conversations * profile.turns * profile.months_stored
         chunks = users * profile.documents * profile.document_chunks * profile.months_stored
         table_gb = turns * TURN_BYTES / 1e9
         index_bytes = turns / TURNS_OF_INDEXED * self.measured.conversation_index_bytes + chunks * CHUNK_BYTES
         index_gb = index_bytes / 1e9 if deployment.uses_embedded_search else 0.0
-        log_gb *= LOG_COMPRESSION * deployment.log_days / 30
+        stored_log_gb = log_gb * LOG_COMPRESSION * deployment.log_days / 30
         backup_gb = table_gb if deployment.has_backups else 0.0
         return [
             Line("conversations in the table", f"{table_gb:,.1f} GB", {"table_gb": table_gb, "backup_gb": backup_gb}),
             Line("index files", f"{index_gb:,.1f} GB", {"bucket_gb": index_gb}),
-            Line("stored log lines", f"{log_gb:,.1f} GB", {"stored_log_gb": log_gb}),
+            Line("stored log lines", f"{stored_log_gb:,.1f} GB", {"stored_log_gb": stored_log_gb}),
         ]
 
 

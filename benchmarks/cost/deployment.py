@@ -58,9 +58,9 @@ class Deployment:
     """The state transitions of a closing that succeeds at the first attempt."""
     parameters: Mapping[str, str]
 
-    def read_limit(self, parameter: str) -> float:
-        """Return the value of a parameter as a number."""
-        return float(self.parameters[parameter])
+    def read_limit(self, parameter: str) -> int:
+        """Return the value of a parameter that is a whole number. Raises ``ValueError`` for other values."""
+        return _read_number(self.parameters, parameter)
 
     @property
     def uses_embedded_search(self) -> bool:
@@ -82,7 +82,7 @@ def read_deployment(parameters: Mapping[str, str] | None = None, path: Path = TE
     """Read the template at ``path`` with ``parameters`` in place of defaults.
 
     Raises ``UnpricedTemplate`` if a resource has another price model, or if the template lacks one of the parameters,
-    and ``KeyError`` if it lacks what Baton's template has.
+    ``KeyError`` if it lacks what Baton's template has, and ``ValueError`` if ``LogRetentionDays`` is no whole number.
     """
     template = DeployedTemplate.read(path, parameters or {}, "baton", "us-east-1")
     if unknown := sorted(set(parameters or {}) - set(template.declared)):
@@ -99,7 +99,10 @@ def read_deployment(parameters: Mapping[str, str] | None = None, path: Path = TE
         if event["Type"] == "SQS"
     ]
     fifo = sum(bool(queues[name].get("FifoQueue")) for name in polled)
-    [table] = resources.of_type("AWS::DynamoDB::Table").values()
+    tables = list(resources.of_type("AWS::DynamoDB::Table").values())
+    if len(tables) != 1:
+        raise UnpricedTemplate(f"The template has {len(tables)} tables. This program prices exactly one.")
+    [table] = tables
     if table.get("BillingMode") != "PAY_PER_REQUEST":
         raise UnpricedTemplate("The table has provisioned capacity. This program prices tables on demand only.")
     if provisioned := [name for name, item in functions.items() if "ProvisionedConcurrencyConfig" in item]:

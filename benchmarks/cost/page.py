@@ -34,11 +34,13 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def write_page(calculator: Calculator, text: str, users: Sequence[int] = USERS) -> str:
-    """Return the page's text with new generated parts. Raises ``KeyError`` if the page names an unknown part."""
+def update_page(calculator: Calculator, text: str, users: Sequence[int] = USERS) -> str:
+    """Return the page's text with new generated parts. Raises ``ValueError`` if the page names an unknown part."""
     parts = make_parts(calculator, users)
 
     def replace(match: re.Match[str]) -> str:
+        if match[2] not in parts:
+            raise ValueError(f"The page has the unknown part {match[2]}. The parts are {', '.join(parts)}.")
         return f"{match[1]}{parts[match[2]]()}\n{match[3]}"
 
     return _BLOCK.sub(replace, text)
@@ -48,20 +50,20 @@ def make_parts(calculator: Calculator, users: Sequence[int]) -> dict[str, Callab
     """Return the functions that generate the parts, by the parts' names in the page."""
     bills = [calculator.make_bill(count) for count in users]
     return {
-        "activities": lambda: _write_activities(calculator),
-        "panels": lambda: _write_panels(calculator),
-        "idle": lambda: _write_idle(calculator),
-        "services": lambda: _write_services(bills),
-        "items": lambda: _write_items(bills),
-        "open": lambda: _write_open_panels(calculator, bills),
-        "quotas": lambda: _write_quotas(calculator),
-        "tokens": lambda: _write_tokens(calculator),
-        "assumptions": lambda: _write_assumptions(calculator),
-        "prices": lambda: _write_prices(calculator),
+        "activities": lambda: _format_activities(calculator),
+        "panels": lambda: _format_panels(calculator),
+        "idle": lambda: _format_idle(calculator),
+        "services": lambda: _format_services(bills),
+        "items": lambda: _format_items(bills),
+        "open": lambda: _format_open_panels(calculator, bills),
+        "quotas": lambda: _format_quotas(calculator),
+        "tokens": lambda: _format_tokens(calculator),
+        "assumptions": lambda: _format_assumptions(calculator),
+        "prices": lambda: _format_prices(calculator),
     }
 
 
-def _write_activities(calculator: Calculator) -> str:
+def _format_activities(calculator: Calculator) -> str:
     rows = []
     for activity in calculator.activities.values():
         units = calculator.find_units(activity)
@@ -70,7 +72,7 @@ def _write_activities(calculator: Calculator) -> str:
     return format_table(["one", "USD for 1,000", *_COLUMNS], rows)
 
 
-def _write_panels(calculator: Calculator) -> str:
+def _format_panels(calculator: Calculator) -> str:
     panel, turn = calculator.activities["panel_hour"], calculator.activities["turn"]
     hour = calculator.price_activity(panel)
     counted = calculator.measured.panel
@@ -80,11 +82,11 @@ def _write_panels(calculator: Calculator) -> str:
         f"An hour of an open panel at rest takes {counted.sent:.1f} frames in and {counted.received:.1f} out. It costs "
         f"USD {1_000 * hour:.3f} for 1,000 panels, as much as {hour / calculator.price_activity(turn):.1f} turns. "
         f"{minutes / hour:.0%} of it is for connection minutes. `SocketRequestsPerSecond` binds at "
-        f"{_round_users(most_panels)} open panels."
+        f"{_round_down(most_panels)} open panels."
     )
 
 
-def _write_idle(calculator: Calculator) -> str:
+def _format_idle(calculator: Calculator) -> str:
     lines = calculator.make_idle_lines()
     sums = [calculator.prices.sum(line.units) for line in lines]
     rows = [(line.name, line.amount, _format_usd(usd)) for line, usd in zip(lines, sums, strict=True)]
@@ -93,7 +95,7 @@ def _write_idle(calculator: Calculator) -> str:
     )
 
 
-def _write_services(bills: Sequence[Bill]) -> str:
+def _format_services(bills: Sequence[Bill]) -> str:
     rows = []
     for service in bills[0].prices.services:
         sums = [bill.by_service[service] for bill in bills]
@@ -104,7 +106,7 @@ def _write_services(bills: Sequence[Bill]) -> str:
     return format_table(["USD a month", *(f"{bill.users:,} users" for bill in bills)], rows)
 
 
-def _write_items(bills: Sequence[Bill]) -> str:
+def _format_items(bills: Sequence[Bill]) -> str:
     largest = bills[-1]
     order = sorted(range(len(largest.lines)), key=lambda number: -largest.price_line(largest.lines[number]))
     rows = []
@@ -117,7 +119,7 @@ def _write_items(bills: Sequence[Bill]) -> str:
     return format_table(head, rows)
 
 
-def _write_open_panels(calculator: Calculator, bills: Sequence[Bill]) -> str:
+def _format_open_panels(calculator: Calculator, bills: Sequence[Bill]) -> str:
     hours = OPEN_HOURS * calculator.profile.working_days
     hour = calculator.price_activity(calculator.activities["panel_hour"])
     sums = [f"USD {_format_usd(bill.users * hours * hour)} with {bill.users:,} users" for bill in bills]
@@ -127,15 +129,15 @@ def _write_open_panels(calculator: Calculator, bills: Sequence[Bill]) -> str:
     )
 
 
-def _write_quotas(calculator: Calculator) -> str:
+def _format_quotas(calculator: Calculator) -> str:
     monthly, chatting = find_profile_demand(calculator), find_chatting_demand(calculator)
-    quotas = sorted(find_quotas(calculator), key=lambda quota: quota.users(monthly) or float("inf"))
+    quotas = sorted(find_quotas(calculator), key=lambda quota: quota.count_users(monthly) or float("inf"))
     rows = [
         (
             quota.name,
             f"{quota.value:,.0f} {quota.unit}".strip(),
-            _round_users(quota.users(monthly)),
-            _round_users(quota.users(chatting)),
+            _round_down(quota.count_users(monthly)),
+            _round_down(quota.count_users(chatting)),
             quota.remedy,
         )
         for quota in quotas
@@ -143,15 +145,15 @@ def _write_quotas(calculator: Calculator) -> str:
     return format_table(["limit", "by default", "users in a month", "users at once", "to raise it"], rows, texts=(0, 4))
 
 
-def _write_tokens(calculator: Calculator) -> str:
+def _format_tokens(calculator: Calculator) -> str:
     tokens = 60 * find_profile_demand(calculator).prompt_tokens
     return _wrap(
         "Of the model's own rate limits, 1,000 users of the profile take about "
-        f"{_round_users(1_000 * tokens)} prompt tokens a minute in the busiest hour."
+        f"{_round_down(1_000 * tokens)} prompt tokens a minute in the busiest hour."
     )
 
 
-def _write_assumptions(calculator: Calculator) -> str:
+def _format_assumptions(calculator: Calculator) -> str:
     values = calculator.profile.model_dump()
     meanings = [(name, meaning) for name, _, meaning in _ASSUMPTION.findall(PROFILE.read_text())]
     return format_table(
@@ -159,7 +161,7 @@ def _write_assumptions(calculator: Calculator) -> str:
     )
 
 
-def _write_prices(calculator: Calculator) -> str:
+def _format_prices(calculator: Calculator) -> str:
     rows = []
     for name, service in calculator.prices.services.items():
         prices = ", ".join(f"{unit} {_format_price(usd)}" for unit, usd in service.prices.items())
@@ -185,8 +187,8 @@ def _format_usd(usd: float) -> str:
     return f"{usd:,.0f}" if usd >= 1_000 else f"{usd:.2f}"
 
 
-def _round_users(number: float | None) -> str:
-    """Return a number of users, rounded down to two digits; empty for None."""
+def _round_down(number: float | None) -> str:
+    """Return a number, rounded down to a whole number with two significant digits; empty for None."""
     if number is None:
         return ""
     digits = 10 ** max(0, len(str(int(number))) - 2)

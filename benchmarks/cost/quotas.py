@@ -55,10 +55,10 @@ class Quota:
     """The attribute of ``Demand`` to which the limit applies."""
     remedy: str
 
-    def users(self, demand: Demand) -> float | None:
+    def count_users(self, demand: Demand) -> float | None:
         """Return the number of users at which the limit binds; None if the demand does not use it."""
-        of_user: float = getattr(demand, self.demand)
-        return self.value / of_user if of_user else None
+        demand_of_user: float = getattr(demand, self.demand)
+        return self.value / demand_of_user if demand_of_user else None
 
 
 def find_profile_demand(calculator: Calculator) -> Demand:

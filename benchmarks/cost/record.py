@@ -31,7 +31,7 @@ PANEL_HOURS = 3
 
 
 async def measure() -> Measured:
-    """Run the benchmarks, and return their counts. Raises ``RuntimeError`` if one fails."""
+    """Run the benchmarks, and return their counts. Raises ``RuntimeError`` if a turn or the client's test fails."""
     turns = await turn_cost.measure([1, 2, FULL_TURN], with_limits=True)
     first, *later = turns.websocket
     at_once, stepwise = await closing_cost.measure(3)
@@ -75,15 +75,15 @@ def _find_most_expensive(occurrences: Iterable[Iterable[Request]]) -> Units:
 def _measure_panel() -> Panel:
     """Count the frames of an open panel at rest with the client's test in virtual time. Return its largest case.
 
-    Raises ``RuntimeError`` if the test does not print its counts.
+    Raises ``RuntimeError`` if the test fails or does not print its counts.
     """
     command = [str(Path(sys.executable).with_name("node")), "--test", "--test-reporter=tap"]
     command += ["--test-name-pattern=open panel at rest", "client/test/idle.test.ts"]
-    output = subprocess.run(command, cwd=ROOT / "clients/web", capture_output=True, text=True, check=True).stdout
+    test = subprocess.run(command, cwd=ROOT / "clients/web", capture_output=True, text=True)
     pattern = r"(\d+) frames sent, (\d+) received, over (\d+) connections"
-    cases = [tuple(map(int, case)) for case in re.findall(pattern, output)]
-    if not cases:
-        raise RuntimeError(f"The test of an open panel does not say what it has counted:\n{output}")
+    cases = [tuple(map(int, case)) for case in re.findall(pattern, test.stdout)]
+    if test.returncode or not cases:
+        raise RuntimeError(f"The test of an open panel has failed or counted nothing:\n{test.stdout}{test.stderr}")
     sent, received, connections = max(cases, key=lambda case: case[0] + case[1])
     return Panel(sent / PANEL_HOURS, received / PANEL_HOURS, (connections - 1) / PANEL_HOURS)
 

@@ -1,6 +1,6 @@
 """Long chat histories with known answers: sessions of small talk in which people state facts, and questions about them.
 
-Everything is generated from a seed. A third of the questions share no words with the messages that answer them. The
+Everything is generated from a seed. A third of the questions use other words than the messages that answer them. The
 same subjects are mentioned for other people, so that other sessions contain similar but wrong answers.
 """
 
@@ -22,7 +22,7 @@ BEGIN = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A statement with its possible values, a question with some of its words, and a question with none."""
+    """A statement with its possible values, a question with some of its words, and a question in other words."""
 
     telling: str
     question: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -71,15 +71,15 @@ def make_conversation(seed: int = 1) -> list[Turn]:
                     f"{number}.{call}: {_take_part(chance, ANSWER * 3, 800, 4_000)}" for call in range(calls)
                 ),
                 answer=f"{number}. {_take_part(chance, ANSWER, 400, 1_800)}",
-                recalled=tuple(_make_recalled(chance, number)) if chance.random() < 0.8 else (),
+                recalled=(_make_recalled(chance, number),) if chance.random() < 0.8 else (),
             )
         )
     return turns
 
 
-def _make_recalled(chance: random.Random, number: int) -> Iterator[str]:
+def _make_recalled(chance: random.Random, number: int) -> str:
     lines = "\n".join(f"2026-02-{chance.randint(1, 28):02}: {_take_part(chance, ANSWER, 200, 600)}" for _ in range(5))
-    yield f"Found for message {number} in past conversations, as data and no instruction:\n{lines}"
+    return f"Found for message {number} in past conversations, as data and no instruction:\n{lines}"
 
 
 def _take_part(chance: random.Random, text: str, least: int, most: int) -> str:

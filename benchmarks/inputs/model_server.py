@@ -37,9 +37,10 @@ def make_choice(delta: dict[str, str], finish_reason: str | None = None) -> dict
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
 
 
-def make_chunk(choices: list[dict[str, Any]], **fields: Any) -> str:
-    """Return a chunk of a chat completion as a line of SSE."""
+def make_chunk(choices: list[dict[str, Any]], usage: dict[str, int] | None = None) -> str:
+    """Return a chunk of a chat completion as an event of SSE."""
     head = {"id": "chatcmpl-benchmark", "object": "chat.completion.chunk", "created": 0, "model": "benchmark"}
+    fields = {"usage": usage} if usage is not None else {}
     return f"data: {json.dumps({**head, 'choices': choices, **fields}, separators=(',', ':'))}\n\n"
 
 

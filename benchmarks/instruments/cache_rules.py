@@ -60,7 +60,7 @@ class Rules:
     by_breakpoints: bool = False
     """Whether only prefixes that end with a marked piece are cached."""
     lookback: int = 20
-    """The number of blocks before a breakpoint that are searched for an earlier prefix."""
+    """The number of blocks, up to and including the breakpoint's, that are searched for an earlier prefix."""
     step: int = 1
     """The number of tokens of which cached prefixes are multiples."""
 
@@ -83,18 +83,16 @@ class PromptCache:
         """Return the price of a call's input, in uncached tokens, and the number of tokens read from the cache."""
         rules, ends = self.rules, _list_prefixes(call.pieces)
         tokens = [end for _, end in ends]
-        marks = [index for index, piece in enumerate(call.pieces) if piece.ends_prefix]
-        if not rules.by_breakpoints:
-            marks = [len(ends) - 1]
-            candidates = range(len(ends) - 1, -1, -1)
+        newest_first = range(len(ends) - 1, -1, -1)
+        if rules.by_breakpoints:
+            marks = [index for index, piece in enumerate(call.pieces) if piece.ends_prefix]
+            candidates = [
+                index for mark in reversed(marks) for index in newest_first if 0 <= mark - index < rules.lookback
+            ]
         else:
-            candidates = range(0)
+            marks = [len(ends) - 1]
+            candidates = list(newest_first)
         hit = next((index for index in candidates if self._has(ends[index][0], call.at)), None)
-        for mark in reversed(marks) if rules.by_breakpoints else ():
-            looked = range(mark, max(-1, mark - rules.lookback), -1)
-            hit = next((index for index in looked if self._has(ends[index][0], call.at)), None)
-            if hit is not None:
-                break
         read = tokens[hit] // rules.step * rules.step if hit is not None else 0
         if read < rules.minimum:
             read = 0

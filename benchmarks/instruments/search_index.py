@@ -33,9 +33,10 @@ class MadeUpEmbedder:
 
     async def embed(self, texts: Sequence[str], **_: Any) -> Sequence[Vector]:
         """Return a vector for each text."""
-        return [self._make_vector(text) for text in texts]
+        return [self.make_vector(text) for text in texts]
 
-    def _make_vector(self, text: str) -> Vector:
+    def make_vector(self, text: str) -> Vector:
+        """Return the vector of a text, which has the length 1."""
         chance = np.random.default_rng(list(text.encode(errors="surrogatepass")))
         vector = chance.standard_normal(self.dimensions)
         numbers: list[float] = (vector / np.linalg.norm(vector)).tolist()

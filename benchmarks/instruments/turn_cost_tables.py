@@ -57,7 +57,7 @@ class TurnCost:
 
     @property
     def beginning_units(self) -> float:
-        """The write units that only a new conversation or connection needs, including of_kind of indexes."""
+        """The write units that only a new conversation or connection needs, including all units of indexes."""
         return sum(
             request.write_units if _is_of_beginning(request) else request.index_units
             for request in self.requests
@@ -170,7 +170,7 @@ def format_requests(requests: Sequence[Request]) -> str:
 
 
 def compute_usd(write_units: float, read_units: float, s3_requests: int = 0, s3_reads: int = 0) -> float:
-    """Return the list price in USD. ``s3_requests`` counts writes and listings, ``s3_reads`` counts gets."""
+    """Return the list price in USD. ``s3_requests`` cost as much as writes, ``s3_reads`` as gets."""
     units = {"write_unit": write_units, "read_unit": read_units, "s3_write": s3_requests, "s3_read": s3_reads}
     return _read_prices().sum(units)
 

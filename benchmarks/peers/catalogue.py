@@ -19,6 +19,7 @@ from baton_local.root import ROOT
 FOLDER = Path(__file__).parent
 ENVIRONMENTS = ROOT / ".baton" / "peers"
 PATIENCE_SECONDS = 180.0
+"""The longest wait for a report of a driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +128,21 @@ class Driver:
         )
 
     def __enter__(self) -> Driver:
-        self.read()
+        try:
+            self.read()
+        except RuntimeError:
+            self.kill()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self.kill()
 
-    def send(self, do: str, session: str, message: str = "", text: str = "") -> None:
+    def send(self, command: str, session: str, message: str = "", text: str = "") -> None:
         """Send a command. ``read`` returns its reports."""
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
-        print(json.dumps({"do": do, "session": session, "message": message, "text": text}), file=self._process.stdin)
+        line = json.dumps({"do": command, "session": session, "message": message, "text": text})
+        print(line, file=self._process.stdin)
 
     def read(self, event: str = "end") -> dict[str, Any]:
         """Return the next report of an event, or the last one of the command.
@@ -155,7 +161,9 @@ class Driver:
                     return report
         finally:
             watchdog.cancel()
-        raise RuntimeError(f"A driver ended; its messages are in {self._log.name}")
+        raise RuntimeError(
+            f"A driver ended, or was killed after {PATIENCE_SECONDS:g} s. Its messages are in {self._log.name}"
+        )
 
     def ask(self, session: str, message: str, text: str) -> dict[str, Any]:
         """Ask a question, wait for the whole answer, and return the report, which may contain an ``error``."""

@@ -126,16 +126,19 @@ def write_at_once(running: PeerInSetting, rounds: int) -> Writers:
 
 
 def kill_in_mid_answer(running: PeerInSetting) -> Kill:
-    """Kill the peer during the second answer of a conversation, start it again, and read the stored messages."""
+    """Kill the peer during the second answer of a conversation, start it again, and read the stored messages.
+
+    Raises ``RuntimeError`` if the first turn fails, or the messages cannot be read.
+    """
     session = make_id()
     running.setting.set_pace(0)
-    driver = running.start_driver().__enter__()
-    _check_answer(driver.ask(session, make_id(), "The question before"))
-    running.setting.set_pace(KILLED_SECONDS)
-    driver.send("ask", session, make_id(), "The question in which it is killed")
-    driver.read("first")
-    time.sleep(KILLED_SECONDS / 4)
-    running.kill(driver)
+    with running.start_driver() as driver:
+        _check_answer(driver.ask(session, make_id(), "The question before"))
+        running.setting.set_pace(KILLED_SECONDS)
+        driver.send("ask", session, make_id(), "The question in which it is killed")
+        driver.read("first")
+        time.sleep(KILLED_SECONDS / 4)  # so that some of the answer has arrived
+        running.kill(driver)
     running.setting.set_pace(0)
     with running.start_driver() as reader:
         works_alone = not running.peer.requirements  # libraries do nothing without a call
@@ -154,7 +157,7 @@ def kill_in_mid_answer(running: PeerInSetting) -> Kill:
 
 
 def send_twice(running: PeerInSetting) -> Repeat:
-    """Send a message, wait for its answer, and send it again."""
+    """Send a message, wait for its answer, and send it again. Raises ``RuntimeError`` if an answer fails."""
     session, message = make_id(), make_id()
     running.setting.set_pace(0)
     with running.start_driver() as driver:

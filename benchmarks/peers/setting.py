@@ -9,7 +9,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +30,7 @@ from benchmarks.turn_latency import is_answering
 
 MODEL = "benchmark"
 START_SECONDS = 180.0
+"""The longest wait for the local cloud."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,11 @@ def setting() -> Iterator[Setting]:
     model, port = start_on_free_port("the model", make_command, lambda port: is_answering(f"http://127.0.0.1:{port}/"))
     try:
         storage = StorageProxy(engine.start(), objects.start())
-        with TemporaryDirectory() as folder:
-            yield Setting(f"http://127.0.0.1:{port}", storage, Path(folder))
-        storage.stop()
+        try:
+            with TemporaryDirectory() as folder:
+                yield Setting(f"http://127.0.0.1:{port}", storage, Path(folder))
+        finally:
+            storage.stop()
     finally:
         model.stop()
         engine.stop()
@@ -143,7 +146,8 @@ class BatonInSetting(PeerInSetting):
         self._token = token.raise_for_status().json()["token"]
 
     def stop(self) -> None:
-        os.killpg(self._cloud.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it may have ended
+            os.killpg(self._cloud.pid, signal.SIGKILL)
         self._cloud.wait()
 
     def kill(self, driver: Driver) -> None:
@@ -155,6 +159,7 @@ class BatonInSetting(PeerInSetting):
         return {"BATON_URL": self._url, "BATON_TOKEN": self._token}
 
     def _run(self) -> None:
+        """Run the local cloud until ``stop``. Raises ``RuntimeError`` if it does not start."""
         variables = {
             "PORT": str(self._port),
             "BATON_CHAT_MODEL": MODEL,
@@ -175,6 +180,7 @@ class BatonInSetting(PeerInSetting):
         deadline = time.monotonic() + START_SECONDS
         while not is_answering(f"{self._url}/local/health"):
             if self._cloud.poll() is not None or time.monotonic() > deadline:
+                self.stop()
                 raise RuntimeError(f"The local cloud did not start; see {ENVIRONMENTS / 'cloud.log'}")
             time.sleep(0.2)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.instruments.report import format_table
@@ -41,7 +41,7 @@ def format_costs(results: Iterable[Result]) -> str:
     return format_table(head, rows)
 
 
-def format_times(results: Iterable[Result]) -> str:
+def format_times(results: Sequence[Result]) -> str:
     """Return a table of the median times to the first token and of whole turns, without and with the delay."""
     rows = []
     for result in results:

@@ -10,7 +10,7 @@ os.environ |= {"AK_SESSION__TYPE": "dynamodb", "AK_SESSION__DYNAMODB__TABLE_NAME
 from agentkernel.core import AgentService, Runtime
 from agentkernel.core.model import AgentRequestText
 from agentkernel.openai import OpenAIModule
-from line_protocol import serve
+from line_protocol import read_text, serve
 from openai import AsyncOpenAI
 
 from agents import Agent, OpenAIChatCompletionsModel
@@ -33,10 +33,6 @@ async def read_history(session):
     stored = Runtime.current().sessions().load(session).get("openai")
     items = await stored.get_items() if stored else []
     return [(item["role"], read_text(item["content"])) for item in items]
-
-
-def read_text(content):
-    return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
 serve(ask, read_history)

@@ -16,6 +16,11 @@ History = Callable[[str], Awaitable[list[tuple[str, str]]]]
 """Return role and text of each stored message of a session, read again from the storage."""
 
 
+def read_text(content: str | list[dict[str, str]]) -> str:
+    """Return the text of a message's content in OpenAI's form: a text, or a list of parts with texts."""
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
 def serve(ask: Ask, read_history: History) -> None:
     """Carry out commands until the standard input ends."""
     reports, sys.stdout = sys.stdout, sys.stderr  # a library may print

@@ -9,7 +9,7 @@ import os
 
 from agents.extensions.memory import SQLAlchemySession
 from aiobotocore.session import get_session
-from line_protocol import serve
+from line_protocol import read_text, serve
 from openai import AsyncOpenAI
 from openai.types.responses import ResponseTextDeltaEvent
 from openai_agents_session import DynamoDBSession
@@ -41,10 +41,6 @@ async def ask(session, message, text):
 async def read_history(session):
     items = await (await open_session(session)).get_items()
     return [(item["role"], read_text(item["content"])) for item in items]
-
-
-def read_text(content):
-    return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
 serve(ask, read_history)

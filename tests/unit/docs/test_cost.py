@@ -12,7 +12,7 @@ from benchmarks.cost.__main__ import main
 from benchmarks.cost.bill import Calculator
 from benchmarks.cost.deployment import TEMPLATE, Deployment, UnpricedTemplate, read_deployment
 from benchmarks.cost.measured import Measured, Units, read_measured
-from benchmarks.cost.page import PAGE, write_page
+from benchmarks.cost.page import PAGE, update_page
 from benchmarks.cost.profile import read_profile
 from benchmarks.instruments.prices import UnknownPrice, read_prices
 
@@ -53,13 +53,13 @@ def deployment_of(tmp_path: Path, replacements: Mapping[str, str]) -> Deployment
 
 def test_the_page_is_what_the_program_makes() -> None:
     text = PAGE.read_text()
-    assert write_page(calculator(), text) == text, "run `python -m benchmarks.cost --write`"
+    assert update_page(calculator(), text) == text, "run `python -m benchmarks.cost --write`"
 
 
 def test_a_change_of_the_template_changes_the_page(tmp_path: Path) -> None:
     smaller = deployment_of(tmp_path, {"      MemorySize: 1024\n": "      MemorySize: 512\n"})
     text = PAGE.read_text()
-    assert write_page(calculator(smaller), text) != text
+    assert update_page(calculator(smaller), text) != text
 
 
 def test_a_bill_is_the_sum_that_one_computes_by_hand(tmp_path: Path) -> None:
