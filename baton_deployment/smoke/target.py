@@ -43,7 +43,7 @@ class Target:
     is_own_user: bool = False
     """Whether the token is of a user who exists only for this test, and may be forgotten."""
     document_permission: str = ""
-    """The permission that the document requires, so that other users' answers do not use it."""
+    """The permission that the document requires, so that other users' answers do not use it; empty: none."""
 
 
 def find_target(account: Account, stage: Stage, token: str | None = None) -> Target:
@@ -70,7 +70,7 @@ def find_target(account: Account, stage: Stage, token: str | None = None) -> Tar
         reason=reason or "",
         has_search="SearchFunctionName" in outputs,
         is_own_user=bool(own),
-        document_permission=permission,
+        document_permission=permission if own else "",
     )
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import jwt
 import pytest
 
+from baton_deployment.account import Account
 from baton_deployment.errors import DeploymentError
-from baton_deployment.smoke.target import sign_token
+from baton_deployment.smoke import target
+from baton_deployment.smoke.target import find_target, sign_token
+from baton_deployment.stages import Stage
 
 KEY = "0123456789abcdef0123456789abcdef"
 
@@ -39,3 +43,10 @@ def test_keys_that_functions_refuse_sign_nothing(unusable: object) -> None:
 def test_a_secret_of_another_form_is_reported(text: str) -> None:
     with pytest.raises(DeploymentError, match="no JSON object of keys"):
         sign_token(text)
+
+
+def test_the_user_of_a_given_token_may_read_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = {"RestUrl": "https://api.example.com/dev/", "WebSocketUrl": "wss://api.example.com/dev"}
+    monkeypatch.setattr(target, "read_outputs", lambda account, stack: outputs)
+    found = find_target(cast("Account", None), Stage("dev", Path(), "baton-dev", {}), token="theirs")
+    assert (found.token, found.is_own_user, found.document_permission) == ("theirs", False, "")
