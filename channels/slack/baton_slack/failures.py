@@ -14,9 +14,9 @@ from baton_slack.storage import Job
 ATTEMPT_GAPS = (1, 5, 15, 60, 300, 900, 3_600, 3_600, 7_200, 14_400, 28_800)
 """Seconds between the attempts at a job, about 16 hours in all."""
 FEWER_ATTEMPTS = 6
-"""Attempts at a request that Slack refuses for good, for about 20 minutes: the conversation's next jobs wait for it."""
+"""Repetitions of a request that Slack refuses for good, in 20 minutes: the conversation's next jobs wait for it."""
 UNEXPECTED_ATTEMPTS = 3
-"""Attempts at a job that fails unexpectedly."""
+"""Repetitions of a job that fails unexpectedly."""
 REFUSED_TOKEN = {
     *("account_inactive", "invalid_auth", "missing_scope", "not_authed"),
     *("token_expired", "token_revoked"),

@@ -19,7 +19,7 @@ MAX_FILES = 10
 FILES_AT_ONCE = 4
 """The number of files in memory, of users and of people each."""
 FILE_ATTEMPTS = 4
-"""Attempts at a message's files, about 80 seconds. Then it is sent without the files that cannot be read."""
+"""Failed attempts, in about 80 seconds. The next attempt sends the message without files that cannot be read."""
 UNKNOWN_TYPE = "application/octet-stream"
 DOWNLOAD_SECONDS = 60
 
