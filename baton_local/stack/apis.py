@@ -80,10 +80,10 @@ def read_rest_api(template: Template) -> RestApi:
         )
         for kind, answer in body.get("x-amazon-apigateway-gateway-responses", {}).items()
     }
-    stages = [stage["StageName"] for _, stage in template.of_type("AWS::ApiGateway::Stage")]
+    _, stage = template.find_only("AWS::ApiGateway::Stage")
     return RestApi(
         api_id=api_id,
-        stage=stages[0],
+        stage=stage["StageName"],
         routes=tuple(routes),
         binary_media_types=tuple(body.get("x-amazon-apigateway-binary-media-types", [])),
         responses=responses,

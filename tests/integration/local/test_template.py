@@ -7,7 +7,7 @@ import pytest
 from baton_local.errors import TemplateProblem
 from baton_local.stack.apis import RestRoute
 from baton_local.stack.declarations import Stack, read_stack
-from baton_local.stack.template import Endpoints
+from baton_local.stack.template import Endpoints, Template
 
 HERE = Endpoints(
     gateway="http://127.0.0.1:8080",
@@ -72,6 +72,14 @@ def test_conditions_decide_by_parameters(stand_in_template: Path) -> None:
     protected = read_stack(stand_in_template, {"Protect": "true"}, HERE)
     assert protected.table["DeletionProtectionEnabled"] is True
     assert protected.rest.stage == "dev"
+
+
+def test_a_rest_api_without_a_stage_is_a_problem(stand_in_template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_type = Template.of_type
+    kind = "AWS::ApiGateway::Stage"
+    monkeypatch.setattr(Template, "of_type", lambda self, name: iter(()) if name == kind else of_type(self, name))
+    with pytest.raises(TemplateProblem, match="one AWS::ApiGateway::Stage in the template and found 0"):
+        read_stack(stand_in_template, {"Stage": "local"}, HERE)
 
 
 def test_a_missing_template_is_a_problem_with_its_path(tmp_path: Path) -> None:
