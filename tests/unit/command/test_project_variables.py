@@ -35,6 +35,17 @@ def test_a_token_of_the_shell_goes_to_no_other_machine_that_a_folder_names(
     assert Environment.of_process().variables.get("BATON_URL") == (address if used else None)
 
 
+def test_a_project_whose_settings_are_damaged_gets_no_variables_of_a_folder_above(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / ".env").write_text("BATON_URL=https://other.example\n")
+    inner = project / "inner"
+    inner.mkdir()
+    (inner / "pyproject.toml").write_text("[tool.baton\n")
+    monkeypatch.chdir(inner)
+    assert "BATON_URL" not in Environment.of_process().variables
+
+
 def test_a_folder_puts_no_variable_of_the_shell_into_an_address(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_SECRET", "hush")
     (project / ".env").write_text("BATON_URL=https://other.example/${A_SECRET}\n")

@@ -12,12 +12,18 @@ PROJECT = "pyproject.toml"
 
 
 def find_project_folder(start: Path) -> Path | None:
-    """Return the folder of the project that ``start`` is in; ``None`` if it is in none."""
+    """Return the folder of the project that ``start`` is in; ``None`` if it is in none.
+
+    Raises ``CommandError`` for a ``pyproject.toml`` on the way that is not valid, because it may be the project's.
+    """
     for folder in (start.resolve(), *start.resolve().parents):
+        file = folder / PROJECT
         try:
-            settings = tomllib.loads((folder / PROJECT).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            settings = tomllib.loads(file.read_text(encoding="utf-8"))
+        except OSError:
             continue
+        except ValueError as problem:
+            raise CommandError(f"{file} cannot be read: {problem}", ExitCode.USAGE) from problem
         if "baton" in settings.get("tool", {}):
             return folder
     return None
