@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from baton.domain.definition import describe_unknown_field, in_plain_words
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 FILE = "pyproject.toml"
 STATE = ".baton"
 """The folder of a project's state on this machine, such as conversations and builds, outside of version control."""
+BATON_DISTRIBUTIONS = frozenset({"baton-conversations", "baton-client", "baton-documents"})
 
 
 class ProjectSettings(BaseModel):
@@ -52,12 +55,13 @@ class Project:
     def find(cls, start: Path) -> Project:
         """Return the project of ``start`` or of a folder above it.
 
-        Raises ``ProjectProblem`` if there is none, or its ``pyproject.toml`` is wrong.
+        Raises ``ProjectProblem`` if there is none, if its ``pyproject.toml`` is wrong, or if that of a folder on the
+        way cannot be read.
         """
         for folder in (start.resolve(), *start.resolve().parents):
             file = folder / FILE
-            if file.is_file() and "baton" in (read := _read(file)).get("tool", {}):
-                return _make_project(folder, read)
+            if file.is_file() and "baton" in (tables := _read(file)).get("tool", {}):
+                return _make_project(folder, tables)
         raise ProjectProblem(
             f"{start.resolve()} is in no project: no {FILE} here or above has [tool.baton]. `baton new NAME` makes one."
         )
@@ -90,8 +94,8 @@ class Project:
     def make_environment(self) -> dict[str, str]:
         """Return the variables of the local cloud for this project, including those of its ``.env``.
 
-        Variables of this process override them, except the folder of agents. Raises ``ProjectProblem`` if ``.env``
-        cannot be read.
+        Variables of this process that are not empty override them, except the folder of agents. Raises
+        ``ProjectProblem`` if ``.env`` cannot be read.
         """
         variables = {
             "BATON_DEFAULT_AGENT": self.settings.default_agent,
@@ -115,11 +119,12 @@ class Project:
 
 
 def _read(file: Path) -> dict[str, dict[str, object]]:
-    """Return the tables of a TOML file. Raises ``ProjectProblem`` if the file cannot be read."""
+    """Return the tables of a ``pyproject.toml``. Raises ``ProjectProblem`` if the file cannot be read."""
     try:
-        return tomllib.loads(file.read_text())
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise ProjectProblem(f"{file} cannot be read: {problem}") from problem
+    return {name: table for name, table in content.items() if isinstance(table, dict)}
 
 
 def _describe_error(error: ErrorDetails) -> str:
@@ -130,23 +135,25 @@ def _describe_error(error: ErrorDetails) -> str:
     )
 
 
-def _make_project(folder: Path, read: dict[str, dict[str, object]]) -> Project:
+def _make_project(folder: Path, tables: dict[str, dict[str, object]]) -> Project:
     """Return the project of the tables of a ``pyproject.toml``. Raises ``ProjectProblem`` for wrong values."""
     try:
-        settings = ProjectSettings.model_validate(read["tool"]["baton"])
+        settings = ProjectSettings.model_validate(tables["tool"]["baton"])
     except ValidationError as problem:
         wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {_describe_error(error)}" for error in problem.errors())
         raise ProjectProblem(f"{folder / FILE}: tool.baton: {wrong}") from problem
-    about = read.get("project", {})
+    about = tables.get("project", {})
     dependencies = about.get("dependencies", [])
     if not isinstance(dependencies, list):
         raise ProjectProblem(f"{folder / FILE}: project.dependencies is no list.")
-    others = tuple(str(dependency) for dependency in dependencies if not _is_of_baton(str(dependency)))
-    return Project(folder, str(about.get("name", folder.name)), settings, others)
-
-
-def _is_of_baton(requirement: str) -> bool:
-    """Return whether a requirement is one of Baton's own distributions."""
-    from packaging.requirements import Requirement
-
-    return Requirement(requirement).name.lower() in {"baton-conversations", "baton-client", "baton-documents"}
+    others = []
+    for dependency in map(str, dependencies):
+        try:
+            name = canonicalize_name(Requirement(dependency).name)
+        except InvalidRequirement as problem:
+            raise ProjectProblem(
+                f"{folder / FILE}: project.dependencies: {dependency!r} is no requirement."
+            ) from problem
+        if name not in BATON_DISTRIBUTIONS:
+            others.append(dependency)
+    return Project(folder, str(about.get("name", folder.name)), settings, tuple(others))

@@ -94,9 +94,15 @@ def test_a_setting_that_is_not_known_is_named(project: Project, wrong: str, expe
 
 def test_what_tools_need_is_all_but_baton(project: Project) -> None:
     edited(
-        project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["Baton-Client", "holidays>=0.70", "'
+        project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["Baton_Client", "holidays>=0.70", "'
     )
     assert Project.find(project.folder).requirements == ("holidays>=0.70",)
+
+
+def test_a_requirement_that_is_none_is_reported(project: Project) -> None:
+    edited(project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["holidays >> 1", "')
+    with pytest.raises(ProjectProblem, match="holidays >> 1"):
+        Project.find(project.folder)
 
 
 def test_variables_of_the_projects_env_file_count_below_those_that_are_set(
