@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from baton_project.errors import as_given, problems_printed
+from baton_project.errors import exit_on_unusable_tests, shorten_path
 from baton_project.extras import TEST, require_extra
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def run_tests(
 
         typer.echo(json.dumps(make_conversation_schema(), indent=1, ensure_ascii=False))
         return
-    with problems_printed():
+    with exit_on_unusable_tests():
         require_extra(TEST, "test")
         options = Options(paths or (), folder, model, record, runs, name, processes, thread_id, url, junit, as_json)
         raise typer.Exit(_run(options))
@@ -93,7 +93,7 @@ def _run(options: Options) -> int:
         if options.thread_id is not None:
             return _write_test(agent_place, options.thread_id, options)
         agents = agent_place.load()
-        paths = options.paths or [as_given(project.folder / "tests")]
+        paths = options.paths or [shorten_path(project.folder / "tests")]
         files = read_files(find_files(paths), KnownNames.of(agents))
         check_functions(agents)
         return _run_batch(_make_batch(agent_place, files, options), options)
@@ -179,9 +179,8 @@ def _write_test(agent_place: AgentPlace, thread_id: str, options: Options) -> in
         async with httpx.AsyncClient(base_url=profile.url, headers=headers, timeout=SECONDS) as client:
             return await (await read_thread(client, thread_id)).redact()
 
-    chosen = (
-        options.paths[0] if options.paths else as_given(agent_place.folder / "tests" / f"{_file_name(thread_id)}.yaml")
-    )
+    default = agent_place.folder / "tests" / f"{_make_file_name(thread_id)}.yaml"
+    chosen = options.paths[0] if options.paths else shorten_path(default)
     written = write_test(asyncio.run(load_stored()), agent_place, chosen)
     Terminal().print_result(written.result)
     typer.echo(f"written: {written.test}, {written.cassette}", err=True)
@@ -190,6 +189,6 @@ def _write_test(agent_place: AgentPlace, thread_id: str, options: Options) -> in
     return 0 if written.result.passed else 1
 
 
-def _file_name(thread_id: str) -> str:
+def _make_file_name(thread_id: str) -> str:
     """Return a name for the test of a conversation, without characters that file systems refuse."""
     return "".join(character if character.isalnum() or character in "-_" else "-" for character in thread_id)[:80]

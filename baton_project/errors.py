@@ -1,4 +1,4 @@
-"""Errors that a developer can fix. Every message says how."""
+"""Errors that a developer can fix, and their exit codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CheckFailed(Exception):
 
 @contextmanager
 def exit_on_problems() -> Iterator[None]:
-    """Print problems that the developer can fix without a traceback, and end with their exit codes."""
+    """Print a problem that the developer can fix, without a traceback, and end the command with its exit code."""
     try:
         yield
     except ProjectProblem as problem:
@@ -40,8 +40,8 @@ def exit_on_problems() -> Iterator[None]:
 
 
 @contextmanager
-def problems_printed() -> Iterator[None]:
-    """End the command with exit code 2 after printing a problem of the project or of its tests."""
+def exit_on_unusable_tests() -> Iterator[None]:
+    """Print a problem of the project, or of its tests or evaluations, and end the command with exit code 2."""
     from baton_testing.errors import CannotRun
 
     try:
@@ -56,6 +56,6 @@ def _make_printable(text: str) -> str:
     return "".join(character if character.isprintable() or character in "\n\t" else " " for character in text)
 
 
-def as_given(path: Path) -> Path:
-    """Return a path relative to the current folder, if it is inside."""
+def shorten_path(path: Path) -> Path:
+    """Return a path relative to the current folder if it is inside; otherwise the path itself."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

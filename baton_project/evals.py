@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
-from baton_project.errors import ProjectProblem, as_given, problems_printed
+from baton_project.errors import ProjectProblem, exit_on_unusable_tests, shorten_path
 from baton_project.extras import TEST, require_extra
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def run_evaluation(
         publish=publish,
         results=results,
     )
-    with problems_printed():
+    with exit_on_unusable_tests():
         require_extra(TEST, "eval")
         raise typer.Exit(_run(options))
 
@@ -160,12 +160,12 @@ def collect_cases(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="The most cases.")] = 100,
 ) -> None:
     """Make a data set of stored conversations of all users, without personal data. Needs thread:read_all."""
-    from baton_testing.evals.collecting import Wanted
-
     rating = {CollectedRating.NEGATIVE: "down", CollectedRating.POSITIVE: "up", None: None}[feedback]
     moment = since.replace(tzinfo=UTC) if since is not None and since.tzinfo is None else since
-    with problems_printed():
+    with exit_on_unusable_tests():
         require_extra(TEST, "eval")
+        from baton_testing.evals.collecting import Wanted
+
         raise typer.Exit(_collect(url, Wanted(rating, errors, agent, moment, limit), out))
 
 
@@ -177,6 +177,7 @@ def _run(options: Options) -> int:
     from baton_testing.evals.reports.table import EvaluationTerminal
     from baton_testing.evals.results import INTERRUPTED
     from baton_testing.evals.summary import summarise
+    from baton_testing.evals.targets.project_run import evaluate_project
 
     if any(option is not None for option in (options.url, options.agent, options.version)):
         record, before = _evaluate_server(options), None
@@ -184,7 +185,7 @@ def _run(options: Options) -> int:
         project = Project.find(options.folder)
         plan = _make_plan(project, options)
         before = _evaluate_other(plan, project, options)
-        record = _evaluate(plan)
+        record = evaluate_project(plan, _show_progress)
     summary = summarise(record)
     comparison = compare(before, record) if before is not None else None
     EvaluationTerminal().show(record, summary, comparison, command_seconds=count_seconds_since_start())
@@ -212,14 +213,11 @@ def _choose_exit_code(options: Options, summary: Summary, comparison: Comparison
     return 0 if share >= least_share and not summary.not_run else 1
 
 
-def _evaluate(plan: Plan) -> EvaluationRecord:
-    from baton_testing.evals.targets.project_run import evaluate_project
-
-    return evaluate_project(plan, _show_progress)
-
-
 def _evaluate_other(plan: Plan, project: Project, options: Options) -> EvaluationRecord | None:
-    """Evaluate the version that ``--against`` names in another process, with this project's settings of models."""
+    """Evaluate the version that ``--against`` names in another process, with this project's settings of models.
+
+    Return None without ``--against``. Raises ``ProjectProblem`` and ``CannotRun``.
+    """
     from dataclasses import replace
 
     from baton_project.project import Project
@@ -232,11 +230,8 @@ def _evaluate_other(plan: Plan, project: Project, options: Options) -> Evaluatio
     if other.model is not None:
         return evaluate_apart(replace(plan, model=other.model, label=f"{plan.label} with {other.model}"))
     with ExitStack() as stack:
-        folder = other.folder
-        if folder is None:
-            folder = stack.enter_context(check_out(str(other.revision), project.folder))
-        environment = dict(plan.place.environment)
-        apart = _make_plan_fields(Project.find(folder), environment)
+        folder = other.folder or stack.enter_context(check_out(str(other.revision), project.folder))
+        apart = _make_plan_fields(Project.find(folder), dict(plan.place.environment))
         return evaluate_apart(replace(plan, label=other.label, **apart))
 
 
@@ -250,18 +245,17 @@ def _evaluate_server(options: Options) -> EvaluationRecord:
 
     if (options.agent is None) is not (options.version is None):
         raise ProjectProblem("--agent and --version belong together.")
-    agent_id = options.agent
     if options.against is not None or options.model is not None or options.reach:
         raise ProjectProblem("--against, --model and --reach are about a project: a server has its agents and models.")
-    check = find_replay_problems if agent_id is not None else find_server_problems
+    check = find_replay_problems if options.agent is not None else find_server_problems
     cases = read_datasets(options.paths or [Path("evals")], tags=options.tags, check=check)
-    if agent_id is not None:
-        of_agent = select_of_agent(cases, agent_id)
+    if options.agent is not None:
+        of_agent = select_of_agent(cases, options.agent)
         if not of_agent:
-            raise ProjectProblem(f"In no case has {agent_id} spoken last: see agentId in the metadata of the cases.")
+            raise ProjectProblem(f"{options.agent} has spoken last in no case: see agentId in the cases' metadata.")
         if len(of_agent) < len(cases):
             left_out = count(len(cases) - len(of_agent), "case")
-            typer.echo(f"{left_out} left out: another agent than {agent_id} spoke last.", err=True)
+            typer.echo(f"{left_out} left out: another agent than {options.agent} spoke last.", err=True)
         cases = of_agent
     plan = ServerPlan(
         url=options.url,
@@ -270,14 +264,14 @@ def _evaluate_server(options: Options) -> EvaluationRecord:
         repeat=options.repeat,
         concurrency=options.concurrency,
         max_usd=options.max_usd,
-        agent=agent_id,
+        agent=options.agent,
         version=options.version,
     )
     return evaluate_server(plan, _show_progress)
 
 
 def _publish(url: str, record: EvaluationRecord, summary: Summary) -> None:
-    """Send the results to a server, and print their id. Raises ``ProjectProblem`` if the server refuses them."""
+    """Send the results to a server, and print their id. Raises ``ProjectProblem``; without a token, ``CannotRun``."""
     import asyncio
 
     from baton_client.command.exits import describe_problem
@@ -296,7 +290,7 @@ def _publish(url: str, record: EvaluationRecord, summary: Summary) -> None:
 
 
 def _collect(url: str | None, criteria: Wanted, out: Path) -> int:
-    """Write a data set, and return the exit code: 1 if no turn fits. Raises ``ProjectProblem``."""
+    """Write a data set, and return the exit code: 1 if no turn fits. Raises ``ProjectProblem`` and ``CannotRun``."""
     import asyncio
 
     from baton_client.command.exits import describe_problem
@@ -338,7 +332,7 @@ def _make_plan(project: Project, options: Options) -> Plan:
     from baton_testing.evals.targets.project_run import Plan
     from baton_testing.known_names import KnownNames
 
-    paths = options.paths or [as_given(project.folder / "evals")]
+    paths = options.paths or [shorten_path(project.folder / "evals")]
     placed = _make_plan_fields(project, {})
     agent_place = placed["place"]
 
