@@ -36,4 +36,5 @@ def assemble(project: Project, folder: Path) -> None:
     if project.tools.is_dir():
         shutil.copytree(project.tools, folder / "tools", ignore=NOT_COPIED)
     if project.requirements:
-        (folder / "layers" / "dependencies" / "tools.txt").write_text("\n".join(project.requirements) + "\n")
+        requirements = "\n".join(project.requirements) + "\n"
+        (folder / "layers" / "dependencies" / "tools.txt").write_text(requirements, encoding="utf-8")

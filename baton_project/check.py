@@ -96,7 +96,7 @@ def check_agents(project: Project) -> tuple[list[str], list[Problem]]:
         agents = [agent.id for agent in read_agents().all()]
         own_problems = _make_problems(project, [*event_loop.run(checks.find_problems()), *_check_script(project)])
         return agents, sorted(
-            [*own_problems, *_find_unowned(project, agents), *_find_misplaced(project)], key=_by_place
+            [*own_problems, *_find_unowned(project, agents), *_find_library_problems(project)], key=_by_place
         )
 
 
@@ -167,7 +167,7 @@ def _check_script(project: Project) -> Iterator[str]:
 
 
 def _find_unowned(project: Project, agents: Sequence[str]) -> Iterator[Problem]:
-    """Yield the files of documents and procedures that belong to no agent."""
+    """Yield a problem for each folder and file of documents and procedures that belongs to no agent."""
     for folder in (project.documents, project.folder / "procedures"):
         for owner in sorted({owned_file.agent_id for owned_file in list_owned_files(folder)} - set(agents)):
             yield Problem(describe_unknown_agent(owner, agents), f"{folder.name}/{owner}")
@@ -177,8 +177,8 @@ def _find_unowned(project: Project, agents: Sequence[str]) -> Iterator[Problem]:
                 yield Problem(what, f"{folder.name}/{file.name}")
 
 
-def _find_misplaced(project: Project) -> Iterator[Problem]:
-    """Yield the problems of the folder of libraries, and of their settings."""
+def _find_library_problems(project: Project) -> Iterator[Problem]:
+    """Yield the problems of the folder of libraries, and of the libraries' permissions."""
     folder = project.libraries
     for name in find_libraries(folder):
         if not is_library_name(name):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from baton_deployment.deployment import Deployment, build, deploy, deploy_account
+from baton_deployment.deployment import Deployment, build, deploy
 from baton_deployment.errors import DeploymentError
 from baton_deployment.libraries import ProjectDocuments
 from baton_deployment.policies import render_policy
@@ -34,7 +34,7 @@ def find_policy(folder: Path, stage: str, name: str) -> str:
     return render_policy(name, plan(Project.find(folder), stage).stage)
 
 
-def check_stage(folder: Path, stage: str, write: Write, *, asks_model: bool, accepts_unchecked: bool = False) -> None:
+def check_stage(folder: Path, stage: str, write: Write, *, asks_model: bool, accepts_unchecked: bool) -> None:
     """Run the checks before a deployment of the stage. Raises ``ProjectProblem`` and ``DeploymentError``."""
     run_preflight(
         plan(Project.find(folder), stage).make_preflight(asks_model=asks_model),
@@ -43,21 +43,8 @@ def check_stage(folder: Path, stage: str, write: Write, *, asks_model: bool, acc
     )
 
 
-def set_up_account(write: Write, *, asks: bool) -> None:
-    """Set API Gateway's logging role, once in an account and region. Raises ``DeploymentError``."""
-    deploy_account(write, asks=asks)
-
-
-def carry_out(
-    folder: Path,
-    stage: str,
-    write: Write,
-    *,
-    build_only: bool,
-    confirm: Callable[[str], bool] = agree_to_deploy,
-    accepts_unchecked: bool = False,
-) -> None:
-    """Build the stage, and deploy it unless ``build_only``. ``confirm`` answers whether deployed values may change.
+def carry_out(folder: Path, stage: str, write: Write, *, build_only: bool, asks: bool, accepts_unchecked: bool) -> None:
+    """Build the stage, and deploy it unless ``build_only``. If ``asks``, ask before deployed values change.
 
     Raises ``ProjectProblem``, ``DeploymentError`` and ``LocalCloudError``.
     """
@@ -67,12 +54,17 @@ def carry_out(
         raise DeploymentError("\n".join(map(str, problems)))
 
     def prepare() -> None:
-        if not _is_checkout(project):
+        if _is_checkout(project):
+            return
+        try:
             assemble(project, planned.folder)
+        except OSError as problem:
+            raise DeploymentError(f"{planned.folder} cannot be written: {problem}") from problem
 
     if build_only:
         build(planned, write, prepare=prepare)
     else:
+        confirm = agree_to_deploy if asks else lambda question: True
         deploy(planned, write, prepare=prepare, confirm=confirm, accepts_unchecked=accepts_unchecked)
 
 

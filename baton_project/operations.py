@@ -1,4 +1,4 @@
-"""The operation of a project's deployed stages."""
+"""The operation of a project's deployed stages. Every function raises ``ProjectProblem`` and ``DeploymentError``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from baton_project.deploy import plan
 from baton_project.project import STATE, Project
 
 Write = Callable[[str], None]
-# Every function raises ``ProjectProblem`` and ``DeploymentError``.
 
 
 def check_settings(folder: Path, stage: str, write: Write) -> None:

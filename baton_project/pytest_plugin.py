@@ -40,6 +40,7 @@ def begin_conversation(request: pytest.FixtureRequest) -> Iterator[ConversationM
         try:
             require_extra(TEST, "test")
             project = Project.find(request.path.parent)
+            environment = project.make_environment()
         except ProjectProblem as problem:
             raise pytest.UsageError(str(problem)) from None
         from baton_local.demo_model import SCRIPT
@@ -47,14 +48,14 @@ def begin_conversation(request: pytest.FixtureRequest) -> Iterator[ConversationM
         from baton_testing.project_agents import AgentPlace, check_functions
         from baton_testing.python_conversation import Conversation
 
-        agent_place = AgentPlace.of(project.folder, project.agents, project.tools, project.make_environment())
+        agent_place = AgentPlace.of(project.folder, project.agents, project.tools, environment)
         opened.enter_context(agent_place.enter())
         try:
             agents = agent_place.load()
             check_functions(agents)
         except CannotRun as problem:
             pytest.fail(str(problem), pytrace=False)
-        script = Path(project.make_environment().get("BATON_DEMO_SCRIPT") or SCRIPT)
+        script = Path(environment.get("BATON_DEMO_SCRIPT") or SCRIPT)
         conversations = request.node.stash.setdefault(_CONVERSATIONS, [])
 
         def begin(**options: Any) -> Conversation:
@@ -87,7 +88,10 @@ def pytest_runtest_makereport(
 
 
 def _make_model(kind: str, script: Path) -> AnsweringModel:
-    """Return the model. ``script`` is the demo model's, for conversations for which the test has no answers."""
+    """Return the model of ``kind``, an option of ``--baton-model``.
+
+    ``script`` is the demo model's, which a scripted model uses in conversations for which the test has no answers.
+    """
     from baton_testing.models.choice import OF_THIS_MACHINE, AnsweringModel
 
     if kind == "scripted":

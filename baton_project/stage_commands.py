@@ -51,10 +51,11 @@ def deploy(
 ) -> None:
     """Check, build and deploy the project to AWS by SAM, publish its front ends, and try it."""
     with _carrying_out("deploy"):
-        from baton_project.deploy import carry_out, check_stage, describe_steps, find_policy, set_up_account
+        from baton_deployment.deployment import deploy_account
+        from baton_project.deploy import carry_out, check_stage, describe_steps, find_policy
 
         if account:
-            set_up_account(typer.echo, asks=not yes)
+            deploy_account(typer.echo, asks=not yes)
         elif not stage:
             raise ProjectProblem("Name a stage of samconfig.toml: `baton deploy dev`.")
         elif policy:
@@ -63,17 +64,8 @@ def deploy(
             typer.echo(describe_steps(folder, stage))
         elif check_only:
             check_stage(folder, stage, typer.echo, asks_model=model, accepts_unchecked=unchecked)
-        elif yes:
-            carry_out(
-                folder,
-                stage,
-                typer.echo,
-                build_only=build_only,
-                confirm=lambda question: True,
-                accepts_unchecked=unchecked,
-            )
         else:
-            carry_out(folder, stage, typer.echo, build_only=build_only, accepts_unchecked=unchecked)
+            carry_out(folder, stage, typer.echo, build_only=build_only, asks=not yes, accepts_unchecked=unchecked)
 
 
 def settings(

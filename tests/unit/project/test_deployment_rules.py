@@ -56,7 +56,7 @@ def deploy_check(folder: Path) -> str:
     """Return what `baton deploy dev --check` prints, each row on one line."""
     lines: list[str] = []
     with pytest.raises(DeploymentError, match="checks failed"):  # without an account it always fails
-        check_stage(folder, "dev", lines.append, asks_model=False)
+        check_stage(folder, "dev", lines.append, asks_model=False, accepts_unchecked=False)
     return " ".join(" ".join(lines).split())
 
 
