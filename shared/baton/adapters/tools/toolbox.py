@@ -122,9 +122,7 @@ class Toolbox:
         source = self._get_source(definition)
         try:
             work = source.call(definition, entry.tool.own_name, arguments, context)
-            guard = self._make_guard(
-                source, definition, tenant_id=context.scope.tenant_id, conversation=context.thread_id
-            )
+            guard = self._make_guard(source, definition, context)
             result = await _run_limited(guard, work, definition.timeout_seconds)
         except Unauthorized:
             raise  # the tool acts for the user, who must sign in again
@@ -133,12 +131,7 @@ class Toolbox:
         finally:
             # The answer, or a notification with it, may have shown that the list of tools is old.
             self._listings.renew_if_old(definition, source)
-        redact = self._headers.redact
-        sources = tuple(
-            {key: redact(value) if isinstance(value, str) else value for key, value in source.items()}
-            for source in result.sources
-        )
-        return replace(result, text=redact(result.text), sources=sources)
+        return self._redact_result(result)
 
     async def read_task(
         self, agent: AgentDefinition, name: str, location: str, context: CallContext, *, deletes: bool = False
@@ -154,7 +147,7 @@ class Toolbox:
             raise ToolFailed(str(StoreUnavailable()), is_outage=True) from None
         except Exception as error:  # noqa: BLE001 - a failing tool must not end the turn
             raise self._to_failure(error, name, definition) from None
-        return replace(result, text=self._headers.redact(result.text))
+        return self._redact_result(result)
 
     async def check(self, definitions: Iterable[ToolDefinition]) -> list[str]:
         """Ask the sources of ``definitions``. Return a message for each unusable definition, with its position.
@@ -226,7 +219,7 @@ class Toolbox:
         source = self._get_source(definition)
         try:
             # A list holds no caller's data, so all callers of the definition share the circuit.
-            guard = self._make_guard(source, definition) if source.must_ask(definition) else nullcontext()
+            guard = self._make_guard(source, definition, None) if source.must_ask(definition) else nullcontext()
             offered = await _run_limited(guard, source.list_tools(definition), self._listing_seconds)
         except Exception as error:  # noqa: BLE001 - a failing source must not end the turn
             self._note_broken(definition, error)
@@ -236,13 +229,29 @@ class Toolbox:
         return offered
 
     def _make_guard(
-        self, source: ToolSource[Any], definition: ToolDefinition, **caller: str
+        self, source: ToolSource[Any], definition: ToolDefinition, context: CallContext | None
     ) -> AbstractAsyncContextManager[Any]:
-        """Return the guard of a call. A tenant's own tools have other circuits than the tools of shipped agents."""
+        """Return the guard of a call, or of a request of a list if ``context`` is None.
+
+        A tenant's own tools have other circuits than the tools of shipped agents.
+        """
         endpoint = source.find_endpoint(definition)
         if self._guards is None or endpoint is None:
             return nullcontext()
-        return self._guards.guard(f"{definition.tenant_id or ''} {endpoint}", **caller)
+        name = f"{definition.tenant_id or ''} {endpoint}"
+        if context is None:
+            return self._guards.guard(name)
+        return self._guards.guard(name, tenant_id=context.scope.tenant_id, conversation=context.thread_id)
+
+    def _redact_result(self, result: ToolResult) -> ToolResult:
+        """Return a result without secrets in the texts for models and people."""
+        redact = self._headers.redact
+        sources = tuple(
+            {key: redact(value) if isinstance(value, str) else value for key, value in source.items()}
+            for source in result.sources
+        )
+        progress = redact(result.progress) if result.progress is not None else None
+        return replace(result, text=redact(result.text), sources=sources, progress=progress)
 
     def _note_broken(self, definition: ToolDefinition, error: Exception) -> None:
         """Record the problem of a definition, and log it unless it was logged before."""

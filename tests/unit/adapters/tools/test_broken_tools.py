@@ -221,6 +221,36 @@ class NotedGuards:
         return contextlib.nullcontext()
 
 
+class Echoing(Server):
+    """A server that writes a secret into each part of its answers."""
+
+    async def call(
+        self, definition: ToolDefinition, own_name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        source = {"kind": "resource", "id": "s-123456"}
+        return ToolResult("s-123456", (source,), is_pending=True, location="/1", progress="s-123456")
+
+    async def read_task(
+        self, definition: ToolDefinition, location: str, context: CallContext, *, deletes: bool
+    ) -> ToolResult:
+        return await self.call(definition, "look", {}, context)
+
+
+async def test_no_part_of_a_result_has_a_secret() -> None:
+    headers = HeaderValues(NoSecrets(), NoSecrets(), "dev")
+    headers._recent_secrets.add("s-123456")
+    server = Echoing()
+    server.is_up = True
+    toolbox = Toolbox({McpServer: lambda: server}, headers)
+    context = CallContext(ADA, "t1", "r1", AGENT.id, "c1", "key-1")
+    for result in (
+        await toolbox.call(AGENT, "look", {}, context),
+        await toolbox.read_task(AGENT, "look", "/1", context),
+    ):
+        assert (result.text, result.progress, result.location) == ("[secret]", "[secret]", "/1")
+        assert result.sources == ({"kind": "resource", "id": "[secret]"},)
+
+
 class Raising(Server):
     """A server whose tools raise what a bad argument leads to."""
 
