@@ -153,9 +153,11 @@ def _to_failure(response: httpx.Response, body: str) -> ToolFailed:
     """Return the failure of a response with a status of 400 or more. The model gets the beginning of ``body``."""
     excerpt = body.strip()[:EXCERPT]
     message = f"The service answered {_make_status_line(response)}" + (f": {excerpt}" if excerpt else ".")
-    if response.status_code == 429:
-        return ToolFailed(f"{message} It is called too often at the moment: try again later.")
-    return Unreachable(message) if response.status_code >= 500 else ToolFailed(message)
+    if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
+        # The service answers, so circuit breakers do not count it.
+        return ToolFailed(f"{message} It is called too often at the moment: try again later.", is_outage=True)
+    is_outage = response.status_code >= 500 or response.status_code == httpx.codes.REQUEST_TIMEOUT
+    return Unreachable(message) if is_outage else ToolFailed(message)
 
 
 def _make_status_line(response: httpx.Response) -> str:

@@ -161,7 +161,7 @@ def _to_status_failure(answer: LastAnswer, errors: list[types.ErrorData]) -> Too
     if status in (401, 403):
         return ToolFailed(f"The server does not accept Baton's credentials (HTTP {status}).")
     if status == 429:
-        return ToolFailed("The server is called too often at the moment: try again later.")
+        return ToolFailed("The server is called too often at the moment: try again later.", is_outage=True)
     if answer.had_session and (
         status == 404 or (status == 400 and any("session" in error.message.lower() for error in errors))
     ):

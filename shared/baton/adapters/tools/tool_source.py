@@ -70,7 +70,10 @@ GRACE_SECONDS = 1.0
 
 
 class Unreachable(ToolFailed):
-    """The endpoint failed. Circuit breakers count this, but not refusals."""
+    """The endpoint failed, which is an outage. Circuit breakers count this, but no other ``ToolFailed``."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, is_outage=True)
 
 
 class UnusableDocument(Exception):

@@ -286,11 +286,10 @@ class Toolbox:
             reason = _describe_for_developer(error) if self._logs_messages else _describe_for_operator(error)
             _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redact(reason))
             count(Metric.TOOL_FAILURES)
-        is_outage = isinstance(error, Unreachable | CircuitOpen)
         message = self._headers.redact(_make_message_for_model(error))
         if isinstance(error, ToolFailed):
-            return ToolFailed(message, is_outage=is_outage, is_refused=error.is_refused, state=error.state)
-        return ToolFailed(message, is_outage=is_outage, is_fault=True)
+            return ToolFailed(message, is_outage=error.is_outage, is_refused=error.is_refused, state=error.state)
+        return ToolFailed(message, is_outage=isinstance(error, CircuitOpen), is_fault=True)
 
     def _make_tool(self, name: str, entry: _Entry) -> Tool:
         definition, tool = entry.definition, entry.tool

@@ -21,7 +21,7 @@ from baton.ports.agents.chat_model import ToolSpec
 class ToolFailed(Exception):
     """A call failed. The model gets ``message``, which says how to proceed instead.
 
-    ``is_outage``: the tool could not be reached or did not answer in time; otherwise it answered with an error.
+    ``is_outage``: the tool could not be reached, did not answer in time, or is overloaded (HTTP 429).
     ``is_refused``: nothing was done, because the call is invalid or not allowed, or the tool refuses it.
     ``is_fault``: the tool has failed without an explanation.
     ``state``: for the tool that completes a workflow, the state to which the workflow returns.

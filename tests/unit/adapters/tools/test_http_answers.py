@@ -50,6 +50,13 @@ async def test_so_is_the_reason_of_a_refusal() -> None:
         await answer(TEXT.encode("cp1252"), "text/plain; charset=latin1", 400)
 
 
+@pytest.mark.parametrize(("status", "is_outage"), [(400, False), (404, False), (408, True), (429, True), (503, True)])
+async def test_a_status_that_passes_is_an_outage_and_no_refusal(status: int, *, is_outage: bool) -> None:
+    with pytest.raises(ToolFailed, match=f"HTTP {status}") as failure:
+        await answer(b"", "text/plain", status)
+    assert failure.value.is_outage is is_outage
+
+
 async def test_the_largest_number_of_redirects_is_followed_and_no_more() -> None:
     def redirecting(times: int) -> httpx.MockTransport:
         steps = iter([httpx.Response(302, headers={"Location": f"/{step}"}) for step in range(times)])
