@@ -1896,7 +1896,7 @@ class ContextItem(Model):
     """
     title: str
     """
-    The one who said it, or its title.
+    The speaker of a message, the title of a document, the name of a procedure; `noted` for a fact.
     """
     text: str
     date: AwareDatetime | None = None

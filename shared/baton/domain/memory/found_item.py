@@ -38,7 +38,7 @@ class FoundItem:
     kind: str
     """``message``, ``fact``, ``summary``, ``chunk`` or ``procedure``."""
     title: str
-    """The name of its source: the speaker, or the title of the document."""
+    """The speaker of a message, the title of a document, the name of a procedure, or words for a fact or a summary."""
     text: str
     """The whole text, verbatim and without its date."""
     at: datetime

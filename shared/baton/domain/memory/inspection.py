@@ -79,7 +79,10 @@ class ContextItem(RecordedModel):
         examples=["fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"],
     )
     kind: str = Field(description="Its kind: a message, a fact, a chunk, a procedure.", examples=["fact"])
-    title: str = Field(description="The one who said it, or its title.", examples=["noted"])
+    title: str = Field(
+        description="The speaker of a message, the title of a document, the name of a procedure; `noted` for a fact.",
+        examples=["noted"],
+    )
     text: str = Field(examples=["The user's cat is called Miso."])
     date: str | None = Field(examples=[TIMESTAMP])
     score: float | None = Field(description="The fused score by which items are ranked, from 0 to 1.", examples=[0.83])
