@@ -75,9 +75,8 @@ class Event:
             size //= 2
 
     def _make_part(self, data: str, part: int, of: int) -> str:
-        metadata: dict[str, Any] = {"part": part, "of": of}
-        if self.seq is not None:
-            metadata = {"seq": self.seq, **metadata}
+        stamp = {"seq": self.seq} if self.seq is not None else {}
+        metadata = {**stamp, "part": part, "of": of}
         return json.dumps({"type": "PART", "data": data, "metadata": metadata}, ensure_ascii=False)
 
 
@@ -381,14 +380,11 @@ def make_thread_closed(reason: EndReason, episode_id: str | None, closed_by: Per
     return make_custom("thread_closed", {"reason": reason.value, "episodeId": episode_id, **person})
 
 
-def without_stamp(event: Event) -> dict[str, Any]:
+def strip_stamp(event: Event) -> dict[str, Any]:
     """Return the body of a numbered event for the log, without the metadata that a reader of the log restores."""
-    body = dict(event.body)
-    metadata = {key: value for key, value in body.get("metadata", {}).items() if key not in _STAMP}
-    body.pop("metadata", None)
-    if metadata:
-        body["metadata"] = metadata
-    return body
+    body = {name: part for name, part in event.body.items() if name != "metadata"}
+    metadata = {name: value for name, value in event.body.get("metadata", {}).items() if name not in _STAMP}
+    return {**body, "metadata": metadata} if metadata else body
 
 
 def _make_token_usage(usage: Usage, model: str | None) -> ag_ui.TokenUsage:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ag_ui.core import BaseEvent
 
-from baton.domain.threads.events import Event, RunStamp, make_run_input, to_body, without_stamp
+from baton.domain.threads.events import Event, RunStamp, make_run_input, strip_stamp, to_body
 from baton.domain.threads.message import StoredMessage
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.stream_log import LogPiece, StreamLog
@@ -157,7 +157,7 @@ def to_logged(event: Event) -> dict[str, Any]:
 
     RUN_STARTED is stored without the user's message and its id.
     """
-    body = without_stamp(event)
+    body = strip_stamp(event)
     if body["type"] == "RUN_STARTED" and body["input"]["messages"]:
         body.pop("input", None)
         metadata = {name: value for name, value in body.pop("metadata", {}).items() if name != "messageId"}

@@ -29,8 +29,8 @@ from baton.domain.threads.events import (
     make_text_end,
     make_text_start,
     make_unsequenced,
+    strip_stamp,
     to_body,
-    without_stamp,
 )
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType
@@ -100,8 +100,8 @@ def test_a_numbered_event_carries_the_stamp_and_loses_nothing_else(event: Any) -
     stamp = {"threadId": "t1", "runId": "r1", "seq": 17, "attempt": 2}
     assert numbered.body["metadata"].items() >= stamp.items()
     assert (numbered.seq, numbered.run_id, numbered.type) == (17, "r1", to_body(event)["type"])
-    assert STAMP.number(without_stamp(numbered), 17) == numbered
-    assert not {"seq", "attempt"} & without_stamp(numbered).get("metadata", {}).keys()
+    assert STAMP.number(strip_stamp(numbered), 17) == numbered
+    assert not {"seq", "attempt"} & strip_stamp(numbered).get("metadata", {}).keys()
 
 
 def test_thinking_is_a_block_of_its_own_that_names_its_agent() -> None:
