@@ -10,7 +10,7 @@ from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.memory.episode import EpisodeRef
 from baton.domain.runs.interrupt import PendingInterrupts
-from baton.domain.runs.usage import Usage, by_model
+from baton.domain.runs.usage import Usage, add_up_by_model
 from baton.domain.tenants.activity import ThreadUse
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import HistoryWindow
@@ -218,7 +218,7 @@ class FakeLeases:
             windows=commit.windows if commit.windows is not None else thread.windows,
             conversation=commit.conversation if commit.conversation is not None else thread.conversation,
             segments=lease.thread.segments,
-            spent=by_model(thread.spent, commit.spent),
+            spent=add_up_by_model(thread.spent, commit.spent),
             last_error=commit.error_code or thread.last_error,
             time_zone=commit.time_zone or thread.time_zone,
             versions=commit.versions or thread.versions,

@@ -70,7 +70,7 @@ OTHER_MODELS = ""
 """The name under which the usage of all further models is stored."""
 
 
-def by_model(*parts: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
+def add_up_by_model(*parts: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
     """Add usages up by model. All models after the first ``MAX_MODELS`` are counted as ``OTHER_MODELS``."""
     usages: dict[str, Usage] = {}
     for part in parts:

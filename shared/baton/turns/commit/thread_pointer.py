@@ -10,7 +10,7 @@ from baton.agents.run_facts import RunFacts
 from baton.domain.errors import BatonError
 from baton.domain.memory.episode import EpisodeRef
 from baton.domain.runs.interrupt import PendingInterrupts
-from baton.domain.runs.usage import by_model
+from baton.domain.runs.usage import add_up_by_model
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.run_end import RunEnd
@@ -118,7 +118,7 @@ class ThreadPointer:
             windows=before.windows if commit.windows is None else commit.windows,
             notifies=committed.notifies,
             title=committed.title,
-            spent=by_model(before.spent, commit.spent),
+            spent=add_up_by_model(before.spent, commit.spent),
             last_error=commit.error_code or before.last_error,
             time_zone=commit.time_zone or before.time_zone,
             versions=commit.versions or before.versions,

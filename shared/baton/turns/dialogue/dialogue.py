@@ -18,7 +18,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.tool_call import CallEnd, ToolCallRecord
-from baton.domain.runs.usage import by_model
+from baton.domain.runs.usage import add_up_by_model
 from baton.domain.threads.events import make_message_steered, make_run_started, make_state_snapshot
 from baton.domain.threads.message import Role
 from baton.domain.threads.run_end import OutcomeType
@@ -128,7 +128,7 @@ class Dialogue:
             windows=self._runner.histories.compute_windows(agents),
             summary_due=self._runner.histories.find_summary_due(agents),
             followed=tuple(dict.fromkeys(procedure for agent in agents for procedure in agent.followed)),
-            spent=by_model(attempt.spent),
+            spent=add_up_by_model(attempt.spent),
             screened=attempt.screened,
             versions=dict(attempt.versions),
         )

@@ -22,7 +22,7 @@ from baton.adapters.dynamodb.writes import IS_NEW
 from baton.domain.errors import LeaseLost
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.memory.episode import EpisodeRef
-from baton.domain.runs.usage import by_model
+from baton.domain.runs.usage import add_up_by_model
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.thread import ConversationState, ThreadStatus
@@ -131,7 +131,7 @@ def make_commit(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
         "input_tokens = input_tokens + :input, output_tokens = output_tokens + :output, "
         "stored_tokens = stored_tokens + :stored"
     )
-    spent = by_model(lease.thread.spent, commit.spent)
+    spent = add_up_by_model(lease.thread.spent, commit.spent)
     attributes: Item = {
         "thread_status": (ThreadStatus.CLOSED if commit.ended else ThreadStatus.ACTIVE).value,
         "messages_fence": commit.messages_fence if commit.messages_fence is not None else lease.fence,
