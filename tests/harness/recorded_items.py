@@ -64,7 +64,7 @@ async def write(due: DueHarness) -> None:
         token="secret",
         is_deletable=True,
     )
-    await due.background_tasks.add(due.ada, THREAD_ID, task.look_again(now))
+    await due.background_tasks.add(due.ada, THREAD_ID, task.plan_check(now))
 
 
 async def record(table: Table, tenant: str) -> list[Item]:

@@ -16,11 +16,11 @@ from baton.domain.text import cut_to_bytes, make_readable
 
 SHORTEST_PAUSE = timedelta(seconds=5)
 """The shortest pause between two reads of a task whose tool sets the pause."""
-LOOKS_BEFORE_LONGER_PAUSES = 8
+CHECKS_BEFORE_LONGER_PAUSES = 8
 """Checks after which the pause that a tool has set is doubled, and after as many more doubled again."""
 FIRST_CHECK = timedelta(minutes=1)
 LAST_CHECK = timedelta(minutes=30)
-"""The shortest and the longest pause between two checks of a task that has not reported."""
+"""The first and the longest pause between two checks of a task whose tool sets no pause."""
 LISTING_TIME = timedelta(days=30)
 """The time for which an ended task is listed."""
 MAX_LISTED = 100
@@ -123,18 +123,18 @@ class BackgroundTask:
         """Return whether the task is open though its time has passed."""
         return self.is_open and now >= self.expires_at
 
-    def look_again(self, now: datetime) -> Self:
+    def plan_check(self, now: datetime) -> Self:
         """Return the task with the time of its next check, which is at most ``expires_at``.
 
         The first pause is ``FIRST_CHECK``, and each further pause is twice the previous one. A pause that the tool has
-        set is at least ``SHORTEST_PAUSE``, and is doubled after every ``LOOKS_BEFORE_LONGER_PAUSES`` checks. No pause
+        set is at least ``SHORTEST_PAUSE``, and is doubled after every ``CHECKS_BEFORE_LONGER_PAUSES`` checks. No pause
         is longer than ``LAST_CHECK``.
         """
         if self.poll_seconds is None:
             pause = min(FIRST_CHECK * 2 ** min(self.checks, 20), LAST_CHECK)
         else:
             seconds = min(self.poll_seconds, LAST_CHECK.total_seconds())
-            doublings = min(self.checks // LOOKS_BEFORE_LONGER_PAUSES, 20)
+            doublings = min(self.checks // CHECKS_BEFORE_LONGER_PAUSES, 20)
             pause = min(max(timedelta(seconds=seconds), SHORTEST_PAUSE) * 2**doublings, LAST_CHECK)
         return replace(self, checks=self.checks + 1, check_at=min(now + pause, self.expires_at))
 

@@ -240,7 +240,7 @@ class BackgroundWork:
             await self.results.have_read(scope, thread_id, task)
         elif fork is None or (fork.run is None and fork.next_ordinal == 0):
             await self._begin_again(scope, thread_id, task)
-        later_task = await self.results.replace(scope, thread_id, task, task.look_again(now))
+        later_task = await self.results.replace(scope, thread_id, task, task.plan_check(now))
         return later_task.check_at if later_task is not None else None
 
     async def _begin(self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition) -> None:
@@ -284,7 +284,7 @@ class BackgroundWork:
         if fork.run is not None or fork.next_ordinal == 0:
             return False
         if fork.pending is not None:  # even if all decisions are made, until the run continues
-            waiting_task = replace(task.look_again(self.clock.now()), status=BackgroundStatus.WAITING)
+            waiting_task = replace(task.plan_check(self.clock.now()), status=BackgroundStatus.WAITING)
             await self.results.replace(scope, thread_id, task, waiting_task)
             return True
         page = await self.store.read_messages(scope, fork, limit=PAGE, before=None)
@@ -319,7 +319,7 @@ class BackgroundWork:
             permissions=tuple(sorted(scope.permissions)),
             user_name=scope.name,
             token=secrets.token_urlsafe(32) if kind is not BackgroundKind.AGENT else None,
-        ).look_again(now)
+        ).plan_check(now)
 
     async def _add(
         self, scope: Scope, thread_id: str, task: BackgroundTask, tasks: Sequence[BackgroundTask]
