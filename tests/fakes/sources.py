@@ -8,7 +8,7 @@ from datetime import datetime
 
 from baton.adapters.dynamodb.shapes import SOURCE
 from baton.domain.cursors import decode_text, encode_text
-from baton.domain.documents.source import Source, SourcePage, in_turns
+from baton.domain.documents.source import Source, SourcePage, alternate_tenants
 from baton.domain.tenants.identity import Scope
 from baton.ports.documents.sources import DueSource, PageContent, PageUnavailable, StoredObject
 
@@ -61,7 +61,7 @@ class FakeSources:
     async def due(self, before: datetime) -> AsyncIterator[DueSource]:
         found = [(tenant, source) for (tenant, _, _), source in self.records.items() if source.check_at <= before]
         oldest_first = sorted(found, key=lambda each: each[1].check_at)
-        for tenant, source in in_turns(oldest_first, lambda each: each[0]):
+        for tenant, source in alternate_tenants(oldest_first, lambda each: each[0]):
             yield DueSource(tenant, source)
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:

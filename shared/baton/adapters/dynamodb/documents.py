@@ -20,7 +20,7 @@ from baton.adapters.dynamodb.table_stores import TableStore
 from baton.adapters.dynamodb.writes import ConditionFailed
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.documents.document import Document, DocumentRef, IngestionStep, VersionStatus
-from baton.domain.documents.source import Source, SourcePage, in_turns
+from baton.domain.documents.source import Source, SourcePage, alternate_tenants
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.documents.sources import DueSource
@@ -73,7 +73,7 @@ class DynamoSources(TableStore):
 
     async def due(self, before: datetime) -> AsyncIterator[DueSource]:
         entries = await self._list_due_entries(before)
-        order = in_turns(entries, lambda entry: agent_keys.source.read_ids(entry)[0])
+        order = alternate_tenants(entries, lambda entry: agent_keys.source.read_ids(entry)[0])
         while batch := list(islice(order, LOADED_AT_ONCE)):
             for due in await self._load(batch, before):
                 yield due

@@ -59,7 +59,9 @@ class SourceRules:
         """
         match = _S3.fullmatch(prefix)
         if match is None or not prefix.isprintable() or len(match[2].encode()) > _MAX_KEY_BYTES:
-            raise InvalidRequest("prefix must be s3://bucket/prefix.")
+            raise InvalidRequest(
+                f"prefix must be s3://bucket/prefix, with at most {_MAX_KEY_BYTES} printable bytes after the bucket."
+            )
         allowed = self.list_allowed_prefixes(tenant_id)
         if not f"{match[1]}/{match[2]}".startswith(tuple(allowed)):
             names = " and ".join(f"s3://{beginning}" for beginning in allowed) or "none"
@@ -90,7 +92,7 @@ _SOURCES = uuid.UUID("a9b1a0a6-4b86-5d39-9b63-0a3fd0d5a3c4")
 T = TypeVar("T")
 
 
-def in_turns(overdue: Iterable[T], tenant_of: Callable[[T], str]) -> Iterator[T]:
+def alternate_tenants(overdue: Iterable[T], tenant_of: Callable[[T], str]) -> Iterator[T]:
     """Yield the overdue sources in rounds, one of each tenant. Tenants are in the order of their first sources."""
     by_tenant: dict[str, deque[T]] = {}
     for source in overdue:
