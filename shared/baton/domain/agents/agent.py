@@ -201,7 +201,7 @@ class AgentDefinition(Definition):
 
     @property
     def _limits_of_one_answer(self) -> ToolLimits:
-        """The limits of an answer without tools. It ends before the request that asks the model to finish its work."""
+        """Limits with which a single answer without tools never gets the request to finish its work."""
         return self.limits.model_copy(update={"model_calls": 3, "tool_calls": 1})
 
     def of_tenant(self, tenant_id: str, version: int) -> AgentDefinition:
@@ -213,7 +213,7 @@ class AgentDefinition(Definition):
 
     @model_validator(mode="before")
     @classmethod
-    def _desks_have_rules(cls, values: Any) -> Any:
+    def _add_desk_rules(cls, values: Any) -> Any:
         if not isinstance(values, Mapping) or values.get("kind") != AgentKind.DESK:
             return values
         return {**values, "desk": values.get("desk") or {}}

@@ -225,7 +225,7 @@ class OpenApiTool(_OneTool):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_after_its_operation(cls, values: Any) -> Any:
+    def _derive_name_from_operation(cls, values: Any) -> Any:
         if isinstance(values, dict) and values.get("name") is None:
             operation = values.get("operation_id", values.get("operationId", ""))
             return {**values, "name": re.sub(r"[^a-zA-Z0-9_-]", "_", str(operation))[:64]}
@@ -274,7 +274,7 @@ class PythonTool(_OneTool):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_after_its_function(cls, values: Any) -> Any:
+    def _derive_name_from_function(cls, values: Any) -> Any:
         if isinstance(values, dict) and values.get("name") is None:
             entry_point = values.get("entry_point", values.get("entryPoint", ""))
             function = str(entry_point).rpartition(":")[2][:64]

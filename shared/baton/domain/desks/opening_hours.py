@@ -36,7 +36,7 @@ class OpeningHours(Definition):
 
     @model_validator(mode="before")
     @classmethod
-    def _accept_the_name_in_files(cls, values: Any) -> Any:
+    def _read_name_in_files(cls, values: Any) -> Any:
         if not isinstance(values, Mapping) or "except" not in values:
             return values
         if "exceptions" in values:
@@ -73,7 +73,7 @@ class OpeningHours(Definition):
         return any(start <= now < end for start, end in self._list_spans_around(now))
 
     def find_next_opening(self, now: datetime) -> datetime | None:
-        """Return the next time at which the desk opens; None if it does not open within ``HORIZON`` days."""
+        """Return the start of the next span after ``now``; None if none begins within ``HORIZON`` days."""
         first = now.astimezone(ZoneInfo(self.zone)).date()
         for offset in range(HORIZON):
             for start, _ in self._list_spans_of_day(first + timedelta(days=offset)):

@@ -28,7 +28,7 @@ class Completion(Definition):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_alone(cls, value: Any) -> Any:
+    def _read_short_form(cls, value: Any) -> Any:
         return {"tool": value} if isinstance(value, str) else value
 
     @property

@@ -69,7 +69,7 @@ class HandoffDefinition(Definition):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_alone(cls, value: Any) -> Any:
+    def _read_short_form(cls, value: Any) -> Any:
         if isinstance(value, str):
             return {"agent": value}
         if isinstance(value, Mapping) and "to" in value and "agent" not in value:

@@ -47,7 +47,7 @@ class Condition(Definition):
 
     @model_validator(mode="before")
     @classmethod
-    def _takes_in(cls, value: Any) -> Any:
+    def _read_in(cls, value: Any) -> Any:
         # Files are read by the names of fields, and ``in`` is a keyword of Python.
         if isinstance(value, dict) and "in" in value:
             return {"one_of" if name == "in" else name: content for name, content in value.items()}
@@ -96,7 +96,7 @@ class Transition(Definition):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_alone(cls, value: Any) -> Any:
+    def _read_short_form(cls, value: Any) -> Any:
         return {"to": value} if isinstance(value, str) else value
 
 
@@ -215,7 +215,7 @@ class WorkflowDefinition(Definition):
         return None if None in problems else next(iter(problems), "which no state collects")
 
     def find_state(self, name: str) -> WorkflowState | None:
-        """Return the state called ``name``, in either case."""
+        """Return the state called ``name``, in either case; None if there is none."""
         return next((state for state in self.states if state.name == name.upper()), None)
 
     def find_index(self, name: str) -> int:
