@@ -18,7 +18,7 @@ _DECIMALS: Mapping[str, int] = {
 }
 """Decimal places of the currencies that do not have 2 (ISO 4217)."""
 MAX_DIGITS = 25
-"""The most digits of an amount that is written as money. Longer numbers are not treated as amounts."""
+"""The most characters of an amount that is written as money. Longer numbers are not treated as amounts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class LocaleFormat:
         return text if isinstance(value, int) or "e" in text else text.replace(".", self.decimal)
 
     def format_amount(self, value: object, currency: str, *, is_minor: bool = False) -> str | None:
-        """Return an amount of money, never rounded; None if ``value`` is no finite number of at most ``MAX_DIGITS``.
+        """Return an amount of money, never rounded; None if ``value`` is too long or no finite number.
 
         ``is_minor``: ``value`` is in the smallest unit of the currency, such as cents.
         """

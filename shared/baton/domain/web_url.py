@@ -1,4 +1,4 @@
-"""Strict validation of web addresses: the only check of addresses that callers and operators enter."""
+"""Strict validation of web addresses that callers and operators enter."""
 
 from __future__ import annotations
 

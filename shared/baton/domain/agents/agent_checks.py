@@ -53,7 +53,7 @@ class Problem:
 
 
 def check_agent(values: Mapping[Any, Any], *, as_served: bool = False) -> tuple[AgentDefinition | None, list[Problem]]:
-    """Return the definition made from these fields, or None if they are invalid, and all problems.
+    """Return the definition made from these fields, or None if they are invalid, and the problems found without others.
 
     ``as_served``: fields may also have the names that ``GET /v1/agents`` serves.
     """
@@ -117,7 +117,7 @@ def find_model_problems(definition: AgentDefinition, offered: OfferedModels) -> 
 
 
 def find_tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
-    """Yield a problem for each part of a tenant's agent that only an operator of the deployment may write."""
+    """Yield the problems of an agent by the rules for agents that tenants make."""
     if definition.model.extra:
         yield Problem(
             ("model", "extra"), "fields of requests are for the agents that ship with the deployment: leave it out"

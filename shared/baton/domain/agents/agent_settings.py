@@ -193,7 +193,7 @@ class Timeouts(Definition):
 
 
 class ToolLimits(Definition):
-    """Limits of an agent's tool use in one turn. When one is reached, the agent answers with what it has."""
+    """Limits of an agent's work in one turn. At a limit of calls, time or tokens, it answers with what it has."""
 
     model_calls: int = Field(default=10, ge=1, le=100)
     """Model calls, the last answer included."""

@@ -19,7 +19,7 @@ _BREAKS = "\x85\u2028\u2029"
 def write_agent_yaml(agent_id: str, values: Mapping[str, Any]) -> str:
     """Return an agent's fields as YAML, which ``read_yaml`` reads back to the same values; the id comes first.
 
-    Texts of several lines are written as blocks.
+    Texts of several lines are written as blocks where YAML can keep their characters so.
     """
     fields = {"id": agent_id, **{name: value for name, value in values.items() if name != "id"}}
     return yaml.dump(fields, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=WIDTH)
@@ -139,7 +139,7 @@ class AgentEntry:
         return number != self.number and any(first <= number <= last for first, last in self.withdrawn)
 
     def was_in_force(self, number: int) -> bool:
-        """Return whether a version is in force or was."""
+        """Return whether a version is in force or was; False for every version in a range of ``never_in_force``."""
         return not any(first <= number <= last for first, last in self._without_candidate(self.number).never_in_force)
 
     def put(self, number: int, size: int) -> AgentEntry:

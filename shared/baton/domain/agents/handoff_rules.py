@@ -61,7 +61,7 @@ def find_handoff_refusal(
 ) -> Refusal | None:
     """Return the reason why ``source`` may not hand over to ``target_id`` now; None if it may.
 
-    ``target`` is the deployment's definition of the target, ``session`` the active specialist, if there is one, and
+    ``target`` is None if there is no such agent. ``session`` is the active specialist, if there is one, and
     ``workflow`` its workflow.
 
     If several reasons apply, the result is the one that lasts longest, so that users do not clear one obstacle only to

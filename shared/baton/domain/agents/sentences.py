@@ -171,7 +171,7 @@ _SENTENCE_END = re.compile("(?<=[.!?])\\s+|\n+|(?<=[。\uff01\uff1f])")
 
 
 def says_nothing_found(text: str) -> bool:
-    """Return whether a text says that it found nothing, and nothing else.
+    """Return whether a text only says that nothing was found.
 
     Its first sentence must say so in English, German, Spanish, Chinese or Arabic. The text must be short, without a
     list and without a "but".

@@ -45,7 +45,7 @@ class DeskDefinition(Definition):
         return self.hours is None or self.hours.is_open(now)
 
     def find_next_opening(self, now: datetime) -> datetime | None:
-        """Return the time at which the closed desk opens; None if it does not open within ``HORIZON`` days."""
+        """Return the start of the next opening hours; None for a desk that is always open, or has none soon."""
         return self.hours.find_next_opening(now) if self.hours is not None else None
 
     @property

@@ -117,7 +117,7 @@ class DeskCheck:
 
     reason: ReturnReason | None = None
     at: datetime | None = None
-    """The time of the next check; None if it returns now, or if no check is needed."""
+    """The time of the next check; None if it returns now."""
 
 
 MAX_UNCHECKED = timedelta(minutes=15)
@@ -141,6 +141,7 @@ def check_desk(desk: DeskDefinition | None, session: DeskSession, now: datetime)
 
 
 def _check_times(desk: DeskDefinition, session: DeskSession, now: datetime) -> DeskCheck:
+    """Return the check by the desk's rules alone. It has neither a reason nor a time if nothing ends the status."""
     if session.status is DeskStatus.ACTIVE:
         return _check_silence(desk, session, now)
     ends_at = _compute_end_of_wait(desk, session.since)

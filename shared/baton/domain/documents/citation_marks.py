@@ -72,7 +72,7 @@ def find_marks(text: str) -> Iterator[CitationMark]:
         if index >= 0 and match.start() < barred[index][1]:
             continue
         follows_mark = bool(last_end) and match.start() == last_end
-        numbers = _parse(match["numbers"])
+        numbers = _parse_numbers(match["numbers"])
         if (
             numbers
             and (follows_mark or not _is_index(text, match.start(), match.end()))
@@ -99,7 +99,7 @@ def replace_marks(text: str, write: Callable[[CitationMark], str | None]) -> str
     return "".join([*parts, text[position:]]) if parts else text
 
 
-def _parse(numbers: str) -> tuple[int, ...]:
+def _parse_numbers(numbers: str) -> tuple[int, ...]:
     """Return the numbers of a mark, each once; none if one of its ranges is descending or too long."""
     cited: list[int] = []
     for part in re.split(r"[,;\u3001\uff0c\uff1b]", numbers):

@@ -32,7 +32,7 @@ class VersionStatus(StrEnum):
     READY = "ready"
     """It is the document's active version, which turns find."""
     FAILED = "failed"
-    """The index contains nothing of it."""
+    """Turns do not find it. What was indexed of it is removed."""
 
 
 class IngestionStep(StrEnum):

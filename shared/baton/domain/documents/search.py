@@ -193,7 +193,7 @@ class Ranked:
 
 
 def compute_clause_weights(views: Mapping[str, float]) -> dict[SearchClause, float]:
-    """Return a clause for each view and signal, with the product of the two weights."""
+    """Return a clause for each view and signal, with the product of the two weights if that is greater than 0."""
     return {
         SearchClause(view, signal): weight * share
         for view, weight in views.items()

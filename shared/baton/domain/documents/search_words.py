@@ -37,7 +37,7 @@ _ARABIC_LETTERS = {
 def to_search_form(text: str) -> str:
     """Return a text without differences of case, accents, width and forms of letters, and with the digits 0 to 9.
 
-    Only Latin letters are transliterated: ``search_form("Straße ٤٢")`` is ``"strasse 42"``.
+    Only Latin letters are transliterated: ``to_search_form("Straße ٤٢")`` is ``"strasse 42"``.
     """
     if text.isascii():
         return text.lower()

@@ -38,7 +38,7 @@ class BatonError(Exception):
     title: ClassVar[str] = "Something went wrong on our side"
     detail: str = "The request could not be completed. Please try again."
     problems: Sequence[FieldProblem] = ()
-    """The flaws of fields, if the error is about more than one."""
+    """The flaws of fields; empty if ``detail`` says everything."""
     person: Mapping[str, Any] | None = None
     """The person whom the error is about, for clients; None if it concerns nobody."""
     retry_after: int | None = None

@@ -93,7 +93,7 @@ def _read_fields(state: WorkflowState) -> Mapping[str, Any]:
 
 
 def _find_origins(definition: WorkflowDefinition, source: str) -> list[_Origin]:
-    """Return the origins of a value: all fields of the name ``source``, or else the state of that name."""
+    """Return the origins of ``source``: the field of a ``state.field``, all fields of a name, or else a state."""
     state_name, _, field = source.rpartition(".")
     origins = [
         _Origin(state, field)

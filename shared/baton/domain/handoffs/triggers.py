@@ -113,7 +113,7 @@ def measure_pattern(trigger: str) -> int:
 def normalise_trigger(trigger: str) -> str:
     """Return a normal form, which is equal for phrases that differ in case or spacing only.
 
-    Patterns are returned unchanged, because case may have a meaning in them (``\\w``, ``\\W``).
+    The case of patterns is kept, because it may have a meaning in them (``\\w``, ``\\W``).
     """
     return " ".join(split_phrase(trigger)) if is_phrase(trigger) else _to_plain(trigger).strip()
 
@@ -151,7 +151,7 @@ ExitWord = Annotated[str, AfterValidator(_check_exit_word)]
 
 @lru_cache(maxsize=2048)
 def _get_matcher(trigger: str) -> _Matcher:
-    """Return the matcher of a trigger. Raises ``ValueError`` for a pattern that re2 does not accept."""
+    """Return the matcher of a trigger. Raises ``ValueError`` for an unusable pattern, or a phrase without words."""
     if not is_phrase(trigger):
         return _make_pattern_matcher(_to_plain(trigger))
     phrase = split_phrase(trigger)

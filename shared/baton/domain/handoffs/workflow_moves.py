@@ -79,7 +79,7 @@ def advance(
     Raises ``IllegalTransition``.
     """
     current = _find_advanceable_state(definition, expire(workflow, now))
-    collected = _add(definition, workflow, current, data)
+    collected = _add_data(definition, workflow, current, data)
     target = definition.find_state(state)
     if target is None:
         legal = _list_open_targets(definition, workflow, collected)
@@ -97,7 +97,7 @@ def advance(
 
 
 def go_back(definition: WorkflowDefinition, workflow: Workflow, state: str | None, now: datetime) -> Workflow:
-    """Return the workflow in an earlier state, as ``advance`` does; unchanged if the state is unknown or final."""
+    """Return the workflow in an earlier state; unchanged if that is None, unknown or final."""
     target = definition.find_state(state) if state is not None else None
     if target is None or target.final:
         return workflow
@@ -189,10 +189,10 @@ def list_open_targets(definition: WorkflowDefinition, workflow: Workflow) -> tup
 
 def list_later_targets(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
     """Return the states that the workflow may move to once more data is collected, perhaps by the move itself."""
-    now = list_open_targets(definition, workflow)
+    open_targets = list_open_targets(definition, workflow)
     state = definition.find_state(workflow.state)
     names = [transition.to for transition in definition.list_transitions(state.name)] if state is not None else []
-    return tuple(name for name in dict.fromkeys(names) if name not in now)
+    return tuple(name for name in dict.fromkeys(names) if name not in open_targets)
 
 
 def _find_advanceable_state(definition: WorkflowDefinition, workflow: Workflow) -> WorkflowState:
@@ -205,7 +205,9 @@ def _find_advanceable_state(definition: WorkflowDefinition, workflow: Workflow) 
     return state
 
 
-def _add(definition: WorkflowDefinition, workflow: Workflow, current: WorkflowState, data: Mapping[str, Any]) -> Data:
+def _add_data(
+    definition: WorkflowDefinition, workflow: Workflow, current: WorkflowState, data: Mapping[str, Any]
+) -> Data:
     """Return all data with ``data`` added to that of the state. Raises ``IllegalTransition`` if it does not fit."""
     legal = _list_open_targets(definition, workflow, workflow.data)
     try:

@@ -39,7 +39,7 @@ class CaptureRef:
 
 
 class CaptureStatus(StrEnum):
-    """The state of a capture. All but ``WORKING`` are final, except that a failed one may be started again."""
+    """The state of a capture. All but ``WORKING`` and ``STORED`` are final, but a failed one may be started again."""
 
     WORKING = "working"
     NO_TASK = "no_task"

@@ -42,7 +42,7 @@ class ConversationData:
     def apply(self, change: DataChange) -> None:
         """Apply a change. Of simultaneous calls that set the same field, the last one wins.
 
-        Raises ``ValueError``, and changes nothing, if the data would be too large.
+        Raises ``ValueError``, and changes nothing, if the data would be too large or has text that UTF-8 lacks.
         """
         remaining = {name: value for name, value in (self.values or {}).items() if name not in change.removed}
         values = {**remaining, **change.values}

@@ -47,10 +47,10 @@ class ProviderParts:
     def of(
         cls, origin: str, replay: Replay, parts: Sequence[Mapping[str, Any]], withheld: Mapping[str, Any] | None = None
     ) -> ProviderParts | None:
-        """Return the parts to store. ``withheld`` are further fields of the answer, which are stored if they are small.
+        """Return the parts to store; None if nothing is left of them. ``withheld`` are further fields of the answer.
 
-        Returns None if there is nothing to send back, if the parts exceed ``MAX_PARTS_BYTES``, or if they
-        contain numbers that JSON lacks or text that UTF-8 cannot encode.
+        Parts of more than ``MAX_PARTS_BYTES`` are dropped, and so are ``withheld`` of more than ``MAX_WITHHELD_BYTES``.
+        What UTF-8 or JSON cannot encode counts as too large.
         """
         if replay is Replay.NEVER:
             return None

@@ -63,7 +63,7 @@ class ToolCall:
 
     @property
     def metadata(self) -> dict[str, Any] | None:
-        """The call's metadata for clients."""
+        """The call's metadata for clients; None without a label."""
         return {"label": self.label} if self.label is not None else None
 
     def parse_arguments(self) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""References to schedules and tasks that are due, as the index and the queue of due items have them."""
+"""References to items that are due, as the index and the queue of due items have them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class DueEntry(BaseModel):
-    """A reference to a stored schedule or task that is due."""
+    """A reference to a stored schedule, background task or put-off message that is due."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -97,14 +97,14 @@ class EgressPolicy:
         self.check_scheme(parts.scheme, host)
 
     def check_scheme(self, scheme: str, host: str) -> None:
-        """Raise ``EgressRefused`` for anything but https, and http in the local cloud."""
+        """Raise ``EgressRefused`` unless the scheme is https or, in the local cloud, http."""
         if scheme != "https" and not (self.allow_local and scheme == "http"):
             raise EgressRefused(f"{host} must be called over https.")
 
     def check_host(self, host: str) -> None:
         """Raise ``EgressRefused`` unless ``host``, a name or an IP address, is on the list and may be public.
 
-        In the local cloud, this machine needs no entry, and other local hosts on the list are allowed too.
+        In the local cloud, this machine needs no entry, and entries may be local names and addresses.
         """
         name = host.lower().rstrip(".")
         if self.allow_local and (name == "localhost" or _is_loopback(name)):

@@ -95,7 +95,7 @@ class Webhook(BaseModel):
         ]
         | None
     ) = None
-    """The ARN of the secret that signs: text in Secrets Manager, ``whsec_`` and 24 to 64 bytes in Base64.
+    """The ARN of the secret that signs: text in Secrets Manager, ``whsec_`` and bytes in Base64.
 
     If there are several, separated by white space, all of them sign, so that a receiver can replace one without a gap.
     """

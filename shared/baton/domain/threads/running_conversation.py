@@ -165,7 +165,7 @@ class RunningConversation:
         )
 
     def with_handoff_details(self, **changes: Any) -> Self:
-        """Return the conversation with changes to the handoff that made the agent active; unchanged without one."""
+        """Return the conversation with ``changes`` to fields of its active handoff; unchanged without a handoff."""
         if self.handoff is None:
             return self
         handoff = replace(self.handoff, **changes)

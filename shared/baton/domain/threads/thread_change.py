@@ -98,5 +98,5 @@ class ThreadChange(ChangeRecord):
 
 
 def compute_redelivery_pause(receives: int) -> int:
-    """Return the seconds until a failed record is delivered again. They double with each delivery."""
+    """Return the seconds until a failed record is delivered again: twice as many each time, up to the longest pause."""
     return min(1 << min(receives, 16), MAX_PAUSE_SECONDS)
