@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +62,7 @@ class Runner:
         self.run(ReadFile.of(Path("warm-up.yaml"), content), 0, Answering())
 
     async def _hold(self, file: ReadFile, number: int, model: AnsweringModel, own_time: OwnTime) -> RunResult:
+        """Hold a conversation once, and close the model and the functions, also after a failure."""
         began = time.monotonic()
         content, test = file.content, file.content.conversations[number]
         ports = ConversationPorts(
@@ -76,14 +78,15 @@ class Runner:
             ports, test.user or content.user, own_time, name=test.name, agent=test.agent, folder=file.path.parent
         )
         held = HeldConversation(file, number)
-        if test.is_played:
-            files = ports.files.of_thread(conversation.scope, conversation.thread_id)
-            user_model = PlayedUser(model.model, model.names.default, files, test)
-            await _play(conversation, test, user_model, model, held)
-        else:
-            await _follow(conversation, test, model, held)
-        await model.aclose()
-        await ports.functions.aclose()
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(ports.functions.aclose)
+            stack.push_async_callback(model.aclose)
+            if test.is_played:
+                files = ports.files.of_thread(conversation.scope, conversation.thread_id)
+                user_model = PlayedUser(model.model, model.names.default, files, test)
+                await _play(conversation, test, user_model, model, held)
+            else:
+                await _follow(conversation, test, model, held)
         return held.make_result(
             notes=(*ports.notes, *model.notes),
             warnings=tuple(ports.tools.unanswered),
