@@ -35,8 +35,6 @@ MAX_DEFINITIONS = 512 * 1024
 
 PAGE = 100
 """The number of procedures in a page."""
-MAX_PAGES = 20
-"""The most pages of procedures that are read: an agent's own are listed among those of all agents."""
 _LIVE = (ProcedureStatus.APPROVED, ProcedureStatus.PENDING)
 
 
@@ -138,14 +136,17 @@ class AgentBelongings:
         return [step for step, is_needed in steps.items() if is_needed]
 
     async def _has_procedures(self, scope: Scope, agent_id: str) -> bool:
+        """Return whether the agent has approved or pending procedures.
+
+        All pages may be read, because they also list the procedures of the tenant.
+        """
         cursor = None
-        for _ in range(MAX_PAGES):
+        while True:
             procedures, cursor = await self.procedures.of_agents(scope, [agent_id], _LIVE, limit=PAGE, cursor=cursor)
             if any(procedure.scope is ProcedureScope.AGENT for procedure in procedures):
                 return True
             if cursor is None:
-                break
-        return False
+                return False
 
 
 def check_permissions(scope: Scope, version: AgentVersion) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -447,6 +448,23 @@ async def test_an_agent_is_not_deleted_before_what_belongs_to_it(authors: Author
         retired = ProcedureDecision(ProcedureAction.RETIRE, "ada", harness.clock.now())
         await harness.procedures.decide(ada, "tutor", made.id, 1, retired)
         assert (await authors.call("DELETE", "/agents/tutor")).status_code == 204
+
+
+async def test_a_procedure_counts_behind_however_many_newer_ones_of_the_tenant(
+    authors: Authors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tenant_agents, "PAGE", 1)
+    await authors.put("tutor", TUTOR)
+    harness = authors.served.harness
+    fields = {"name": "Sums", "description": "Adds.", "triggers": ["add"], "steps": [{"text": "Add."}]}
+    made = Procedure(parse_draft(fields), "acme", "tutor", "ada", harness.clock.now())
+    await harness.procedures.put(harness.ada, made)
+    for number in range(25):
+        later = harness.clock.now() + timedelta(seconds=number + 1)
+        newer = replace(made, draft=replace(made.draft, name=f"Sums {number}"), scope=ProcedureScope.TENANT)
+        await harness.procedures.put(harness.ada, replace(newer, created_at=later))
+    refused = await authors.call("DELETE", "/agents/tutor")
+    assert (refused.status_code, refused.json()["code"]) == (409, "agent_in_use")
 
 
 async def test_the_author_is_warned_of_what_others_refer_to(authors: Authors) -> None:
