@@ -74,20 +74,15 @@ async def _ask_with_shortening(
 async def _read_answer(
     model: ChatModel, settings: ModelSettings, prompts: Sequence[Prompt], max_characters: int
 ) -> ShortAnswer:
-    pieces: list[str] = []
-    room, finished = max_characters, None
+    answer, finished = chat_model.AnswerText(), None
     async with contextlib.aclosing(model.stream(settings, prompts, thread_files=NoFiles())) as chunks:
         async for chunk in chunks:
-            if isinstance(chunk, chat_model.TextDelta):
-                pieces.append(chunk.text[:room])
-                room -= len(chunk.text)
-                if room <= 0:
-                    break
-            elif isinstance(chunk, chat_model.TextTakenBack):
-                pieces, room = [], max_characters
-            elif isinstance(chunk, chat_model.Finished):
+            answer.take(chunk)
+            if answer.size >= max_characters:
+                break
+            if isinstance(chunk, chat_model.Finished):
                 finished = chunk  # read on: only a stream that ends counts as a success of its endpoint
-    return ShortAnswer("".join(pieces), finished)
+    return ShortAnswer(answer.text[:max_characters], finished)
 
 
 CHARACTERS_A_TOKEN = 16

@@ -220,16 +220,14 @@ class ModelProbes:
 
     async def _ask(self, settings: ModelSettings, prompts: Sequence[Prompt], *tools: ToolSpec) -> _Answer:
         """Return the whole answer of the model, and count its tokens. Raises the errors of the model."""
-        texts: list[str] = []
+        text = chat_model.AnswerText()
         calls: list[ToolCall] = []
         finished: chat_model.Finished | None = None
         async with aclosing(self._model.stream(settings, prompts, thread_files=NoFiles(), tools=tools)) as chunks:
             async for chunk in chunks:
                 match chunk:
-                    case chat_model.TextDelta(text):
-                        texts.append(text)
-                    case chat_model.TextTakenBack():
-                        texts.clear()
+                    case chat_model.TextDelta() | chat_model.TextTakenBack():
+                        text.take(chunk)
                     case ToolCall():
                         calls.append(chunk)
                     case chat_model.Finished():
@@ -237,7 +235,7 @@ class ModelProbes:
         if finished is None:
             raise InternalError
         self.tokens += finished.usage.total_tokens if finished.usage is not None else 0
-        return _Answer("".join(texts), tuple(calls), finished)
+        return _Answer(text.text, tuple(calls), finished)
 
 
 def _merge_settings(name: str, choices: Sequence[ModelChoice], seconds: float) -> ModelSettings:

@@ -42,7 +42,7 @@ from baton.failures.reports import in_background
 from baton.memory.prompt.context import AssembledContext, Notes
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents import agent_client
-from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, Prompt, TextDelta, TextTakenBack
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, AnswerText, Prompt, TextDelta, TextTakenBack
 from baton.threads.outbox.text_batches import AnswerLimit
 
 logger = Logger(child=True)
@@ -262,17 +262,15 @@ class Consultations:
     ) -> None:
         """Read a remote agent's answer to its end, and record it in ``work``."""
         context, agent, limit = self._context, question.agent, AnswerLimit()
-        texts: list[str] = []
+        text = AnswerText()
         extras: list[str] = []
         work.not_passed_on, has_data, files = [], False, ReturnedFiles(context, agent.id)
         stream = context.services.agent_client.stream(agent, agent_task, is_passed_on=context.passed_on.is_set)
         async with contextlib.aclosing(limit.yield_within(stream)) as chunks:
             async for chunk in chunks:
                 match chunk:
-                    case TextDelta(text):
-                        texts.append(text)
-                    case TextTakenBack():
-                        texts.clear()
+                    case TextDelta() | TextTakenBack():
+                        text.take(chunk)
                     case agent_client.AgentStarted():
                         remote_task = RemoteTask(agent_task.task_id, agent.id, chunk.remote_task_id, chunk.known)
                         await context.keep_remote_task(remote_task)
@@ -294,7 +292,7 @@ class Consultations:
                         if chunk.remote_task_id is not None:
                             work.note = note_open_task(needs_sign_in=chunk.needs_sign_in, has_data=has_data)
         work.files = tuple(files.sources)
-        full_answer = "\n".join(part for part in ("".join(texts), *extras, files.left_out) if part)
+        full_answer = "\n".join(part for part in (text.text, *extras, files.left_out) if part)
         work.take(cut_to_bytes(full_answer, MAX_ANSWER_BYTES), is_cut=limit.is_spent)
         work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
 

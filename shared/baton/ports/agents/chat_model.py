@@ -177,6 +177,28 @@ class Finished:
 ModelChunk = AnsweredBy | TextDelta | ReasoningDelta | TextTakenBack | ToolCall | Finished
 
 
+class AnswerText:
+    """The text of an answer so far, without text that was taken back."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self.size = 0
+        """The number of characters."""
+
+    @property
+    def text(self) -> str:
+        """The text; empty before the first piece."""
+        return "".join(self._pieces)
+
+    def take(self, chunk: object) -> None:
+        """Take a chunk of the answer. Chunks other than ``TextDelta`` and ``TextTakenBack`` change nothing."""
+        if isinstance(chunk, TextDelta):
+            self._pieces.append(chunk.text)
+            self.size += len(chunk.text)
+        elif isinstance(chunk, TextTakenBack):
+            self._pieces, self.size = [], 0
+
+
 class ChatModel(Protocol):
     """A chat model. Failures are ``ModelError`` and its subclasses, nothing else.
 

@@ -14,7 +14,7 @@ from baton.domain.runs.task import DATA, RemoteTask, note_open_task
 from baton.domain.schedules.background_task import MAX_RESULT, BackgroundStatus, BackgroundTask, shorten_progress
 from baton.domain.tenants.identity import Scope, derive_run_id
 from baton.ports.agents import agent_client
-from baton.ports.agents.chat_model import TextDelta, TextTakenBack
+from baton.ports.agents.chat_model import AnswerText, TextDelta, TextTakenBack
 from baton.ports.agents.tools import TaskCallback
 from baton.ports.threads.background import BackgroundTasks
 from baton.threads.background.task_results import TaskResults
@@ -30,7 +30,7 @@ NO_TOKEN = "The agent acts for the user, who is not here: it cannot work in the 
 class _RemoteState:
     """The state of a remote agent's task, as far as it was read."""
 
-    texts: list[str] = field(default_factory=list)
+    answer: AnswerText = field(default_factory=AnswerText)
     extras: list[str] = field(default_factory=list)
     has_data: bool = False
     progress: str | None = None
@@ -39,10 +39,8 @@ class _RemoteState:
     def take(self, chunk: agent_client.AgentChunk) -> None:
         """Take a part of the answer."""
         match chunk:
-            case TextDelta(text):
-                self.texts.append(text)
-            case TextTakenBack():
-                self.texts.clear()
+            case TextDelta() | TextTakenBack():
+                self.answer.take(chunk)
             case agent_client.AgentProgress(label):
                 self.progress = shorten_progress(label) or self.progress
             case agent_client.AgentData(value):
@@ -57,7 +55,7 @@ class _RemoteState:
     @property
     def result(self) -> str:
         """The answer for the agent that has asked, with a note on how to go on if the remote agent needs something."""
-        text = "\n".join(part for part in ("".join(self.texts)[:MAX_RESULT], *self.extras) if part)
+        text = "\n".join(part for part in (self.answer.text[:MAX_RESULT], *self.extras) if part)
         if self.end is None or self.end.remote_task_id is None:
             return text
         note = note_open_task(needs_sign_in=self.end.needs_sign_in, has_data=self.has_data)
