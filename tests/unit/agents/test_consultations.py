@@ -16,6 +16,7 @@ from baton.domain.errors import LeaseLost, ModelUnavailable
 from baton.domain.runs.task import RemoteTask, TaskStatus
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
+from baton.memory.prompt.message_prompts import CUT_NOTE
 from baton.ports.agents.agent_client import (
     AgentData,
     AgentDone,
@@ -27,7 +28,7 @@ from baton.ports.agents.agent_client import (
     NotSent,
     TaskLost,
 )
-from baton.ports.agents.chat_model import TextTakenBack
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, TextTakenBack
 from baton.ports.threads.leases import Lease
 from baton_testing.fakes.agents.agent_client import Reply
 from baton_testing.fakes.clock import FakeClock
@@ -432,6 +433,15 @@ async def test_a_form_of_a_remote_agent_is_shown_and_answered_with_data(harness:
     await harness.say("m2", "Two")
     _, task = harness.agent_client.asked[-1]
     assert (task.remote_task_id, task.message, task.data) == ("remote-1", "The seats.", {"seats": 2})
+
+
+async def test_data_that_are_too_long_for_an_answer_are_cut_and_it_says_so(harness: Harness) -> None:
+    data = AgentData("x" * MAX_ANSWER_BYTES)
+    harness.agent_client.script("web-research", Reply(("Here.", data), end=AgentDone()))
+    harness.model.script(Answer.calling(ask("web_research", "All of it")), "Done.")
+    await harness.say("m1")
+    [task], _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=2, cursor=None)
+    assert (task.result or "").endswith(CUT_NOTE)
 
 
 async def test_a_sign_in_that_a_remote_agent_wants_is_reported_to_the_asking_agent(harness: Harness) -> None:

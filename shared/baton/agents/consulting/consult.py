@@ -293,7 +293,8 @@ class Consultations:
                             work.note = note_open_task(needs_sign_in=chunk.needs_sign_in, has_data=has_data)
         work.files = tuple(files.sources)
         full_answer = "\n".join(part for part in (text.text, *extras, files.left_out) if part)
-        work.take(cut_to_bytes(full_answer, MAX_ANSWER_BYTES), is_cut=limit.is_spent)
+        answer = cut_to_bytes(full_answer, MAX_ANSWER_BYTES)
+        work.take(answer, is_cut=limit.is_spent or len(answer) < len(full_answer))
         work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
 
     async def _store_task(
