@@ -8,7 +8,7 @@ import pytest
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import Unauthorized
-from baton.domain.schedules.background_task import BackgroundStatus, BackgroundTask
+from baton.domain.schedules.background_task import MAX_RESULT, BackgroundStatus, BackgroundTask
 from baton.ports.agents.agent_client import (
     AgentData,
     AgentDone,
@@ -102,6 +102,14 @@ async def test_the_agent_gets_the_message_once_and_its_result_enters_once(foreca
 async def test_an_agent_that_answers_at_once_has_answered(forecast: Forecast) -> None:
     await forecast.ask("Warm.")
     assert "Warm." in await forecast.said()
+
+
+async def test_a_long_answer_is_cut_and_says_so_even_before_a_question(forecast: Forecast) -> None:
+    await forecast.ask(Reply((STARTED, "x" * 40_000), end=AgentDone("remote-1")))
+    [result] = [text for text in await forecast.said() if text.startswith("xxx")]
+    assert len(result) == MAX_RESULT
+    assert "[Cut: 40000 characters in all.]" in result
+    assert "Then ask this agent again with the answer" in result
 
 
 async def test_a_notification_only_has_the_task_read(forecast: Forecast) -> None:

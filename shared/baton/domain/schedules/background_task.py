@@ -35,6 +35,14 @@ MAX_RESULT = 32_000
 """Characters of a result that are added to the conversation."""
 
 
+def shorten_result(text: str, longest: int = MAX_RESULT) -> str:
+    """Return the text, cut to ``longest`` characters. A cut text ends with a note on its length."""
+    if len(text) <= longest:
+        return text
+    note = f"\n[Cut: {len(text)} characters in all.]"
+    return f"{text[: longest - len(note)]}{note}"
+
+
 def shorten_progress(text: str) -> str:
     """Return a report on a task's progress as one short line for people, without invisible characters."""
     return " ".join(make_readable(text[: 2 * MAX_PROGRESS]).split())[:MAX_PROGRESS]

@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import Unauthorized
 from baton.domain.runs.task import DATA, RemoteTask, note_open_task
-from baton.domain.schedules.background_task import MAX_RESULT, BackgroundStatus, BackgroundTask, shorten_progress
+from baton.domain.schedules.background_task import (
+    MAX_RESULT,
+    BackgroundStatus,
+    BackgroundTask,
+    shorten_progress,
+    shorten_result,
+)
 from baton.domain.tenants.identity import Scope, derive_run_id
 from baton.ports.agents import agent_client
 from baton.ports.agents.chat_model import AnswerText, TextDelta, TextTakenBack
@@ -54,12 +60,15 @@ class _RemoteState:
 
     @property
     def result(self) -> str:
-        """The answer for the agent that has asked, with a note on how to go on if the remote agent needs something."""
-        text = "\n".join(part for part in (self.answer.text[:MAX_RESULT], *self.extras) if part)
+        """The answer for the agent that has asked, with a note on how to go on if the remote agent needs something.
+
+        A long answer is cut, so that the note fits.
+        """
+        text = "\n".join(part for part in (self.answer.text, *self.extras) if part)
         if self.end is None or self.end.remote_task_id is None:
             return text
         note = note_open_task(needs_sign_in=self.end.needs_sign_in, has_data=self.has_data)
-        return f"{text}\n{note}".strip()
+        return f"{shorten_result(text, MAX_RESULT - len(note) - 1)}\n{note}".strip()
 
 
 @dataclass(frozen=True, slots=True)

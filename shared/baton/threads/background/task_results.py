@@ -8,11 +8,11 @@ from typing import Any
 
 from baton.domain.errors import StoreUnavailable
 from baton.domain.schedules.background_task import (
-    MAX_RESULT,
     BackgroundKind,
     BackgroundStatus,
     BackgroundTask,
     derive_result_message_id,
+    shorten_result,
 )
 from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
@@ -55,9 +55,7 @@ class TaskResults:
         """
         message_id = derive_result_message_id(thread_id, task.id)
         run_id = derive_run_id(thread_id, message_id)
-        result_text = replace_surrogates(text.strip()) or NO_RESULT
-        if len(result_text) > MAX_RESULT:
-            result_text = f"{result_text[:MAX_RESULT]}\n[Cut: {len(result_text)} characters in all.]"
+        result_text = shorten_result(replace_surrogates(text.strip())) or NO_RESULT
         request = MessageRequest(
             ThreadRef(thread_id, may_create=False),
             message_id,
