@@ -275,6 +275,11 @@ async def test_a_gateway_may_answer_whole() -> None:
     assert text_of(await ask(ScriptedBedrock([[json.dumps(WHOLE_HELLO).encode()]]))) == "Hello you"
 
 
+async def test_an_answer_that_a_gateway_sends_whole_may_be_longer_than_an_event() -> None:
+    answer = {**WHOLE_HELLO, "trace": "x" * 2 * 1024 * 1024}
+    assert text_of(await ask(ScriptedBedrock([[json.dumps(answer).encode()]]))) == "Hello you"
+
+
 @pytest.mark.parametrize("before", [[], text("Well, ")])
 async def test_calls_under_one_index_stay_apart(before: list[bytes]) -> None:
     calls = [*call("add", '{"x":', "1}", call_id="a"), *call("add", '{"x":', "2}", call_id="b")]

@@ -16,10 +16,12 @@ from typing import Any
 from botocore.eventstream import EventStreamBuffer, ParserError
 
 from baton.adapters.egress.stream_limits import MAX_PIECE, ClosableIterator, StreamLimits, StreamTooLong
-from baton.domain.json_values import count_values
+from baton.domain.json_values import ValueCount, count_values
 
 LIMITS = StreamLimits(stream_bytes=64 * 1024 * 1024, event_bytes=1024 * 1024, event_values=10_000)
 """Bedrock sends a few tokens in a frame of 200 bytes and more, padded at random to hide the length of the text."""
+WHOLE_LIMITS = StreamLimits(stream_bytes=4 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=100_000)
+"""The limits of an answer that is not streamed: four times the longest answer that is passed on."""
 
 
 class BrokenStream(Exception):
@@ -44,11 +46,28 @@ class StreamEvent:
     is_exception: bool = False
 
 
+class WholeBody:
+    """A body that is collected up to its limits."""
+
+    def __init__(self, limits: StreamLimits) -> None:
+        self._limits = limits
+        self._values = ValueCount()
+        self.content = bytearray()
+
+    def add(self, piece: bytes) -> None:
+        """Add the next bytes. Raises ``StreamTooLong``."""
+        self.content += piece
+        if len(self.content) > self._limits.stream_bytes:
+            raise StreamTooLong(f"The answer is longer than {self._limits.stream_bytes} bytes.")
+        if self._values.add(piece) > self._limits.event_values:
+            raise StreamTooLong(f"The answer holds more than {self._limits.event_values} values.")
+
+
 class EventStream(AsyncIterator[StreamEvent]):
     """The decoded events of ``body``, whose frames may be cut anywhere.
 
     Raises ``NoEventStream``, ``BrokenStream`` and ``StreamTooLong``, and passes on what ``body`` raises. It decodes
-    small pieces and lets other tasks run in between.
+    small pieces and lets other tasks run in between. A body that is no event stream has the limits ``WHOLE_LIMITS``.
     """
 
     def __init__(self, body: AsyncIterable[bytes], limits: StreamLimits = LIMITS) -> None:
@@ -92,11 +111,12 @@ class EventStream(AsyncIterator[StreamEvent]):
         return piece
 
     async def _read_whole(self, beginning: bytes) -> bytes:
-        """Return a body that is not a stream, up to the maximum size of an event."""
-        body = bytearray(beginning)
-        while len(body) < self._limits.event_bytes and (piece := await self._read_next_piece()):
-            body += piece
-        return bytes(body)
+        """Return a body that is not a stream. Raises ``StreamTooLong``."""
+        body = WholeBody(WHOLE_LIMITS)
+        body.add(beginning)
+        while piece := await self._read_next_piece():
+            body.add(piece)
+        return bytes(body.content)
 
     def _add_piece(self, piece: bytes) -> None:
         """Add the next bytes of the stream. Raises ``StreamTooLong``."""

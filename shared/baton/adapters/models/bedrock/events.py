@@ -8,33 +8,32 @@ from typing import Any
 
 import httpx2 as httpx
 
-from baton.adapters.egress.stream_limits import StreamLimits, StreamTooLong
+from baton.adapters.egress.stream_limits import StreamLimits
 from baton.adapters.models.answers.parts import get_mapping
-from baton.adapters.models.bedrock.event_stream import LIMITS, BrokenStream, EventStream, NoEventStream, StreamEvent
+from baton.adapters.models.bedrock.event_stream import (
+    LIMITS,
+    WHOLE_LIMITS,
+    BrokenStream,
+    EventStream,
+    NoEventStream,
+    StreamEvent,
+    WholeBody,
+)
 from baton.adapters.models.bedrock.failures import make_broken_failure, read_response_failure, read_streamed_failure
-from baton.domain.json_values import ValueCount, load_json
+from baton.domain.json_values import load_json
 
 JSON_TYPE = "application/json"
 
 
 async def read_json(response: httpx.Response, limits: StreamLimits) -> Any:
     """Return the JSON value of a body. Raises ``StreamTooLong``, ``BrokenStream`` and the errors of the connection."""
-    read = bytearray()
-    values = ValueCount()
+    body = WholeBody(limits)
     async for piece in response.aiter_raw():
-        read += piece
-        if len(read) > limits.stream_bytes:
-            raise StreamTooLong(f"The answer is longer than {limits.stream_bytes} bytes.")
-        if values.add(piece) > limits.event_values:
-            raise StreamTooLong(f"The answer holds more than {limits.event_values} values.")
+        body.add(piece)
     try:
-        return json.loads(read)
+        return json.loads(body.content)
     except (ValueError, RecursionError):
         raise BrokenStream("The answer is no JSON.") from None
-
-
-WHOLE_LIMITS = StreamLimits(stream_bytes=4 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=100_000)
-"""The limits of an answer that is not streamed: four times the longest answer that is passed on."""
 
 
 class Events(AsyncIterator[StreamEvent]):
@@ -97,7 +96,7 @@ def _read_whole_answer(other: NoEventStream) -> Mapping[str, Any]:
 
 
 def _list_events(answer: Mapping[str, Any]) -> list[StreamEvent]:
-    """Return the events that ConverseStream would have sent for an answer of Converse."""
+    """Return the content, the tokens and the end of an answer of Converse as events of ConverseStream."""
     message = get_mapping(get_mapping(answer.get("output")).get("message"))
     content = message.get("content")
     events: list[StreamEvent] = []
