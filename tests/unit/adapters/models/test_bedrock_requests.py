@@ -321,6 +321,12 @@ async def test_metadata_is_sent_where_it_is_wanted_in_the_letters_that_aws_takes
     assert (sent["agent"], sent["workflow.data"], len(sent["long"]), len(sent)) == ("assistant", "__n__: 1_", 256, 16)
 
 
+async def test_metadata_with_a_long_name_takes_the_place_of_no_other(bedrock: ScriptedBedrock) -> None:
+    reported = {"x" * 300: "", **{f"n{n}": "" for n in range(16)}}
+    await ask(bedrock, metadata=reported, model=model_over(bedrock, sends_metadata=True))
+    assert list(bedrock.body["requestMetadata"]) == [f"n{n}" for n in range(16)]
+
+
 # Structured answers
 
 

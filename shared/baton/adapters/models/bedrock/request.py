@@ -108,8 +108,10 @@ def make_request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in values.items()
     }
-    fitting = [(_UNKNOWN.sub("_", name), _UNKNOWN.sub("_", value)) for name, value in texts.items() if name]
-    return {name: value[:MAX_METADATA] for name, value in fitting[:MAX_METADATA_PAIRS] if len(name) <= MAX_METADATA}
+    fitting = [(name, value) for name, value in texts.items() if 0 < len(name) <= MAX_METADATA]
+    return {
+        _UNKNOWN.sub("_", name): _UNKNOWN.sub("_", value)[:MAX_METADATA] for name, value in fitting[:MAX_METADATA_PAIRS]
+    }
 
 
 def _make_draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfile) -> _Draft:
