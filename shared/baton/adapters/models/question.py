@@ -13,7 +13,7 @@ from baton.adapters.models.attachments.laid_out_attachments import Attachments
 from baton.adapters.models.failures.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import RequestForm, SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile, SystemPlace
-from baton.adapters.models.prompt_layout import PromptLayout, lay_out
+from baton.adapters.models.prompt_layout import NOTE, PromptLayout, lay_out
 from baton.adapters.models.tool_schemas import ModelTools, make_model_tools
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelSettings, Prompt, ToolSpec
@@ -145,6 +145,11 @@ async def prepare_question(
 
 def _with_note(messages: list[LaidMessage], note: str, profile: ModelProfile) -> list[LaidMessage]:
     """Add a note to the system prompt, at a position that is the same in all requests of a turn."""
+    if profile.system is SystemPlace.USER:  # the model takes no message of the system
+        framed = NOTE.format(text=note)
+        if messages and messages[0].role is Role.USER:
+            return [replace(messages[0], pieces=(framed, *messages[0].pieces)), *messages[1:]]
+        return [LaidMessage(Role.USER, (framed,)), *messages]
     head = next((index for index, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
     if not head:
         return [LaidMessage(Role.SYSTEM, (note,)), *messages]

@@ -12,13 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.adapters.models.attachments.content import LaidMessage
-from baton.adapters.models.profiles.profile import ModelProfile, SystemPlace
+from baton.adapters.models.attachments.laid_out_attachments import Attachments
+from baton.adapters.models.learning.request_form import RequestForm
+from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile, SystemPlace
 from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN, PromptLayout, lay_out
+from baton.adapters.models.question import ModelQuestion, prepare_question
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.content import text_of
 from baton.domain.threads.message import Role
-from baton.ports.agents.chat_model import Prompt
+from baton.ports.agents.chat_model import ModelSettings, Prompt
+from baton.ports.documents.files import NoFiles
 
 HERE, ELSEWHERE = "chat:here/m", "chat:elsewhere/m"
 PLAIN = ModelProfile()
@@ -132,6 +136,16 @@ def test_without_a_system_role_its_text_precedes_the_users() -> None:
     assert shown([system("Be kind."), user("Hi")], profile) == [
         ("user", "<system-note>\nBe kind.\n</system-note>\n\nHi")
     ]
+
+
+@pytest.mark.parametrize("prompts", [[system("Be kind."), user("Hi")], [user("Hi")], [system("Be kind.")], []])
+async def test_without_a_system_role_the_schema_of_the_answer_is_in_the_users_text(prompts: list[Prompt]) -> None:
+    profile = replace(PLAIN, system=SystemPlace.USER, alternates=True, user_first=True, answer_form=AnswerForm.PROMPT)
+    settings = ModelSettings("m", answer_schema={"type": "object"})
+    question = ModelQuestion(settings, prompts, (), Attachments(NoFiles(), None))
+    prepared = await prepare_question(question, RequestForm(profile), HERE, ())
+    assert [message.role for message in prepared.messages] == [Role.USER]
+    assert re.search(r"<system-note>\nYour last answer.*\n</system-note>", prepared.messages[0].text)
 
 
 def test_neighbours_of_one_role_are_joined_where_roles_alternate() -> None:
