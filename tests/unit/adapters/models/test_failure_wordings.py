@@ -28,6 +28,12 @@ def message(text: str, **more: Any) -> dict[str, Any]:
     return {"error": {"message": text, "type": "invalid_request_error", **more}}
 
 
+@pytest.mark.parametrize("location", [None, 3, "body"])
+def test_a_refusal_whose_place_is_no_list_is_read(location: Any) -> None:
+    refused = ProviderFailure.of({"detail": [{"loc": location, "msg": "Field required"}]}, "APIStatusError")
+    assert (refused.text, refused.param) == ("Field required", "")
+
+
 WORDINGS: list[tuple[type[ModelError], int, Any]] = [
     (
         ContextTooLong,

@@ -81,7 +81,8 @@ class ProviderFailure(Exception):
         detail = body.get("detail")
         located = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], Mapping) else {}
         texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or write_json_text(body)]
-        location = ".".join(str(entry) for entry in located.get("loc", ()) if entry != "body")
+        path = located.get("loc")
+        location = ".".join(str(entry) for entry in path if entry != "body") if isinstance(path, list) else ""
         # Gateways quote the provider here.
         texts += [write_json_text(body[key]) for key in ("innererror", "metadata", "details") if body.get(key)]
         text = " ".join(map(_to_text, texts))
