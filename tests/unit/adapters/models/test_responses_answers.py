@@ -95,6 +95,21 @@ async def test_no_call_is_yielded_where_none_may_be_made() -> None:
     assert end_of(chunks).reason is FinishReason.STOP
 
 
+async def test_a_model_that_calls_instead_of_answering_is_asked_without_tools() -> None:
+    endpoint = Endpoint(answers(call("add", "{}")), answers(message("Done.")))
+    chunks = await ask(endpoint.model(), tools=[ADD], tool_choice="none")
+    assert text_of(chunks) == "Done."
+    assert "tools" not in endpoint.bodies[-1]
+
+
+async def test_a_question_without_tools_has_earlier_calls_as_text() -> None:
+    earlier = Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall("call_1", "add", "{}"),))
+    endpoint = Endpoint(answers(call("add", "{}")), answers(message("Done.")))
+    prompts = [*HELLO, earlier, Prompt(Role.TOOL, "3", tool_call_id="call_1")]
+    await ask(endpoint.model(), prompts, tools=[ADD], tool_choice="none")
+    assert [item["type"] for item in endpoint.bodies[-1]["input"]] == ["message"] * 3
+
+
 async def test_thinking_is_shown_only_if_it_is_asked_for() -> None:
     events = answers(reasoning("secret", summary=["Add them.", "Check it."]), message("2"))
     assert thinking_of(await heard(*events, shows_reasoning=True)) == "Add them.\n\nCheck it."

@@ -107,7 +107,8 @@ class AnswerSoFar(ABC):
     def end(self) -> Sequence[ModelChunk]:
         """Return the tool calls and ``Finished``.
 
-        Raises ``ProviderFailure`` and ``ModelUnavailable`` for an answer without its end, and ``ContextTooLong``.
+        Raises ``ProviderFailure`` for an answer that broke off or made only forbidden calls, ``ModelUnavailable`` for a
+        call without a name, and ``ContextTooLong`` for an empty answer to a long question.
         """
 
     async def aclose(self) -> None:

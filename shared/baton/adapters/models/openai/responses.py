@@ -44,7 +44,8 @@ class Responses:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"responses:{self._endpoint.host}/{settings.model}"
-        prepared = await prepare_question(question, form, origin, choose_tools(question, profile))
+        declared = choose_tools(question, profile)
+        prepared = await prepare_question(question, form, origin, declared, calls_as_text=question.hides_tools)
         fields = self._make_optional_fields(prepared)
         body = _join_fields(
             fields, {name: value for name, value in settings.extra.items() if name not in profile.dropped}

@@ -61,6 +61,8 @@ class ResponsesAnswer(AnswerSoFar):
         item_calls = self._items.make_tool_calls(cut=reason is FinishReason.LENGTH)
         calls = [(item, replace(call, name=self._tools.name_inside(call.name))) for item, call in item_calls]
         if self._settings.tool_choice == "none":
+            if (calls or written) and not self._has_text:
+                self._refuse_calls()
             calls, written = [], []
         if (calls or written) and reason is FinishReason.STOP:
             reason = FinishReason.TOOL_CALLS
