@@ -61,16 +61,16 @@ class ChatCompletions:
         settings, profile, tools = question.settings, question.profile, question.tools
         # Some models take tools with one effort only.
         effort_with_tools = profile.further.get(TOOLS_EFFORT) if tools.tools else None
-        return self._endpoint.make_optional_fields(
-            question,
-            **{profile.limit_field: choose_output_limit(settings, profile)},
-            stream_options={"include_usage": True},
-            reasoning_effort=effort_with_tools or settings.reasoning_effort,
-            verbosity=settings.verbosity,
-            response_format=_nest(make_answer_format(settings.answer_schema, profile)),
-            tools=make_chat_tools(tools) or None,
-            tool_choice=_nest(make_tool_choice(settings.tool_choice, tools)),
-        )
+        fields = {
+            profile.limit_field: choose_output_limit(settings, profile),
+            "stream_options": {"include_usage": True},
+            "reasoning_effort": effort_with_tools or settings.reasoning_effort,
+            "verbosity": settings.verbosity,
+            "response_format": _nest(make_answer_format(settings.answer_schema, profile)),
+            "tools": make_chat_tools(tools) or None,
+            "tool_choice": _nest(make_tool_choice(settings.tool_choice, tools)),
+        }
+        return self._endpoint.make_optional_fields(question, fields)
 
 
 def _find_withheld(prompts: Sequence[Prompt], origin: str, messages: Sequence[Wire]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Endpoint:
         hints = profile.cache if self.cache_hints is None else self.cache_hints
         return CacheHints.NONE if "cache_control" in profile.dropped else hints
 
-    def make_optional_fields(self, question: PreparedQuestion, **own: Any) -> dict[str, Any]:
+    def make_optional_fields(self, question: PreparedQuestion, own: Mapping[str, Any]) -> dict[str, Any]:
         """Return the optional fields of a request: the API's ``own``, and the fields that both APIs have.
 
         Fields without a value, and fields that the model does not take, are left out.
@@ -78,9 +78,9 @@ def note_refusal(sent: SentFeatures) -> Iterator[None]:
 
 
 def choose_tools(question: ModelQuestion, profile: ModelProfile) -> Sequence[ToolSpec]:
-    """Return the tools to declare: none if the question hides them.
+    """Return the tools to declare; none if the question hides them.
 
-    If the model may call no tool, they are declared too, unless the history has calls for which the profile needs none.
+    If the model may call no tool, they are left out only after calls in the history for which the profile needs none.
     """
     if question.hides_tools:
         return ()

@@ -68,21 +68,21 @@ class Responses:
         takes_effort = profile.effort is not EffortForm.NONE and "reasoning_effort" not in profile.dropped
         shows_summary = settings.shows_reasoning and "reasoning_summary" not in profile.dropped
         is_padding_optional = profile.further.get(OBFUSCATION) == "optional"
-        return self._endpoint.make_optional_fields(
-            question,
-            include=["reasoning.encrypted_content"],
-            max_output_tokens=max(limit, MIN_OUTPUT_TOKENS) if limit is not None else None,
-            reasoning=_drop_missing(
+        fields = {
+            "include": ["reasoning.encrypted_content"],
+            "max_output_tokens": max(limit, MIN_OUTPUT_TOKENS) if limit is not None else None,
+            "reasoning": _drop_missing(
                 effort=settings.reasoning_effort if takes_effort else None, summary="auto" if shows_summary else None
             ),
-            text=_drop_missing(
+            "text": _drop_missing(
                 format=make_answer_format(settings.answer_schema, profile),
                 verbosity=settings.verbosity if "verbosity" not in profile.dropped else None,
             ),
-            stream_options={"include_obfuscation": False} if is_padding_optional else None,
-            tools=make_response_tools(tools, takes_strict="strict" not in profile.dropped) or None,
-            tool_choice=make_tool_choice(settings.tool_choice, tools),
-        )
+            "stream_options": {"include_obfuscation": False} if is_padding_optional else None,
+            "tools": make_response_tools(tools, takes_strict="strict" not in profile.dropped) or None,
+            "tool_choice": make_tool_choice(settings.tool_choice, tools),
+        }
+        return self._endpoint.make_optional_fields(question, fields)
 
 
 def _list_field_names(fields: Mapping[str, Any]) -> list[str]:
