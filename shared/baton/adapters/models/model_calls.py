@@ -166,6 +166,7 @@ class ApiChatModel:
             raise final from None
         self._log(failure, model, attempt.number, "The model failed; trying again")
         attempt.number += 1
+        attempt.size = 0
         return delay
 
     def _log(self, failure: ProviderFailure, model: str, attempt: int, message: str) -> None:
@@ -186,13 +187,16 @@ class _Attempt:
         self.number = 0
         """The number of retries so far, without repetitions in another form."""
         self.size = 0
-        """The bytes of the answer that were read so far."""
+        """The bytes of this attempt's answer that were read so far."""
         self.is_answering = False
         """Whether a part of the answer was yielded. Then there is no other attempt."""
         self._adaptations = 0
 
     async def adapt(self, refused: RefusedQuestion, now: float) -> bool:
-        """Switch to the form that the refusal asks for. Return False if there is no such form, or no time for it."""
+        """Switch to the form that the refusal asks for.
+
+        Return False if there is no such form, or if the call may make no further request.
+        """
         if self.is_answering or self._adaptations >= MAX_ADAPTATIONS or now >= self.deadline:
             return False
         sent, settings = refused.sent, self.question.settings

@@ -53,10 +53,10 @@ def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
 
 
 async def ask(
-    endpoint: Endpoint, prompts: Sequence[Prompt] = (Prompt(Role.USER, "Hi"),), **settings: Any
+    endpoint: Endpoint, prompts: Sequence[Prompt] = (Prompt(Role.USER, "Hi"),), *, max_retries: int = 1, **settings: Any
 ) -> list[ModelChunk]:
     model = OpenAIChatModel(
-        api_key="k", base_url="http://model.test/v1", transport=endpoint, backoff_seconds=0.0, max_retries=1
+        api_key="k", base_url="http://model.test/v1", transport=endpoint, backoff_seconds=0.0, max_retries=max_retries
     )
     tools = settings.pop("tools", ())
     stream = model.stream(ModelSettings("m", **settings), prompts, thread_files=MemoryThreadFiles(), tools=tools)

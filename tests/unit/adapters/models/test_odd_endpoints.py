@@ -186,6 +186,19 @@ async def test_a_connection_that_breaks_is_an_outage() -> None:
         await ask(Endpoint(answer))
 
 
+async def test_the_length_of_a_broken_answer_does_not_end_the_attempts_after_the_next_one() -> None:
+    class Broken(Stream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield self._body
+            raise httpx2.ReadError("reset")
+
+    thought = f"data: {json.dumps(chunk({'reasoning_content': 'x' * 100_000}))}\n\n".encode()
+    page = httpx2.Response(200, headers={"content-type": "text/html"}, stream=Stream(b"<html>"))
+    broken = httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Broken(thought))
+    played = iter([broken, page, sse(chunk({"content": "Fine."}), chunk({}, "stop"))])
+    assert text(await ask(Endpoint(lambda _: next(played)), max_retries=2)) == "Fine."
+
+
 async def test_an_answer_of_nothing_to_a_prompt_that_was_read_is_empty_and_not_too_long() -> None:
     counts = {"prompt_tokens": 4_000, "completion_tokens": 0, "total_tokens": 4_000}
     endpoint = Endpoint(lambda _: sse(chunk({}, "stop"), {**chunk({}), "choices": [], "usage": counts}))
