@@ -94,7 +94,7 @@ class ProviderModels:
                     self._add_reason(failure)
                     raise
                 extra = {"model": model, "error": failure.code, "fallback": fallback}
-                logger.warning("The model cannot answer; asked_settings its fallback", extra=extra)
+                logger.warning("The model cannot answer; asking its fallback", extra=extra)
                 count(Metric.MODEL_FALLBACKS)
             except errors.ModelError as failure:
                 self._add_reason(failure)
@@ -123,33 +123,24 @@ class ProviderModels:
         """
         selected = route(name, self._providers)
         provider = self._providers.get(selected.provider)
-        if provider is None:
-            names = ", ".join(sorted(self._providers))
-            logger.error(
-                "The model's name begins with no provider's, and there is no default provider (OPENAI_BASE_URL)",
-                extra={"model": name, "providers": names},
-            )
-            raise _make_misconfigured(
-                "its name begins with no provider's, and there is no default provider (OPENAI_BASE_URL)"
-            )
         try:
+            if provider is None:
+                raise ValueError(
+                    "its name begins with no provider's, and there is no default provider (OPENAI_BASE_URL); "
+                    f"there are {', '.join(sorted(self._providers))}"
+                )
             return await provider.get(), selected.model
-        except ValueError as error:
-            logger.error("The model's provider cannot be used", extra={"model": name, "reason": str(error)})
+        except ValueError as problem:
+            logger.error("The model's provider cannot be used", extra={"model": name, "reason": str(problem)})
             count(Metric.MODEL_CALLS_FAILED)
-            raise _make_misconfigured(str(error)) from None
+            error = errors.ModelMisconfigured()
+            error.reason = str(problem)
+            raise error from None
 
     def _add_reason(self, failure: errors.ModelError) -> None:
         """Add the endpoint's words to the error, if this deployment shows them."""
         if self._shows_reasons and failure.reason:
             failure.detail = f"{failure.detail} The reason: {failure.reason}"
-
-
-def _make_misconfigured(reason: str) -> errors.ModelMisconfigured:
-    """Return the error with its reason for operators."""
-    error = errors.ModelMisconfigured()
-    error.reason = reason
-    return error
 
 
 class _Client:

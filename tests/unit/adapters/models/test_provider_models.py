@@ -109,9 +109,12 @@ async def test_without_a_default_provider_a_name_of_no_provider_is_a_wrong_confi
 ) -> None:
     deployment = Deployment("bedrock")
     deployment.models.load("gpt-6-sol")
-    with pytest.raises(ModelMisconfigured):
+    counted: dict[Metric, int] = {}
+    with counting(counted.update), pytest.raises(ModelMisconfigured):
         await deployment.ask("gpt-6-sol")
-    assert "OPENAI_BASE_URL" in caplog.text
+    [noted] = [record for record in caplog.records if "cannot be used" in record.getMessage()]
+    assert "OPENAI_BASE_URL" in vars(noted)["reason"]
+    assert counted == {Metric.MODEL_CALLS_FAILED: 1}
 
 
 async def test_a_provider_that_cannot_be_made_is_a_wrong_configuration(caplog: pytest.LogCaptureFixture) -> None:
