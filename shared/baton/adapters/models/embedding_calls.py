@@ -23,7 +23,10 @@ from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.documents.search import EmbeddingPurpose
 
 MAX_CUTS = 4
-"""The maximum number of times that the texts of a batch are halved if the endpoint says that they are too long."""
+"""The maximum number of times that a batch is cut because the endpoint says that its texts are too long.
+
+Each cut leaves half of the longest text, and as much of the others.
+"""
 PATIENCE_SECONDS = 240.0
 """Seconds for which a request in the background is repeated if the endpoint is overloaded. Functions live for 300 s."""
 NOTHING = "."
@@ -85,8 +88,9 @@ class ApiEmbedder(ABC):
     because an endpoint that is too slow for them may be fast enough for others.
 
     Callers without a time limit work in the background. Their requests keep to the ``EmbeddingPace`` of the model,
-    which all embedders of the process share. A refusal for the endpoint's load slows the pace and does not count as an
-    attempt, and a batch that was not answered in time is sent again in halves.
+    which all embedders of the process share, and each may take ``timeout_seconds``. For ``PATIENCE_SECONDS``, a refusal
+    for the endpoint's load slows the pace and does not count as an attempt. A batch that was not answered in time is
+    sent again in halves.
     """
 
     def __init__(
@@ -233,7 +237,7 @@ class ApiEmbedder(ABC):
             try:
                 async with asyncio.timeout_at(last_try_at if pace is None else began + self._timeout_seconds):
                     vectors = await self.ask(texts, purpose)
-            except (ProviderFailure, TimeoutError, OverflowError, StreamTooLong, NoEmbeddings) as raised:
+            except (ProviderFailure, TimeoutError, StreamTooLong, NoEmbeddings) as raised:
                 failure = _to_failure(raised)
             else:
                 if pace is not None:
@@ -280,7 +284,7 @@ def make_unit_vectors(embeddings: Sequence[Sequence[Any]], dimensions: int) -> l
     """Return embeddings as vectors of length 1.
 
     Raises ``WrongEmbeddings`` if all embeddings have the same number of numbers, which is neither 0 nor ``dimensions``.
-    Raises ``NoEmbeddings`` in other cases in which an embedding has not ``dimensions`` numbers, or has no direction.
+    Raises ``NoEmbeddings`` for any other embedding that is not ``dimensions`` numbers with a finite length above 0.
     """
     lengths = {len(numbers) for numbers in embeddings}
     if len(lengths) == 1 and lengths.isdisjoint({0, dimensions}):

@@ -33,11 +33,11 @@ TABLE_FILE = "o200k_base.table"
 TABLE_SHA256 = "75565266f0abe8c6cba0776eb65aa0d52215eca9bc24c64caad44bedcf824f33"
 
 MAX_COUNTED = 32 * 1024
-"""The number of characters that are counted exactly, in at most 12 ms for any text (on the benchmarks' machine)."""
+"""The maximum number of characters that are counted in one text."""
 MAX_REMEMBERED = 8 * 1024
 """The maximum length of a text whose count is cached, in characters. Every turn counts the same prompt and tools."""
 REMEMBERED = 256
-"""The number of texts whose counts are cached: 2 MiB at most."""
+"""The number of texts whose counts are cached: 2 Mi characters at most."""
 PART = 8_000
 """The number of fields of the vocabulary's file that are read at once. Each token has two."""
 SAMPLES = 16
@@ -67,7 +67,7 @@ class TiktokenCounter:
     def count(self, text: str) -> int:
         """Return the number of tokens of ``text``, or an estimate; special-token spellings count as ordinary text.
 
-        Raises ``RuntimeError`` if a file of the vocabulary is missing or damaged.
+        Raises ``RuntimeError`` if a file that the count needs is missing or damaged.
         """
         if len(text) <= MAX_COUNTED:
             return self._count(text, self._remembered if len(text) <= MAX_REMEMBERED else self._count_exactly)
@@ -107,7 +107,7 @@ class TiktokenCounter:
         return len((self._encoding or self.load()).encode_ordinary(text))
 
     def _begin_loading(self) -> None:
-        """Load the vocabulary in a thread, once. If that fails, counts stay estimates, and the log has the reason."""
+        """Load the vocabulary in a thread, once. If that fails, the log has the reason."""
         if self._loading is None:
             self._loading = threading.Thread(target=self._load_or_log, name="vocabulary", daemon=True)
             self._loading.start()

@@ -21,7 +21,7 @@ MAX_LOOKUPS = 300_000
 MAX_TEXT_LOOKUPS = 20_000
 """The maximum number of lookups for one text. They take about 20 ms."""
 MAX_PIECE = 256
-"""The maximum size of a piece, in bytes. The time to merge them is quadratic: 2 ms for this size."""
+"""The maximum size of a piece that is more than one token, in bytes. The time to merge is quadratic: 2 ms for this."""
 REMEMBERED = 8_192
 """The number of pieces whose counts are cached: 3 MiB at most."""
 

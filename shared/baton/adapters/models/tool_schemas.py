@@ -17,7 +17,7 @@ from baton.ports.agents.chat_model import ToolSpec
 MAX_DEPTH = 12
 """The maximum depth of references that are replaced. Below it any value is allowed."""
 MAX_RECURSION = 2
-"""The maximum number of times that a definition is replaced within itself. Below it any value is allowed."""
+"""The maximum number of replacements of one definition within each other. Below it any value is allowed."""
 MAX_INLINED = 2_000
 """The number of nodes of a schema after which references are left out, because they may grow exponentially."""
 MAX_NODES = 20_000

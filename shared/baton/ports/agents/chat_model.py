@@ -200,7 +200,7 @@ class AnswerText:
 
 
 class ChatModel(Protocol):
-    """A chat model. Failures are ``ModelError`` and its subclasses, nothing else.
+    """A chat model. Failures are ``ModelError`` and its subclasses, and those of reading the prompts' uploads.
 
     As long as no chunk was yielded, the adapter retries with back-off before it raises an error.
     """

@@ -14,7 +14,7 @@ from baton.ports.documents.search import EmbeddingPurpose
 PARALLEL = 5
 """The number of requests at the same time. Models that take one text a request reach rate limits sooner than others."""
 MAX_TEXT_TOKENS = 4_000
-"""The number of tokens of a text that are embedded, in OpenAI's vocabulary. The models take 8,192 of their tokens."""
+"""The number of embedded tokens of a text, in OpenAI's vocabulary. Amazon's models take 8,192 of their tokens."""
 MAX_CHARACTERS = 50_000
 """The number of characters of a text that Amazon's models take."""
 

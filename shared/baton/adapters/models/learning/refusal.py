@@ -149,7 +149,7 @@ class RefusalText:
         return self.topic in (None, topic)
 
     def marks(self, name: str) -> bool:
-        """Return whether ``param`` is a field, or a member of the field."""
+        """Return whether ``param`` is the field ``name``, or a member of it."""
         if not self.param or self.topic is not None:
             return False
         return re.fullmatch(rf"(.*\.)?{_make_field_pattern(name)}", self.param) is not None or self._root == name

@@ -47,8 +47,8 @@ class AnswerBody(AsyncIterator[AnswerValue]):
     lacks empty lines between its events or at its end. It may also be a JSON text, or lines of JSON.
 
     Raises ``ProviderFailure`` for a broken connection, for a body that is not an answer and for events that are not
-    JSON, and ``StreamTooLong`` for an event of many lines beyond ``limits``. An event that the end of the body cuts is
-    left out.
+    JSON. Raises ``StreamTooLong`` for an event of many lines beyond ``limits``, and passes on that of ``response``. An
+    event that the end of the body cuts is left out.
     """
 
     def __init__(self, response: httpx.Response, limits: StreamLimits) -> None:
