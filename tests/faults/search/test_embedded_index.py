@@ -153,6 +153,19 @@ async def test_a_write_whose_answer_is_lost_is_done_once(failure: Exception, tak
     assert s3.calls.count("put_object") == 2
 
 
+@pytest.mark.parametrize("failure", [LOST_ANSWER, ClientError({"Error": {"Code": "PreconditionFailed"}}, "Delete")])
+@pytest.mark.parametrize("is_alone", [True, False])
+async def test_a_deletion_of_the_last_document_whose_answer_is_lost_is_counted(
+    failure: Exception, *, is_alone: bool
+) -> None:
+    s3, ada = Failing(), new_scope()
+    await embedded_index(s3, BUCKET).put(ada, EPISODES, [document("a", "green")])
+    index = SqliteIndex(OwnerFiles(IndexObjects(s3, BUCKET), is_alone=is_alone), DIMENSIONS)
+    s3.fail(2, failure, takes_effect=True)  # the first one reads
+    assert await index.delete(ada, EPISODES, SearchFilter(source_id="source-of-a")) == 1
+    assert s3.objects == {}
+
+
 async def test_an_outage_is_no_answer_and_nothing_is_half_done() -> None:
     s3, ada = Failing(), new_scope()
     index = embedded_index(s3, BUCKET)

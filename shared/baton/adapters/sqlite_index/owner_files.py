@@ -100,7 +100,7 @@ class OwnerFiles:
             if copy is None:
                 yield None
                 return
-            with _report_damage(key), OwnerFile.open(copy.path) as file:
+            with report_damage(key), OwnerFile.open(copy.path) as file:
                 yield file, copy.stored.tag
 
     def mark(self, key: str, tag: str | None) -> None:
@@ -149,22 +149,30 @@ class OwnerFiles:
         write_id = uuid.uuid4().hex
         outages = 0
         outcome: Change[T] | None = None
+        was_deletion = False
+        """Whether the last attempt was to delete the file, because no documents were left."""
         for attempt in range(MAX_ATTEMPTS):
             if attempt:
                 time.sleep(random.uniform(0, min(MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt)))  # noqa: S311
             try:
                 with self._open_latest(key) as copy:
-                    if outcome is not None and copy is not None and copy.stored.write_id == write_id:
+                    is_stored = was_deletion if copy is None else copy.stored.write_id == write_id
+                    if outcome is not None and is_stored:
                         return outcome  # this write has succeeded, and only its answer was lost
                     with self._copies.make_draft() as draft:
-                        outcome, is_deleted, is_changed = _apply(change, copy, draft)
-                        if is_deleted and copy is not None:
+                        outcome, is_empty, is_changed = _apply(change, copy, draft)
+                        was_deletion = is_empty and copy is not None
+                        if is_empty and copy is not None:
                             self._delete(key, copy)
-                        elif is_changed and not is_deleted:
+                        elif is_changed and not is_empty:
                             replaced = copy.stored if copy is not None else None
                             stored = self.objects.write(key, draft, replaced, write_id, outcome.fill_percent)
                             self._copies.keep(key, draft, stored)
                         return outcome
+            except NoFile as absence:
+                if outcome is not None and was_deletion and not absence.is_moved:
+                    return outcome  # as above, beside OpenSearch
+                raise
             except ObjectChanged:
                 continue
             except StoreUnavailable:
@@ -211,7 +219,7 @@ class OwnerFiles:
                 raise
             if copy is None and not self._is_alone:
                 raise NoFile(is_moved=False)
-            with _report_damage(key):
+            with report_damage(key):
                 yield copy
 
     def _delete(self, key: str, copy: LocalCopy) -> None:
@@ -240,7 +248,7 @@ def _apply(change: Callable[[OwnerFile], T], copy: LocalCopy | None, draft: Path
 
 
 @contextmanager
-def _report_damage(key: str) -> Iterator[None]:
+def report_damage(key: str) -> Iterator[None]:
     """Report the damage of a file that the block finds. Raises ``SearchIndexDamaged``."""
     try:
         yield
