@@ -229,7 +229,33 @@ async def test_a_whole_stage_moves_in_as_many_calls_as_it_needs(stage: Stage) ->
     assert await stage.move().run() == MoveResult(0, 0, 0, is_complete=True)
 
 
-@pytest.mark.parametrize("kept", [0, 8_192, 20_000])
+@pytest.mark.parametrize("moment", ["listed", "read"])
+async def test_a_file_that_replaces_a_mark_while_marks_are_removed_stays(
+    moment: str, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stage.embedded().put(ADA, EPISODES, entries("boat"))
+    [(key, file)] = stage.bucket.objects.items()
+    await stage.move().run()
+    list_objects = stage.bucket.list_objects_v2
+
+    def list_before_a_write(**request: str) -> object:
+        listed_objects = list_objects(**request)
+        stage.bucket.objects[key] = file
+        return listed_objects
+
+    def write_before_a_deletion(now: str) -> None:
+        if now == f"before delete {key}":
+            stage.bucket.objects[key] = file
+
+    if moment == "listed":
+        monkeypatch.setattr(stage.bucket, "list_objects_v2", list_before_a_write)
+    else:
+        stage.bucket.around = write_before_a_deletion
+    assert await SqliteFiles(stage._files(is_alone=True)).remove_marks() == 0
+    assert stage.bucket.objects[key] == file
+
+
+@pytest.mark.parametrize("kept", [0, 8_192, 20_000, 90_000])
 async def test_an_owner_whose_file_is_damaged_keeps_none_back_from_the_others(stage: Stage, kept: int) -> None:
     for agent_id in ("cars", "tools"):
         await stage.embedded().put(ADA, KNOWLEDGE, of_agent(agent_id, *map(str, range(50))))

@@ -101,14 +101,8 @@ class IndexObjects:
 
     def read_fill_percent(self, key: str) -> int | None:
         """Return the fill of a file in per cent from its metadata; None if there is no file."""
-        try:
-            with aws.convert_outages():
-                answer = self.client.head_object(Bucket=self.bucket, Key=key)
-        except ClientError as error:
-            if aws.error_code(error) in ("404", "NoSuchKey"):
-                return None
-            raise
-        fill = answer.get("Metadata", {}).get(FILL)
+        head = self._read_head(key)
+        fill = head.get("Metadata", {}).get(FILL) if head is not None else None
         return int(fill) if fill is not None else None
 
     def delete(self, key: str, stored: StoredFile) -> None:
@@ -119,18 +113,24 @@ class IndexObjects:
         """Put the mark in place of the object with this tag; None for no object. Raises ``ObjectChanged``."""
         self.write_note(key, b"moved to OpenSearch", replaced_tag, {MOVED: "1"})
 
-    def remove_mark(self, key: str) -> None:
-        """Delete a mark if it exists. Raises ``ObjectChanged`` if it is replaced meanwhile."""
-        note = self.read_note(key)
-        if note is not None:
-            self._change("delete_object", Key=key, IfMatch=note.tag)
+    def remove_mark(self, key: str) -> bool:
+        """Delete a mark. Return False, without a change, if there is none any more."""
+        head = self._read_head(key)
+        if head is None or MOVED not in head.get("Metadata", {}):
+            return False
+        try:
+            self._change("delete_object", Key=key, IfMatch=head["ETag"])
+        except ObjectChanged:
+            return False
+        return True
 
     def read_note(self, key: str) -> Note | None:
         """Return a small object that is not an owner's file; None if it does not exist."""
         try:
             with aws.convert_outages():
                 answer = self.client.get_object(Bucket=self.bucket, Key=key)
-                return Note(answer["Body"].read(MARK_BYTES), answer["ETag"])
+                with answer["Body"] as body:
+                    return Note(body.read(MARK_BYTES), answer["ETag"])
         except ClientError as error:
             if aws.error_code(error) in ("404", "NoSuchKey"):
                 return None
@@ -161,6 +161,16 @@ class IndexObjects:
         """Delete an object without a condition."""
         with aws.convert_outages():
             self.client.delete_object(Bucket=self.bucket, Key=key)
+
+    def _read_head(self, key: str) -> Any:
+        """Return S3's description of an object; None if it does not exist."""
+        try:
+            with aws.convert_outages():
+                return self.client.head_object(Bucket=self.bucket, Key=key)
+        except ClientError as error:
+            if aws.error_code(error) in ("404", "NoSuchKey"):
+                return None
+            raise
 
     def _list_objects(self, prefix: str, after: str | None = None) -> Iterator[Any]:
         """Yield S3's entries of objects, sorted by their keys."""

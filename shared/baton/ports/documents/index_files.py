@@ -47,7 +47,10 @@ class OwnerState(StrEnum):
 
 
 class IndexFile(Protocol):
-    """One state of an owner's file. Later writes do not change it."""
+    """One state of an owner's file. Later writes do not change it.
+
+    Methods raise ``SearchUnavailable``, and ``SearchIndexDamaged`` if the file is damaged.
+    """
 
     owner: IndexOwner
     tag: str
@@ -61,7 +64,7 @@ class IndexFile(Protocol):
 
 
 class IndexFiles(Protocol):
-    """The files of all owners, by keys. Methods raise ``SearchUnavailable``."""
+    """The files of all owners, by keys. Methods raise as those of ``IndexFile`` do."""
 
     def key(self, owner: IndexOwner) -> str:
         """Return the key of an owner's file."""
