@@ -23,7 +23,15 @@ from baton.domain.documents.source import (
     SourceRules,
     derive_document_id,
 )
-from baton.domain.errors import BatonError, DocumentUnreadable, InvalidRequest, SourceRefused, UnknownDocument
+from baton.domain.errors import (
+    DocumentBusy,
+    DocumentOfSource,
+    DocumentUnreadable,
+    InvalidRequest,
+    LimitReached,
+    SourceRefused,
+    UnknownDocument,
+)
 from baton.domain.tenants.identity import Scope
 from baton.knowledge.document_rules import MAX_NAME_BYTES, MAX_TITLE
 from baton.knowledge.documents import DocumentRequest, Documents
@@ -72,7 +80,10 @@ class PageListings:
     extractor: TextExtractor
 
     async def read(self, scope: Scope, source: Source) -> PageListing:
-        """Return the pages of a source. Raises ``PageUnavailable`` if they cannot be listed, or if there are none."""
+        """Return the pages of a source.
+
+        Raises ``PageUnavailable`` if they cannot be listed or a sitemap has none, and ``ExtractionUnavailable``.
+        """
         match source.kind:
             case SourceKind.URLS:
                 return PageListing(tuple(map(ListedPage, source.urls)), is_complete=True)
@@ -102,6 +113,7 @@ class PageListings:
         urls = list(first.urls)
         for child in _select_own_host(url, first.sitemaps)[:MAX_SITEMAPS]:
             if len(urls) > MAX_SOURCE_PAGES:
+                is_complete = False
                 break
             inner = await self._read_sitemap(child)
             is_complete = is_complete and inner.is_complete
@@ -168,7 +180,7 @@ class PageRefreshes:
         """Read a page for the refresh ``number`` unless it is unchanged, and store that it was read.
 
         A page that cannot be read keeps its document. If its server says that the page is gone, the document is
-        deleted. Raises ``StoreUnavailable``.
+        deleted. Raises ``StoreUnavailable``, and as ``drop`` does.
         """
         page = source_page or SourcePage(
             listed.url, derive_document_id(scope.tenant_id, source, listed.url), number - 1
@@ -190,7 +202,7 @@ class PageRefreshes:
             return PageResult(PageOutcome.FAILED, message)
 
     async def drop(self, scope: Scope, source: Source, page: SourcePage) -> None:
-        """Delete the document of a page, and then its record."""
+        """Delete a page's document, and then the page's record. Raises ``DocumentBusy`` and ``StoreUnavailable``."""
         with suppress(UnknownDocument):
             await self.documents.delete(scope, source.agent_id, page.document_id, source_id=source.id)
         await self.store.remove_page(scope, source, page)
@@ -262,7 +274,7 @@ class PageRefreshes:
         )
         try:
             document = await self.documents.put(scope, source.agent_id, request, content.body)
-        except BatonError as error:
+        except (DocumentBusy, DocumentOfSource, LimitReached) as error:
             raise PageUnavailable(error.detail) from error
         sha256 = document.latest.sha256
         updated = replace(

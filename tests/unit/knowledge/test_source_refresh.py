@@ -255,6 +255,25 @@ async def test_a_list_that_is_too_long_is_cut_and_deletes_nothing(
     assert set(world.alive()) == {"/0", "/1", "/2", "/4", "/5"}
 
 
+async def test_a_sitemap_that_is_not_read_for_lack_of_room_deletes_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_pages, "MAX_SOURCE_PAGES", 3)
+    index = f"<sitemapindex><sitemap><loc>{SITE}/1.xml</loc></sitemap><sitemap><loc>{SITE}/2.xml</loc></sitemap>"
+    world.web.pages = {
+        f"{SITE}/index.xml": page(f"{index}</sitemapindex>", content_type="text/xml"),
+        f"{SITE}/1.xml": sitemap("/a"),
+        f"{SITE}/2.xml": sitemap("/b"),
+        f"{SITE}/a": page("A"),
+        f"{SITE}/b": page("B"),
+    }
+    await world.create(kind="sitemap", url=f"{SITE}/index.xml")
+    await world.refresh()
+    world.web.pages[f"{SITE}/1.xml"] = sitemap("/a", *(f"https://elsewhere.example/{n}" for n in range(3)))
+    await world.later()
+    assert set(world.alive()) == {"/a", "/b"}
+
+
 async def test_objects_below_a_prefix_are_read_when_their_etag_has_changed(world: World) -> None:
     def put(key: str, text: str, etag: str) -> None:
         world.objects.contents["manuals", key] = page(text, etag=etag, content_type="binary/octet-stream")
@@ -365,6 +384,21 @@ async def test_a_refresh_that_fails_at_any_write_is_completed_by_the_next(world:
     await world.later(LEASE)
     await world.later()
     assert {path: world.contents(path) for path in world.alive()} == {"/0": ["0"], "/1": ["1"], "/2": ["2"]}
+
+
+async def test_a_page_whose_document_cannot_be_stored_is_read_again_after_the_lease(world: World) -> None:
+    world.web.pages = {f"{SITE}/a": page("A")}
+    source = await world.create(urls=[f"{SITE}/a"])
+
+    async def fail_once() -> None:
+        world.documents.before_write = None
+        raise StoreUnavailable
+
+    world.documents.before_write = fail_once
+    assert (await world.refresh()).failed == 1
+    await world.later(LEASE)
+    assert world.contents("/a") == ["A"]
+    assert (await world.source(source)).errors == ()
 
 
 async def test_two_workers_at_once_read_a_source_once(world: World) -> None:
