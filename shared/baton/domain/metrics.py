@@ -142,7 +142,7 @@ class Metric(StrEnum):
     SWEEPS_UNFINISHED = "SweepsUnfinished"
     """Sweeps that left due conversations to the next one."""
     RATES_NOT_COUNTED = "RatesNotCounted"
-    """Runs that the rates of their tenant do not count, because the item of the counts is too large."""
+    """Runs and other work that rates do not count: the item of the counts is too large, or others always change it."""
     SPENDING_NOT_COUNTED = "SpendingNotCounted"
     """Calls of models that were not made because they could not be counted, and costs that were not stored."""
     SPENDING_WARNINGS = "SpendingWarnings"

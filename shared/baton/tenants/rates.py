@@ -41,6 +41,8 @@ PLACE_SECONDS = 15.0
 """Seconds after a stream's longest time at which its place is free, if its worker does not give it back."""
 OTHERS_CHECKED = 2
 """The number of places of other users that a run checks, so that places of users who do not return are freed too."""
+_TOO_LARGE = "the item is too large"
+"""The reason, in the log, why activity is not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class RunLimits:
         except StoreUnavailable:  # the turn's other requests report the outage
             return None
         except CountsTooLarge:
-            _note_too_large(permit.scope)
+            _note_uncounted(permit.scope, _TOO_LARGE)
             return None
         if refusals:
             return refusals[0]
@@ -170,27 +172,27 @@ class RunLimits:
             raise refusals[0]
 
     async def spend(self, scope: Scope, tokens: int) -> None:
-        """Count the tokens of work that ``admit`` allowed.
-
-        Raises ``RateLimited`` if others change the counts all the time.
-        """
+        """Count the tokens of work that ``admit`` allowed. If they cannot be counted, the work keeps its result."""
         rates, user = Rates.of(CounterKind.RUNS, await self.limits.of(scope)), derive_user_tag(scope)
 
         async def add(counted: Activity) -> Activity:
             return counted.at(self.clock.now()).spend(user, tokens=tokens)
 
         if rates.tokens and tokens:
-            await self._count(scope, rates.choose_counter(user), add)
+            try:
+                await self._count(scope, rates.choose_counter(user), add)
+            except CountsBusy:
+                _note_uncounted(scope, "others change the counts all the time")
 
     async def _count(self, scope: Scope, counter: Counter, change: Callable[[Activity], Awaitable[Activity]]) -> None:
-        """Change the counts. Raises ``RateLimited`` if others change them all the time."""
+        """Change the counts. Raises ``CountsBusy`` if others change them all the time."""
         try:
             if not await self.counts.change(scope, counter, change):
-                raise RateLimited
+                raise CountsBusy
         except StoreUnavailable:  # a limit must not cost a request
             return
         except CountsTooLarge:
-            _note_too_large(scope)
+            _note_uncounted(scope, _TOO_LARGE)
 
     async def _settle(
         self, scope: Scope, activity: Activity, rates: Rates, user: str, thread_id: str
@@ -249,7 +251,7 @@ class ForgottenRuns:
             try:
                 is_changed = await self.counts.change(scope, Counter(CounterKind.RUNS, user), give_back)
             except CountsTooLarge:
-                _note_too_large(scope)
+                _note_uncounted(scope, _TOO_LARGE)
             else:
                 if not is_changed:
                     raise StoreUnavailable
@@ -288,7 +290,7 @@ class PlaceLimits:
         if refusals:
             raise refusals[0]
         if not is_taken:
-            raise RateLimited
+            raise CountsBusy
 
     async def give_back(self, scope: Scope, kind: CounterKind, name: str) -> None:
         """Give the place back. If this fails, the place is free when its time has passed."""
@@ -317,6 +319,6 @@ def _compute_latest_run_end(now: datetime) -> int:
     return int(now.timestamp()) + RUN_SECONDS
 
 
-def _note_too_large(scope: Scope) -> None:
-    logger.warning("activity not counted: the item is too large", tenant_id=scope.tenant_id)
+def _note_uncounted(scope: Scope, reason: str) -> None:
+    logger.warning("activity not counted", reason=reason, tenant_id=scope.tenant_id)
     count(Metric.RATES_NOT_COUNTED)

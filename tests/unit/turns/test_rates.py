@@ -210,6 +210,12 @@ async def test_a_queued_message_that_cannot_be_counted_stays_in_the_queue_and_is
     assert socketed.received()[-1]["type"] == "RUN_FINISHED"
 
 
+async def test_finished_work_whose_tokens_cannot_be_counted_keeps_its_result() -> None:
+    harness = harness_with(user_tokens_per_day=100)
+    harness.activity = BusyCounts(harness)
+    await harness.app.limits.runs.spend(harness.ada, 10)
+
+
 async def test_another_attempt_at_a_run_is_not_refused_when_it_cannot_be_counted() -> None:
     harness = harness_with(user_runs_at_once=9)
     counts = harness.activity = BusyCounts(harness)
