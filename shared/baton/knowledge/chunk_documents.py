@@ -68,14 +68,14 @@ def make_chunk_documents(
             id=f"{source_id}#{chunk.ordinal}",
             source_id=source_id,
             kind=CHUNK,
-            views=views,
+            views=indexed_views,
             at=version.created_at,
             agent_id=document.agent_id,
             required_permission=document.required_permission,
-            embedder=embedder if any(view.vector is not None for view in views.values()) else None,
+            embedder=embedder if any(view.vector is not None for view in indexed_views.values()) else None,
             fields=_make_chunk_fields(document, version, chunk),
         )
-        for chunk, views in zip(chunks, indexed, strict=True)
+        for chunk, indexed_views in zip(chunks, indexed, strict=True)
     ]
 
 

@@ -29,7 +29,8 @@ class Cleaning:
         """Remove the chunks and files of stale versions. Return the seconds after which to repeat this, or 0.
 
         The repetition comes after every worker that might still write has ended. Only the repetition removes the
-        versions from the record, or the record of a deleted document. Raises ``StoreUnavailable``.
+        versions from the record, or the record of a deleted document. Raises ``StoreUnavailable`` and
+        ``SearchUnavailable``.
         """
         for _ in range(MAX_TRIES):
             document = await self.records.get(ref)

@@ -120,14 +120,17 @@ class Documents:
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Document], str | None]:
-        """Return a page of the agent's documents, newest first, and the next page's cursor."""
+        """Return a page of the agent's documents, newest first, and the next page's cursor; None after the last page.
+
+        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        """
         return await self.store.of_agent(scope, agent_id, limit=limit, cursor=cursor)
 
     async def delete(self, scope: Scope, agent_id: str, document_id: str, *, source_id: str | None = None) -> Document:
         """Delete a document: turns do not use it from now on, and the pipeline removes its data.
 
-        A repetition starts the pipeline again, until the record is removed. ``source_id`` is the source that deletes
-        its own document; None for a client's request. Raises ``UnknownDocument``, ``DocumentOfSource`` and
+        A repetition starts the pipeline if the first request could not. ``source_id`` is the source that deletes its
+        own document; None for a client's request. Raises ``UnknownDocument``, ``DocumentOfSource`` and
         ``DocumentBusy``.
         """
         document = await self._mark_deleted(scope, agent_id, document_id, source_id)

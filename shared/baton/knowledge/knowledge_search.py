@@ -114,7 +114,7 @@ class KnowledgeSearch:
         libraries: Sequence[str] = (),
         limit: int = MAX_FOUND,
     ) -> tuple[FoundItem, ...]:
-        """Return at most ``limit`` chunks, best first, each text once; ``vector`` is the query's embedding.
+        """Return at most ``limit`` chunks, best first, without near duplicates; ``vector`` is the query's embedding.
 
         ``libraries`` are the agent's libraries, which are searched at the same time.
 

@@ -145,7 +145,7 @@ class CurrentLimits:
         self._copies.begin(scope)
 
     async def of(self, scope: Scope) -> DeploymentLimits:
-        """Return the tenant's limits, at most a minute old.
+        """Return the tenant's limits, from a copy as ``AgedCopies.of`` does.
 
         If they cannot be read, the last copy is used, or the deployment's limits: a limit must not cost an answer.
         """

@@ -94,7 +94,7 @@ class Schedule:
 
     @property
     def last_thread_id(self) -> str:
-        """The conversation that its last run has entered, in which a put-off run of it waits."""
+        """The conversation that was chosen last for a run of it, or else its own."""
         return self.chosen.thread_id if self.chosen is not None else self.thread_id
 
     @property

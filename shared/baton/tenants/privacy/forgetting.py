@@ -110,7 +110,7 @@ class Forgetting:
         return self.waits.zombies
 
     async def sweep(self, scope: Scope, request_id: str, *, seconds: float) -> StepResult:
-        """Remove the data of the request, for at most ``seconds``. Raises ``NotFound`` for an unknown request."""
+        """Remove the data of the request, for about ``seconds``. Raises ``NotFound`` for an unknown request."""
         request = await self._get(scope, request_id)
         if request.status is not ForgetStatus.RUNNING:
             return self._to_result(request)
@@ -136,7 +136,7 @@ class Forgetting:
     async def verify(self, scope: Scope, request_id: str, *, seconds: float) -> StepResult:
         """List the remaining data. If there is none, remove the tombstones and complete the request.
 
-        The time is limited to ``seconds``. Raises ``NotFound`` for an unknown request.
+        It takes about ``seconds`` at most. Raises ``NotFound`` for an unknown request.
         """
         request = await self._get(scope, request_id)
         if request.status is not ForgetStatus.RUNNING:
@@ -246,8 +246,8 @@ class Forgetting:
         deadline = loop.time() + self.waits.cancel
         while loop.time() < deadline:
             await asyncio.sleep(POLL_SECONDS)
-            now = await self.erasure.trace(scope, thread.id)
-            if now is None or now.run_id != thread.run_id:
+            current = await self.erasure.trace(scope, thread.id)
+            if current is None or current.run_id != thread.run_id:
                 return
 
     async def _verify_thread(self, work: _Round, scope: Scope, thread: ThreadTrace) -> None:

@@ -154,7 +154,10 @@ class TenantRemovalWork:
         return await self.sweep(scope, request_id, seconds=seconds)
 
     async def give_up(self, scope: Scope, request_id: str) -> StepResult:
-        """Mark the removal as failed, because the pipeline has failed permanently. The tenant stays closed."""
+        """Mark the removal as failed, because the pipeline has failed permanently. A confirmed tenant stays closed.
+
+        Raises ``NotFound`` if there is none.
+        """
         removal = await self._get(scope)
         if removal.ended_at is None:
             now = self.clock.now()

@@ -29,7 +29,7 @@ class AgentRegistry:
         self.own.begin(scope)
 
     async def in_force(self, scope: Scope) -> RegisteredAgents:
-        """Return the agents of the scope's tenant in their versions in force, its own at most a minute old.
+        """Return the agents of the scope's tenant in their versions in force, its own from a copy (``OwnAgents.of``).
 
         A conversation may use others: callers that have its thread ask ``in_session``.
         """

@@ -83,7 +83,7 @@ class TenantAgents:
             raise AgentLimitReached(f"The definitions of a tenant's agents are at most {kilobytes} KB together.")
 
     def check_references(self, scope: Scope, definition: AgentDefinition) -> None:
-        """Raise ``InvalidAgent`` for libraries and agents that do not exist, or that the caller may not talk to."""
+        """Raise ``InvalidAgent`` for libraries and agents that the caller does not have, and unfilled placeholders."""
         agents = {agent.id: agent for agent in self.registered.list_visible(scope)} | {definition.id: definition}
         libraries = find_library_problems(definition, self.registered.libraries)
         problems = [*find_reference_problems(definition, agents), *libraries, *find_sentence_problems(definition)]
