@@ -74,8 +74,13 @@ class CoroutineSteps:
         self._on_call = on_call
         self._repeat = repeat
         self._places = StepPlaces(context.thread_id, "\0".join(("run", self._journal.message_id, work.caller)))
-        self._at_once = {StepKind.ASK: asyncio.Semaphore(ASKS_AT_ONCE), StepKind.BEGIN: asyncio.Semaphore(1)}
-        """Background tasks begin one after another, because each beginning counts the open tasks."""
+        self._slots = {
+            StepKind.CALL: self._journal.slots,
+            StepKind.MODEL: self._journal.slots,
+            StepKind.ASK: asyncio.Semaphore(ASKS_AT_ONCE),
+            StepKind.BEGIN: asyncio.Semaphore(1),  # each beginning counts the open tasks
+        }
+        """The slots for parallel steps of a kind. Steps of other kinds need none."""
         self._loop = asyncio.get_running_loop()
         self.ending: asyncio.Future[None] = self._loop.create_future()
         """Done once the coroutine cannot continue, because of ``failure`` or because it waits."""
@@ -220,8 +225,7 @@ class CoroutineSteps:
             await self._on_call(run_step)
             return run_step
 
-        at_once = self._at_once.get(kind)
-        step = await self._take(position, kind, [name, arguments], work, at_once, may_wait=self._calls.may_wait(name))
+        step = await self._take(position, kind, [name, arguments], work, may_wait=self._calls.may_wait(name))
         if step.error is not None:
             raise ToolFailed(step.error, is_outage=step.is_outage, is_refused=step.is_refused)
         if kind is StepKind.BEGIN and step.task_id is not None:
@@ -278,19 +282,12 @@ class CoroutineSteps:
         return await gather_all(*tasks)
 
     async def _take(
-        self,
-        position: StepPosition | None,
-        kind: StepKind,
-        about: object,
-        work: StepWork,
-        at_once: asyncio.Semaphore | None = None,
-        *,
-        may_wait: bool = False,
+        self, position: StepPosition | None, kind: StepKind, about: object, work: StepWork, *, may_wait: bool = False
     ) -> RunStep:
         """Return a step from its record, or carry it out and record it.
 
-        ``about`` distinguishes the step from other steps at the same place, ``at_once`` limits parallel steps, and
-        ``may_wait`` says that the step may wait for an approval.
+        ``about`` distinguishes the step from other steps at the same place, and ``may_wait`` says that the step may
+        wait for an approval.
         """
         position, task = await self._require_position(position), asyncio.current_task()
         if _count_chars(about) > MAX_STEP_BYTES:
@@ -298,9 +295,7 @@ class CoroutineSteps:
             await self.never()
         if task is not None:
             self._tasks.add(task)
-        step = await self._end_on_error(
-            self._find_or_carry_out(position.path, kind, about, work, at_once, may_wait=may_wait)
-        )
+        step = await self._end_on_error(self._find_or_carry_out(position.path, kind, about, work, may_wait=may_wait))
         position.branch.note_end(step.ended_at)
         return step
 
@@ -322,14 +317,7 @@ class CoroutineSteps:
             await self.never()
 
     async def _find_or_carry_out(
-        self,
-        path: str,
-        kind: StepKind,
-        about: object,
-        work: StepWork,
-        at_once: asyncio.Semaphore | None,
-        *,
-        may_wait: bool,
+        self, path: str, kind: StepKind, about: object, work: StepWork, *, may_wait: bool
     ) -> RunStep:
         """Return the recorded step at ``path``; otherwise carry it out and record it.
 
@@ -342,8 +330,7 @@ class CoroutineSteps:
             return record
         if self._is_waiting and not may_wait:
             await self.never()
-        takes_slot = kind in (StepKind.CALL, StepKind.MODEL)
-        async with at_once or (self._journal.slots if takes_slot else nullcontext()):
+        async with self._slots.get(kind, nullcontext()):
             # Another step may have begun to wait while this one waited for its slot.
             if self._is_waiting and not may_wait:
                 await self.never()
