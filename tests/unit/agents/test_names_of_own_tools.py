@@ -10,13 +10,23 @@ import pytest
 
 from baton.agents.tools.background_tools import CANCEL_BACKGROUND
 from baton.agents.tools.schedule_tools import LIST_SCHEDULES
+from baton.agents.tools.tool_set import find_taken_name
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.threads.turn_requests import ClientOffer, ClientTool
 from baton.ports.agents.tools import ToolFailed
 from tests.harness.harness import ASSISTANT, Harness
 
 SERVER = {"type": "mcp", "name": "calendar", "url": "https://calendar.test/mcp"}
 RULES = {"schedules": {"allowed": True}, "sub_agents": ["research"], "background_agents": ["research"]}
 AGENT = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"tools": [SERVER]} | RULES)
+
+
+@pytest.mark.parametrize("name", [LIST_SCHEDULES, CANCEL_BACKGROUND])
+async def test_the_page_cannot_offer_a_tool_of_that_name_even_to_an_agent_without_other_tools(name: str) -> None:
+    harness, agent = Harness(), AGENT.model_copy(update={"tools": (), "client_tools": True})
+    tools = harness.app.agent_services.tools
+    offer = ClientOffer((ClientTool(name, "", {}),))
+    assert await find_taken_name(agent, harness.ada, tools, offer) == name
 
 
 @pytest.mark.parametrize("name", [LIST_SCHEDULES, CANCEL_BACKGROUND])

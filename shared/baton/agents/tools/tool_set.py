@@ -164,8 +164,7 @@ async def find_tools(
     )
     is_fork = conversation is not None and conversation.thread.parent_thread_id is not None
     can_wait = conversation is not None and not is_forked  # a fork cannot wait for approvals
-    has_tools = agent.tools or agent.schedules.allowed or agent.background_agents
-    external = await tools.offered(agent, scope) if has_tools else OfferedTools()
+    external = await tools.offered(agent, scope) if _may_have_tools(agent) else OfferedTools()
     offers: list[ToolOffer] = []
     if conversation is not None:
         offers += [ToolOffer(spec) for spec in list_builtin_tools(agent, conversation, begins_itself=begins_itself)]
@@ -194,11 +193,16 @@ async def find_taken_name(agent: AgentDefinition, scope: Scope, tools: Tools, cl
 
     If the agent's tools cannot be listed now, ``find_tools`` leaves out the client's tool later.
     """
-    if not agent.client_tools or not agent.tools or not client.tools:
+    if not agent.client_tools or not client.tools or not _may_have_tools(agent):
         return None
     external = await tools.offered(agent, scope)
     own_names = external.names | {tool.name for tool in agent.tools if tool.type != "mcp"}
     return next((tool.name for tool in client.tools if tool.name in own_names), None)
+
+
+def _may_have_tools(agent: AgentDefinition) -> bool:
+    """Return whether ``Tools`` may offer tools for the agent: its own, or those of schedules and background tasks."""
+    return bool(agent.tools or agent.schedules.allowed or agent.background_agents)
 
 
 def _offer_client_tool(tool: ClientTool) -> ToolOffer:
