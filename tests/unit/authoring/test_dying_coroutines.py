@@ -232,3 +232,38 @@ async def test_whatever_a_coroutine_does_nothing_that_was_recorded_is_repeated(
     expected = await alive.converse()
     number = data.draw(st.integers(0, alive.writes - 1))
     await check(alive, expected, number, dies_after=data.draw(st.booleans()))
+
+
+async def test_a_long_result_reads_the_same_after_a_worker_has_died() -> None:
+    async def converse(*, dies: bool) -> list[str]:
+        @tool
+        async def read() -> str:
+            """Read."""
+            return "x" * 30_000
+
+        agent = Agent("assistant", "Read.", main=True, tools=[read])
+
+        @agent.run
+        async def run(context: RunContext, message: str) -> str:
+            await context.call(read)
+            return "Done."
+
+        harness = coded(agent)
+        put_message = harness.store.put_message
+
+        async def die_at_result(lease: Any, message: Any) -> None:
+            if message.is_tool_result:
+                raise StoreUnavailable
+            await put_message(lease, message)
+
+        if dies:
+            harness.store.put_message = die_at_result  # type: ignore[method-assign]
+            with pytest.raises(StoreUnavailable):
+                await harness.say()
+            harness.store.put_message = put_message  # type: ignore[method-assign]
+            harness.clock.advance(60)
+        said = await harness.say()
+        assert said.finished is not None
+        return [message.text for message in said.finished.messages if message.is_tool_result]
+
+    assert await converse(dies=True) == await converse(dies=False)

@@ -25,6 +25,7 @@ from baton.agents.calls.traced_steps import note_outcome, trace_call
 from baton.agents.guardrails.judged_texts import judge_outcome
 from baton.agents.tools.tool_set import BadCall, OutOfReach
 from baton.concurrency.tasks import off_loop, stop_all
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.handoffs.completion_arguments import make_completion_arguments
 from baton.domain.handoffs.workflow import Workflow
@@ -359,12 +360,16 @@ class ToolCalls:
             self.outcomes[call.id] = renumber_citations(outcome, self._context.numbers, lists=lists)
 
     def get_result_for_model(self, call: ToolCall) -> str:
-        """Return a call's output for the model, cut to the agent's limits, or a note in place of an empty output."""
-        output = self.outcomes[call.id].output
-        longest = self._agent.limits.result_chars
-        if len(output) <= longest:
-            return output or "(no output)"
-        return f"{output[:longest]}\n[Cut: {len(output)} characters in all. Ask for less to see the rest.]"
+        """Return a call's output for the model; see ``fit_result``."""
+        return fit_result(self.outcomes[call.id].output, self._agent)
+
+
+def fit_result(output: str, agent: AgentDefinition) -> str:
+    """Return an output for the model, cut to the agent's limits with a note, or a note in place of an empty output."""
+    longest = agent.limits.result_chars
+    if len(output) <= longest:
+        return output or "(no output)"
+    return f"{output[:longest]}\n[Cut: {len(output)} characters in all. Ask for less to see the rest.]"
 
 
 def make_call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[BaseEvent]:

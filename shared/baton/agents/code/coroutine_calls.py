@@ -8,7 +8,7 @@ from typing import Any
 
 from baton.agents.agent_work import AgentWork
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.calls.tool_calls import ADVICE, NO_MORE, ToolCalls, make_call_events
+from baton.agents.calls.tool_calls import ADVICE, NO_MORE, ToolCalls, fit_result, make_call_events
 from baton.domain.errors import RunLimitReached
 from baton.domain.runs.run_step import RunStep, StepKind
 from baton.domain.runs.tool_call import ASK, CallEnd, ToolCall, derive_tool_call_id, is_shown
@@ -119,8 +119,7 @@ class CoroutineCalls:
             return  # it was refused
         message_id, result_id = self._transcript.new_id(), self._transcript.new_id()
         end = CallEnd.SUCCEEDED if step.error is None else CallEnd.REFUSED if step.is_refused else CallEnd.FAILED
-        full_output = step.value if step.error is None else f"Error: {step.error}"
-        output = full_output[: self._agent.limits.result_chars] or "(no output)"
+        output = fit_result(step.value if step.error is None else f"Error: {step.error}", self._agent)
         self._context.emit_all(make_call_events([call], message_id))
         self._context.emit(make_tool_result(call, result_id, output, end))
         self._add(call, message_id, result_id, output, end, step.sources)

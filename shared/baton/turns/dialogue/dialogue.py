@@ -11,6 +11,7 @@ from aws_lambda_powertools import Logger
 from baton.agents.agent_work import Consult
 from baton.agents.approvals import find_settled_calls
 from baton.agents.attempt_context import Attempt
+from baton.agents.calls.tool_calls import fit_result
 from baton.agents.guardrails.hooks import judges_questions
 from baton.agents.transcript import Transcript
 from baton.domain import errors
@@ -168,7 +169,7 @@ def add_results(
         call_record, outcome = journal.get(interrupt.tool_call_id), settled_outcomes.get(interrupt.tool_call_id)
         output, end = NOT_CARRIED_OUT, CallEnd.REFUSED
         if call_record is not None:
-            output, end = (call_record.output or "")[: agent.limits.result_chars], CallEnd.SUCCEEDED
+            output, end = call_record.output or "", CallEnd.SUCCEEDED
         elif outcome is not None and interrupt.is_client_call and not judges_questions(agent):
-            output, end = outcome.output[: agent.limits.result_chars], outcome.end
-        transcript.add_result(transcript.new_id(), agent, interrupt.model_call, output, end=end)
+            output, end = outcome.output, outcome.end
+        transcript.add_result(transcript.new_id(), agent, interrupt.model_call, fit_result(output, agent), end=end)
