@@ -42,14 +42,16 @@ async def holding(
 
     ``refusals`` are errors raised before anything was written: the lease is returned unchanged. After any other
     failure the lease is abandoned, so that the next worker takes the run over at once. After ``LeaseLost`` nothing is
-    done, because the lease has a new holder.
+    done, because the lease has a new holder. If the lease cannot be ended, it runs out, and the failure of the work is
+    raised all the same.
     """
     try:
         yield lease
     except LeaseLost:
         raise
     except refusals:
-        await give_back(store, lease)
+        with contextlib.suppress(BatonError):
+            await give_back(store, lease)
         raise
     except BaseException:
         with contextlib.suppress(BatonError):

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from baton.domain.errors import BatonError, StoreUnavailable
+from baton.domain.errors import BatonError, StoreUnavailable, ThreadLed
 from baton.domain.threads.thread import EndReason
 from baton.ports.threads.leases import LeaseRequest
+from baton.threads.leases import holding
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness
 from tests.harness.harness import Harness
@@ -49,6 +50,20 @@ class Faults:
             return await method(*args, **kwargs)
 
         return call
+
+
+async def test_a_refusal_is_raised_even_if_the_lease_cannot_be_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    await harness.say("m1")
+    lease = await harness.store.acquire(harness.ada, LeaseRequest(harness.thread_id))
+
+    async def fail(*_: Any) -> None:
+        raise StoreUnavailable
+
+    monkeypatch.setattr(harness.store, "release", fail)
+    with pytest.raises(ThreadLed):
+        async with holding(harness.store, lease, refusals=(ThreadLed,)):
+            raise ThreadLed
 
 
 async def say(harness: Harness) -> None:
