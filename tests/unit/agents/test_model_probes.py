@@ -221,6 +221,9 @@ async def test_the_embedding_model_is_a_row_of_its_own() -> None:
     assert (wrong.works, wrong.error) == (False, "wrong_embedding_dimension")
     assert "768" in (wrong.remark or "")
     assert "BATON_EMBEDDING_DIMENSIONS" in (wrong.advice or "")
+    checks = checks_of(AbleModel(), embedder=FakeEmbedder(name="e", failure=ValueError("the key has no parts")))
+    [broken] = (await checks.check("e")).checks
+    assert (broken.works, broken.error) == (False, "internal_error")
 
 
 def test_every_model_is_listed_once_with_those_who_use_it() -> None:

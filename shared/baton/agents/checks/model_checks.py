@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from aws_lambda_powertools import Logger
+
 from baton.agents.checks.model_advice import advise_on_error, advise_on_limits, advise_on_settings
 from baton.agents.checks.model_probes import PROBE_SECONDS, ModelProbes
 from baton.domain.agents.model_providers import (
@@ -19,10 +21,13 @@ from baton.domain.agents.model_providers import (
     Route,
     route,
 )
-from baton.domain.errors import BatonError, EmbedderUnavailable, NotFound, RateLimited
+from baton.domain.errors import BatonError, EmbedderUnavailable, InternalError, NotFound, RateLimited
+from baton.domain.metrics import Metric, count
 from baton.ports.agents.agents import ShippedAgents
 from baton.ports.agents.chat_model import ChatModel, LearningModel
 from baton.ports.documents.search import Embedder
+
+logger = Logger(child=True)
 
 
 @dataclass(slots=True)
@@ -33,7 +38,7 @@ class _ModelUse:
     fallback_of: list[str] = field(default_factory=list)
 
 
-UNKNOWN = "The deployment and its agents use no model of this name. GET /v1/models lists those that can be checked."
+UNKNOWN = "There is no model of this name to check. GET /v1/models lists those that can be checked."
 BUSY = "Another check of a model is running. Please try again in a minute."
 
 
@@ -57,7 +62,7 @@ class ModelChecks:
         The models of the deployment come first, then those of the shipped agents. A model that is configured under
         several names is listed once, under the first name. Remote agents have no model.
         """
-        providers, get_embedding_model = self.providers(), self.embedder().name
+        providers, embedding_model = self.providers(), self.embedder().name
         by_route: dict[Route, _ModelUse] = {}
 
         def get_use(name: str) -> _ModelUse:
@@ -75,15 +80,16 @@ class ModelChecks:
         for model in by_route.values():
             asking, failing_over = tuple(dict.fromkeys(model.agents)), tuple(dict.fromkeys(model.fallback_of))
             models.append(ConfiguredModel(model.name, ModelKind.CHAT, tuple(model.uses), asking, failing_over))
-        if get_embedding_model:  # the name is empty if the deployment has no embedding model
-            models.append(ConfiguredModel(get_embedding_model, ModelKind.EMBEDDING, (ModelUse.EMBEDDING,)))
+        if embedding_model:  # the name is empty if the deployment has no embedding model
+            models.append(ConfiguredModel(embedding_model, ModelKind.EMBEDDING, (ModelUse.EMBEDDING,)))
         return models
 
     async def check(self, name: str) -> ModelReport:
         """Try the abilities of the model, and return a report, which also lists the trials that failed.
 
         Only models that the deployment uses are asked, so that callers cannot spend its money on other models. Raises
-        ``NotFound`` for another model, and ``RateLimited`` while another check is running.
+        ``NotFound`` for a name that ``list_models`` does not return, and ``RateLimited`` while another check is
+        running.
         """
         configured_model = next((model for model in self.list_models() if model.name == name), None)
         if configured_model is None:
@@ -120,6 +126,10 @@ class ModelChecks:
             error = EmbedderUnavailable(f"The embedding model gave no answer within {self.seconds:g} seconds.")
         except BatonError as failure:
             error = failure
+        except Exception:  # reading a key or calling a provider may raise any error
+            logger.exception("The trial of an embedding model failed", extra={"model": model.name})
+            count(Metric.INTERNAL_FAULTS)
+            error = InternalError()
         else:
             remark = f"vectors of {len(vector)} numbers"
             return ModelReport(model, (AbilityCheck(Ability.EMBEDDING, works=True, remark=remark),))
