@@ -116,8 +116,6 @@ class _Command:
         """Plan, ask for confirmation, restore and check. Raises ``DeploymentError``."""
         source = self._find_source()
         progress_file = ProgressFile(self.progress_path, self.live_name, source, self.request.choice)
-        if self.request.from_start:
-            progress_file.remove()
         self.write(
             f"Restoring {self.request.choice.description} from {source.name}, {source.at:%Y-%m-%d %H:%M:%S} UTC,\n"
             f"into {self.live_name}.\n"
@@ -127,7 +125,7 @@ class _Command:
     async def _restore(self, source: RestoredTable, progress_file: ProgressFile) -> None:
         """Show the plan or the progress, ask, restore, and check the result. Raises ``DeploymentError``."""
         stores = self._open_stores(source)
-        progress = progress_file.read()
+        progress = None if self.request.from_start else progress_file.read()
         if progress is not None:
             self.write("An earlier restore was interrupted here:")
             self._write_lines(progress.counts, planned=False)
@@ -141,16 +139,18 @@ class _Command:
             return
         tenants = await self._carry_out(stores, progress_file, progress)
         await self._repeat_requests(stores, tenants)
-        self._rebuild_indices(tenants)
-        is_sound = await self._verify(stores)
-        is_sound = await self._verify_indices(tenants) and is_sound
+        self._rebuild_indices()
+        is_complete = await self._verify(stores)
+        is_complete = await self._verify_indices() and is_complete
         delete = f"aws dynamodb delete-table --table-name {source.name} --region {self.account.region}"
         self.write(f"\nWhen nothing is missing any more: {delete}")
-        if not is_sound:
+        if not is_complete:
             raise DeploymentError("Something is still missing: see above.")
 
     async def _carry_out(self, stores: Stores, progress_file: ProgressFile, progress: Progress | None) -> set[str]:
         """Restore, from ``progress`` on if there is any, and return the tenants of the restored data."""
+        if progress is None:
+            progress_file.remove()  # of another restore, or of this one before ``--from-start``
         restoration = Restoration(stores, self.request.choice, writes=True)
         restoration.tenants |= progress.tenants if progress is not None else set()
         show = self._make_reporter("restored")
@@ -174,17 +174,17 @@ class _Command:
         """Repeat the requests to forget that were made since the restored time."""
         forgettings = StepFunctionsForgettings(self.account.client("stepfunctions"), self.outputs["ForgetUserArn"])
         requests = RepeatedRequests(stores.live, stores.forgotten, forgettings, self.clock)
-        number = await requests.repeat(tenants, self.request.choice)
-        self.write(f"\n{number} requests to forget since then are repeated, each with its own cut-off.")
+        count = await requests.repeat(tenants, self.request.choice)
+        self.write(f"\n{count} requests to forget since then are repeated, each with its own cut-off.")
 
-    def _rebuild_indices(self, tenants: set[str]) -> None:
-        """Rebuild the search indices of the tenants, or of all if no tenant was chosen."""
+    def _rebuild_indices(self) -> None:
+        """Rebuild the search indices of the chosen tenant, or of all tenants."""
         if "SearchFunctionName" not in self.outputs:
             self.write("Search is off: there are no indices to rebuild.")
             return
-        client, named = self._prepare_search(tenants)
-        rebuilt = administer(client, self.outputs, SearchRequest("rebuild", named))
-        administer(client, self.outputs, SearchRequest("repair", named))
+        client, tenants = self._prepare_search()
+        rebuilt = administer(client, self.outputs, SearchRequest("rebuild", tenants))
+        administer(client, self.outputs, SearchRequest("repair", tenants))
         self.write(
             f"Indices: {rebuilt.get('episodes_indexed', 0)} episodes indexed; {rebuilt.get('documents_started', 0)} "
             "documents are being indexed by the pipeline."
@@ -200,25 +200,26 @@ class _Command:
         )
         counts = await restoration.run(self._make_reporter("verified"))
         self.write(f"\nVerified: {counts.checked:,} conversations with {counts.messages:,} messages.")
-        for number, text in (
-            (counts.items.total() + counts.files, "items and files are still missing (repeat the command)"),
-            (counts.lost_messages, "messages are missing in both tables"),
-            (counts.lost_bodies, "large bodies are missing in the bucket"),
-        ):
-            if number:
-                self.write(f"{number:>9,} {text}")
-        return not (counts.items.total() + counts.files + counts.lost_messages + counts.lost_bodies)
+        missing = {
+            "items and files are still missing (repeat the command)": counts.items.total() + counts.files,
+            "messages are missing in both tables": counts.lost_messages,
+            "large bodies are missing in the bucket": counts.lost_bodies,
+        }
+        for text, count in missing.items():
+            if count:
+                self.write(f"{count:>9,} {text}")
+        return not any(missing.values())
 
-    async def _verify_indices(self, tenants: set[str]) -> bool:
-        """Compare the search indices with the stored data until the pipeline has indexed the documents.
+    async def _verify_indices(self) -> bool:
+        """Compare the search indices with the stored data, at most ``INDEX_ATTEMPTS`` times, until they agree.
 
-        Return whether they agree.
+        Return whether they agree; true without search.
         """
         if "SearchFunctionName" not in self.outputs:
             return True
-        client, named = self._prepare_search(tenants)
+        client, tenants = self._prepare_search()
         for attempt in range(INDEX_ATTEMPTS):
-            if is_sound(administer(client, self.outputs, SearchRequest("verify", named))):
+            if is_sound(administer(client, self.outputs, SearchRequest("verify", tenants))):
                 self.write("Indices: they agree with what is stored.")
                 return True
             if attempt == 0:
@@ -232,10 +233,11 @@ class _Command:
 
     # Parts
 
-    def _prepare_search(self, tenants: set[str]) -> tuple[LambdaClient, list[str]]:
-        """Return the client for the search function, and the names of the tenants; empty for all."""
+    def _prepare_search(self) -> tuple[LambdaClient, list[str]]:
+        """Return the client for the search function, and the chosen tenant; an empty list for all."""
         client = self.account.client("lambda", wait_seconds=FUNCTION_SECONDS)
-        return client, sorted(tenants) if self.request.choice.tenant_id is not None else []
+        tenant_id = self.request.choice.tenant_id
+        return client, [tenant_id] if tenant_id is not None else []
 
     def _find_source(self) -> RestoredTable:
         """Return the restored table, which is made if the request names none. Raises ``DeploymentError``."""

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from baton_deployment.errors import DeploymentError
 from baton_deployment.restoring.choice import Choice
 from baton_deployment.restoring.counts import Counts
 from baton_deployment.restoring.restored_table import RestoredTable
@@ -32,14 +33,22 @@ class ProgressFile:
     choice: Choice
 
     def read(self) -> Progress | None:
-        """Return the progress of an interrupted restore of the same data with the same choice, or None."""
+        """Return the progress of an interrupted restore of the same data with the same choice, or None.
+
+        Raises ``DeploymentError`` if the file cannot be read.
+        """
         try:
-            stored = json.loads(self.path.read_text())
-        except (OSError, ValueError):
+            stored = json.loads(self.path.read_text(encoding="utf-8"))
+            if stored["restore"] != self._identity:
+                return None
+            return Progress(Counts.of_json(stored["counts"]), stored["position"], frozenset(stored["tenants"]))
+        except FileNotFoundError:
             return None
-        if stored.get("restore") != self._identity:
-            return None
-        return Progress(Counts.of_json(stored["counts"]), stored["position"], frozenset(stored["tenants"]))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as problem:
+            raise DeploymentError(
+                f"{self.path} with the progress of an earlier restore cannot be read: {problem!r}. Repeat the command "
+                "with --from-start, which ignores it."
+            ) from problem
 
     def write(self, progress: Progress) -> None:
         """Replace the file atomically."""
@@ -51,7 +60,7 @@ class ProgressFile:
             "tenants": sorted(progress.tenants),
         }
         unfinished = self.path.with_suffix(".new")
-        unfinished.write_text(json.dumps(content))
+        unfinished.write_text(json.dumps(content), encoding="utf-8")
         unfinished.replace(self.path)
 
     def remove(self) -> None:

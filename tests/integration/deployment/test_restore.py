@@ -16,7 +16,9 @@ import pytest
 
 from baton.adapters.dynamodb.table import Table
 from baton_deployment.account import Account
+from baton_deployment.deployed_stack import read_outputs
 from baton_deployment.policies import render_policy
+from baton_deployment.search import SearchRequest
 from baton_deployment.stages import Stage
 from baton_local.roles.requests import Names, find_requests
 from tests.command_line import make_project, run_baton
@@ -149,6 +151,40 @@ def test_an_operator_plans_restores_and_repeats(stage: DeployedStage) -> None:
     assert "Search is off" in done
     assert stage.sort_keys(f"acme#{THREAD}") == ["MSG#000000000000", "THREAD"]
     assert s3.get_object(Bucket=stage.bucket, Key=f"acme/{THREAD}/files/file_1")["Body"].read() == b"text"
+
+
+def test_the_progress_of_an_interrupted_restore_is_kept_until_something_is_written(stage: DeployedStage) -> None:
+    progress = stage.project / ".baton" / "restore-dev.json"
+    progress.parent.mkdir(exist_ok=True)
+    progress.write_text('{"restore": {"live"')
+    at = stage.begin_recovery()
+    assert "Repeat the command with --from-start" in stage.refuse("--at", at, "--plan")
+    assert "Nothing was written" in stage.restore("--at", at, "--plan", "--from-start")
+    assert progress.exists()
+    stage.restore("--at", at, "--yes", "--from-start")
+    assert not progress.exists()
+
+
+def test_the_indices_of_the_chosen_tenant_are_rebuilt_though_it_has_nothing_in_the_table(
+    stage: DeployedStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests: list[SearchRequest] = []
+
+    def administer(client: object, outputs: object, request: SearchRequest) -> dict[str, Any]:
+        requests.append(request)
+        return {}
+
+    monkeypatch.setattr(
+        "baton_deployment.restoring.command.read_outputs",
+        lambda account, name: {**read_outputs(account, name), "SearchFunctionName": "search"},
+    )
+    monkeypatch.setattr("baton_deployment.restoring.command.administer", administer)
+    stage.restore("--at", stage.begin_recovery(), "--tenant", "acme", "--yes")
+    assert [(request.command, list(request.tenants)) for request in requests] == [
+        ("rebuild", ["acme"]),
+        ("repair", ["acme"]),
+        ("verify", ["acme"]),
+    ]
 
 
 def test_requests_since_then_are_repeated_and_their_subjects_stay_away(stage: DeployedStage) -> None:
