@@ -16,7 +16,7 @@ from baton_deployment.errors import DeploymentError
 from baton_deployment.regions import choose_region
 from baton_deployment.stages import Stage
 
-DENIED = frozenset(
+_DENIED = frozenset(
     {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation", "UnauthorizedException"}
 )
 AWS_ERRORS = (BotoCoreError, ClientError, ResponseParserError)
@@ -28,7 +28,6 @@ SIGN_IN = (
 )
 NO_CREDENTIALS = f"There are no credentials of AWS: {SIGN_IN}."
 _CONFIG = Config(connect_timeout=3, read_timeout=15, retries={"total_max_attempts": 2, "mode": "standard"})
-
 _PATIENT = Config(max_pool_connections=64, retries={"total_max_attempts": 10, "mode": "standard"})
 
 
@@ -41,24 +40,23 @@ class Account:
 
     @classmethod
     def of(cls, stage: Stage) -> Account:
-        """Return the account and region of a stage. Raises ``DeploymentError`` for a wrong region or profile."""
+        """Return the account and region of a stage. Raises ``DeploymentError`` as ``of_environment`` does."""
         return cls.of_environment(stage.region, stage.profile)
 
     @classmethod
     def of_environment(cls, region: str | None = None, profile: str | None = None) -> Account:
         """Return the account of the environment. ``region`` and ``profile`` are those of samconfig.toml.
 
-        Raises ``DeploymentError``.
+        Raises ``DeploymentError`` if the profile cannot be used, or if there is no region or there are several.
         """
         with problems_explained("The profile cannot be used"):
             session = _make_session(None, profile)
-            own = session.region_name
-        try:
-            chosen = choose_region(os.environ, region, own)
-        except DeploymentError as problem:
-            if session.get_credentials() is None:
-                raise DeploymentError(f"{problem} {NO_CREDENTIALS}") from None
-            raise
+            try:
+                chosen = choose_region(os.environ, region, session.region_name)
+            except DeploymentError as problem:
+                if session.get_credentials() is None:
+                    raise DeploymentError(f"{problem} {NO_CREDENTIALS}") from None
+                raise
         return cls(chosen, profile)
 
     @property
@@ -86,7 +84,10 @@ def _make_session(region: str | None, profile: str | None) -> boto3.session.Sess
 
 @contextmanager
 def problems_explained(what: str) -> Iterator[None]:
-    """Turn errors of AWS into a ``DeploymentError`` that begins with ``what``, such as "The stack cannot be read"."""
+    """Turn errors of AWS into a ``DeploymentError``.
+
+    It begins with ``what``, such as "The stack cannot be read", unless credentials or the profile are the problem.
+    """
     try:
         yield
     except NoCredentialsError:
@@ -121,7 +122,7 @@ def read_code(problem: ClientError) -> str:
 
 def is_denied(problem: Exception) -> bool:
     """Return whether AWS has refused a request because the caller lacks a permission."""
-    return isinstance(problem, ClientError) and read_code(problem) in DENIED
+    return isinstance(problem, ClientError) and read_code(problem) in _DENIED
 
 
 def _to_line(problem: Exception) -> str:

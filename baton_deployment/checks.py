@@ -10,6 +10,9 @@ from enum import StrEnum
 from baton_deployment.account import AWS_ERRORS, explain, is_denied
 
 WIDTH = 120
+"""The characters of a line of the table."""
+OUTCOME_WIDTH = 13
+"""The characters of the column of outcomes."""
 
 
 class Outcome(StrEnum):
@@ -58,14 +61,14 @@ def run_remote_check(name: str, check: Callable[[], Iterable[Check]]) -> Iterato
     try:
         yield from check()
     except AWS_ERRORS as problem:
-        missing = "The caller lacks a permission" if is_denied(problem) else "AWS did not answer it"
-        yield unknown(name, f"{missing}: {explain(problem)}")
+        reason = "the caller lacks a permission" if is_denied(problem) else "the request to AWS failed"
+        yield unknown(name, f"{reason}: {explain(problem)}")
 
 
-def lines_of(check: Check, width: int) -> Iterator[str]:
+def format_row(check: Check, width: int) -> Iterator[str]:
     """Yield the lines of one row of the table. ``width`` is the width of the names."""
-    indent = " " * (13 + width + 2)
-    first = f"{check.outcome:<13}{check.name:<{width}}  "
+    first = f"{check.outcome:<{OUTCOME_WIDTH}}{check.name:<{width}}  "
+    indent = " " * len(first)
     yield from _wrap(check.detail, first, indent)
     for line in check.advice.splitlines():
         yield f"{indent}{line}"  # may be a command, which must stay one line to be copied

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from baton.adapters.agents.agent_files import AgentFiles
 from baton_deployment.account import AWS_ERRORS, Account, problems_explained
-from baton_deployment.checks import Outcome, lines_of
+from baton_deployment.checks import Outcome, format_row
 from baton_deployment.contents import Contents
 from baton_deployment.deployed_stack import (
     describe_stack,
@@ -22,7 +22,7 @@ from baton_deployment.deployed_stack import (
 from baton_deployment.errors import DeploymentError
 from baton_deployment.libraries import ProjectDocuments, bring_libraries
 from baton_deployment.preflight import NAMES_WIDTH, Preflight, run_preflight
-from baton_deployment.preflight.limits import QUOTA, read_quota
+from baton_deployment.preflight.limits import QUOTA, read_logging_role, read_quota
 from baton_deployment.preflight.packages import check_sizes
 from baton_deployment.publishing import publish_front_ends
 from baton_deployment.sam import find_sam, in_region, make_sam_variables, make_variables_without_build, run_sam
@@ -46,7 +46,7 @@ ACCOUNT_STACK = "baton-account"
 class Deployment:
     """The commands that build and deploy one stage. They run in ``folder``.
 
-    ``deploy`` lacks the stage's parameters, which ``deploy_command`` adds.
+    ``deploy`` lacks the stage's parameters, which ``make_deploy_command`` adds.
     """
 
     stage: Stage
@@ -56,7 +56,7 @@ class Deployment:
     allowed_hosts: tuple[str, ...] = ()
     """Hosts that the project may call, unless the stage's settings file has ``allowedHosts``."""
     read_contents: Callable[[], Contents] | None = None
-    """Reads the contents other than the product. None: they are not checked."""
+    """Reads the contents other than the product, or raises ``AgentFileError``. None: they are not checked."""
     project: ProjectDocuments | None = None
     """The documents of a project; None for this repository, which has no libraries."""
 
@@ -72,7 +72,7 @@ class Deployment:
             read_contents=lambda: _read_checkout(stage),
         )
 
-    def deploy_command(self, quota: int | None = None, *, protects_table: bool = True) -> tuple[str, ...]:
+    def make_deploy_command(self, quota: int | None = None, *, protects_table: bool = True) -> tuple[str, ...]:
         """Return the command that deploys with the stage's parameters, and with the ``quota`` unless they name one.
 
         Unless ``protects_table``, the table may be deleted, whatever the stage's parameters say.
@@ -85,13 +85,13 @@ class Deployment:
         return (*self.deploy, "--parameter-overrides", *overrides) if overrides else self.deploy
 
     @property
-    def built(self) -> Path:
+    def build_folder(self) -> Path:
         """The folder of SAM's build."""
         return self.folder / ".aws-sam" / "build"
 
     def make_preflight(self, *, asks_model: bool = False) -> Preflight:
         """Return the checks of this deployment."""
-        return Preflight(self.stage, self.built, asks_model, self.read_contents, self.allowed_hosts)
+        return Preflight(self.stage, self.build_folder, asks_model, self.read_contents, self.allowed_hosts)
 
     def _describe_libraries(self) -> list[str]:
         """Return the step for the project's documents as comments; nothing for this repository."""
@@ -115,7 +115,7 @@ class Deployment:
                 f"# Check what the stage {self.stage.name} needs{writes}",
                 f"{within} {shlex.join(self.build)}",
                 "# Check the sizes of the packages",
-                f"{within} {shlex.join(self.deploy_command())}",
+                f"{within} {shlex.join(self.make_deploy_command())}",
                 *self._describe_first_deployment(),
                 f"# Put the settings of {find_settings_file(self.stage)}, if there is such a file",
                 "# Publish the chat widget and the console, if the stack serves them",
@@ -201,9 +201,9 @@ def _deploy_stack(
     rollback would fail, and leave the table and a stack that accepts no further deployment.
     """
     quota = _find_quota(account)
-    command = in_region(deployment.deploy_command(quota), account.region)
+    command = in_region(deployment.make_deploy_command(quota), account.region)
     if is_protected(deployment.stage) and is_first(account, deployment.stage.stack):
-        unprotected = in_region(deployment.deploy_command(quota, protects_table=False), account.region)
+        unprotected = in_region(deployment.make_deploy_command(quota, protects_table=False), account.region)
         _run(deployment, unprotected, program, variables, write)
         write(f"\nThe stack is complete. Protect its table from deletion ({PROTECTION}=true):")
         command = (*command[:2], "--no-confirm-changeset", *command[2:])  # it was confirmed, with another parameter
@@ -245,8 +245,7 @@ def deploy_account(write: Write, *, asks: bool = True) -> None:
 def _find_logging_role(account: Account) -> str | None:
     """Return the role as which API Gateway writes access logs; None if it has none. Raises ``DeploymentError``."""
     with problems_explained("API Gateway's logging role cannot be read"):
-        role: str | None = account.client("apigateway").get_account().get("cloudwatchRoleArn")
-    return role or None
+        return read_logging_role(account)
 
 
 def is_protected(stage: Stage) -> bool:
@@ -261,7 +260,7 @@ def _read_checkout(stage: Stage) -> Contents:
 
 
 def _find_quota(account: Account) -> int | None:
-    """Return the account's quota of concurrent executions, for the alarm; None if the caller may not read it."""
+    """Return the account's quota of concurrent executions, for the alarm; None if it cannot be read."""
     try:
         return read_quota(account)
     except AWS_ERRORS:
@@ -280,8 +279,8 @@ def _check_sizes(deployment: Deployment, region: str, write: Write) -> None:
     """Print the check of the built packages. Raises ``DeploymentError`` if they are too large."""
     stage = deployment.stage
     template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, region)
-    for check in check_sizes(template, deployment.built):
-        for line in lines_of(check, NAMES_WIDTH):
+    for check in check_sizes(template, deployment.build_folder):
+        for line in format_row(check, NAMES_WIDTH):
             write(line)
         if check.outcome is Outcome.FAILS:
             raise DeploymentError("The packages are too large: nothing was deployed.")

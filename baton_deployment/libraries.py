@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from baton_client import BatonError
 from baton_client.agent_folders import list_owned_files
 from baton_deployment.account import Account, problems_explained
 from baton_deployment.errors import DeploymentError
+from baton_deployment.functions import invoke
 from baton_local.project.document_folder import Round
 from baton_local.project.followed_files import make_library_folder
 from baton_local.project.library_documents import LibraryDocuments, Upload, put_file
@@ -67,28 +67,24 @@ def bring_libraries(account: Account, function: str, project: ProjectDocuments, 
     """
     client = account.client("lambda", wait_seconds=COMMAND_SECONDS)
 
-    def invoke(event: dict[str, Any]) -> dict[str, Any]:
+    def invoke_function(event: dict[str, Any]) -> dict[str, Any]:
         with problems_explained(f"{function} cannot be invoked"):
-            answer = client.invoke(FunctionName=function, Payload=json.dumps(event).encode())
-            result: dict[str, Any] = json.loads(answer["Payload"].read())
-        if "FunctionError" in answer:
-            raise DeploymentError(f"{function} failed: {result.get('errorType')}: {result.get('errorMessage')}")
-        return result
+            return invoke(client, function, event)
 
-    return bring(invoke, project, write)
+    return bring(invoke_function, project, write)
 
 
 def bring(
-    invoke: Callable[[dict[str, Any]], dict[str, Any]],
+    invoke_function: Callable[[dict[str, Any]], dict[str, Any]],
     project: ProjectDocuments,
     write: Write,
     *,
     upload: Upload = put_file,
     sleep: Callable[[float], object] = time.sleep,
 ) -> list[str]:
-    """Do the same as ``bring_libraries``, with the function ``ingestion`` behind ``invoke``."""
+    """Do the same as ``bring_libraries``, with the function ``ingestion`` behind ``invoke_function``."""
     project.check_sizes()
-    documents = _Deployed(invoke, project.permissions, write, upload=upload, sleep=sleep)
+    documents = _Deployed(invoke_function, project.permissions, write, upload=upload, sleep=sleep)
     engine = documents.find_engine()
     counts = _count_by_owner(project.libraries)
     for line in project.describe():
@@ -110,14 +106,14 @@ class _Deployed(LibraryDocuments):
 
     def __init__(
         self,
-        invoke: Callable[[dict[str, Any]], dict[str, Any]],
+        invoke_function: Callable[[dict[str, Any]], dict[str, Any]],
         permissions: Mapping[str, str],
         write: Write,
         *,
         upload: Upload,
         sleep: Callable[[float], object],
     ) -> None:
-        super().__init__(invoke, permissions, upload=upload)
+        super().__init__(invoke_function, permissions, upload=upload)
         self._write, self._sleep = write, sleep
         self._seen: dict[str, tuple[object, float]] = {}
         """The progress of each library, and the monotonic time of its last change."""
@@ -131,8 +127,8 @@ class _Deployed(LibraryDocuments):
         last, since = self._seen.get(library, (None, now))
         if current != last:
             self._seen[library] = current, now
-            ready = sum(status != "waiting" and status != "processing" for _, status, _ in current)
-            self._write(f"libraries/{library}: {ready} of {_count_files(len(current), 'document')} done")
+            done = sum(status not in {"waiting", "processing"} for _, status, _ in current)
+            self._write(f"libraries/{library}: {done} of {_count_files(len(current), 'document')} done")
         elif now - since > PATIENCE_SECONDS:
             minutes = int(PATIENCE_SECONDS // 60)
             return True, f"it makes no progress for {minutes} minutes; a repeated deployment goes on waiting."

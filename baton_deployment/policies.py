@@ -20,7 +20,7 @@ LIMIT = 6144
 
 
 def read_policy(name: str) -> dict[str, Any]:
-    """Return a documented policy, one of ``POLICIES``."""
+    """Return the documented policy of a name, one of ``POLICIES``."""
     policy: dict[str, Any] = json.loads((ROOT / "docs" / "reference" / f"{name}-policy.json").read_text())
     return policy
 
@@ -33,7 +33,7 @@ def render_policy(name: str, stage: Stage) -> str:
     if name not in POLICIES:
         raise DeploymentError(f"There is no policy {name!r}. There are: {', '.join(POLICIES)}.")
     policy = read_policy(name)
-    secrets = _find_secrets(stage)
+    secrets = _list_secret_patterns(stage)
     for statement in policy["Statement"]:
         resources = statement["Resource"]
         if isinstance(resources, list):
@@ -55,7 +55,7 @@ def _measure(policy: dict[str, Any]) -> int:
     return len(json.dumps(policy, separators=(",", ":")))
 
 
-def _find_secrets(stage: Stage) -> list[str]:
+def _list_secret_patterns(stage: Stage) -> list[str]:
     """Return the patterns of the stage's secrets: those that parameters name, and those of its tools and agents."""
     template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, "eu-central-1")
     named = [f"{value}-??????" for name, value in template.values.items() if name.endswith("Secret") and value]

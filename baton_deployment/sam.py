@@ -30,7 +30,7 @@ def find_sam() -> str:
 
 
 def check_programs() -> Iterator[Check]:
-    """Yield whether the programs of a build are on PATH."""
+    """Yield whether the programs of a build are found."""
     try:
         find_sam()
         make_sam_variables(None)
@@ -40,7 +40,7 @@ def check_programs() -> Iterator[Check]:
     if shutil.which("make") is None:
         yield fails(PROGRAMS, "SAM packs the layers with make, and `make` is not on PATH. Install it.")
     else:
-        yield fine(PROGRAMS, "sam, uv and make are on PATH")
+        yield fine(PROGRAMS, "sam, uv and make are found")
 
 
 def make_sam_variables(region: str | None) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from baton_deployment.account import Account, problems_explained
 from baton_deployment.deployed_stack import read_outputs
 from baton_deployment.errors import DeploymentError
+from baton_deployment.functions import invoke
 from baton_deployment.stages import Stage
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def administer(
 ) -> dict[str, Any]:
     """Carry out a request in the stack with these outputs, and return the result of its last invocation.
 
-    ``report`` gets lines about the progress of a move. Raises ``DeploymentError``, for instance if the
-    command stays incomplete.
+    ``report`` gets lines about the progress of a move. Raises ``DeploymentError``, for instance if the command stays
+    incomplete, and errors of AWS.
     """
     function = outputs.get("SearchFunctionName")
     if function is None:
@@ -72,7 +72,7 @@ def administer(
     moved: dict[str, int] = {}
     for _ in range(MAX_INVOCATIONS):
         moved_before = moved
-        result = _invoke(client, function, event)
+        result = invoke(client, function, event)
         moved = {name: number + moved.get(name, 0) for name, number in result.items() if name in MOVE_COUNTS}
         if moved:
             result |= moved
@@ -85,15 +85,6 @@ def administer(
             raise DeploymentError(f"{function} gets no further in its time. Name one tenant, or one index, at a time.")
         event |= rest
     raise DeploymentError(f"{function} is not done after {MAX_INVOCATIONS} invocations. Repeat the command.")
-
-
-def _invoke(client: LambdaClient, function: str, event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the function's answer. Raises ``DeploymentError`` with the function's error, and errors of AWS."""
-    answer = client.invoke(FunctionName=function, Payload=json.dumps(event).encode())
-    result: dict[str, Any] = json.loads(answer["Payload"].read())
-    if "FunctionError" in answer:
-        raise DeploymentError(f"{function} failed: {result.get('errorType')}: {result.get('errorMessage')}")
-    return result
 
 
 def is_sound(result: Mapping[str, Any]) -> bool:

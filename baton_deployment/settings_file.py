@@ -72,7 +72,7 @@ def write_from_parameters(stage: Stage) -> Path:
             f"The parameters of {stage.name} in samconfig.toml have no setting of earlier releases, so nothing was "
             f"written. docs/reference/settings.md lists what {path.name} may have."
         )
-    text = from_parameters(stage.parameters)
+    text = convert_parameters(stage.parameters)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -81,7 +81,7 @@ def write_from_parameters(stage: Stage) -> Path:
     return path
 
 
-def from_parameters(parameters: Mapping[str, str]) -> str:
+def convert_parameters(parameters: Mapping[str, str]) -> str:
     """Return the text of a settings file with the settings that earlier releases read from parameters.
 
     Raises ``DeploymentError`` if it would not be valid.

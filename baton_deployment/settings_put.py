@@ -28,7 +28,6 @@ class DeployedSettings:
 
     text: str
     etag: str
-    version: str
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class SettingsPlan:
 
     @property
     def etag(self) -> str | None:
-        """The version of the deployed document; None if there is none."""
+        """The entity tag of the deployed document; None if there is none."""
         return self.deployed.etag if self.deployed is not None else None
 
 
@@ -63,7 +62,7 @@ def read_deployed(account: Account, bucket: str) -> DeployedSettings | None:
                 return None
             raise
         text = answer["Body"].read().decode("utf-8", "replace")
-    return DeployedSettings(text, str(answer["ETag"]), str(answer.get("VersionId", "")))
+    return DeployedSettings(text, str(answer["ETag"]))
 
 
 def show_settings(account: Account, stage: Stage) -> str:
@@ -156,7 +155,7 @@ def compare(deployed: DeployedSettings | None, values: Mapping[str, Any]) -> lis
 
 
 def _put(account: Account, bucket: str, values: Mapping[str, Any], deployed: DeployedSettings | None) -> str:
-    """Replace the ``deployed`` document by ``values``, and return the new version. Raises ``DeploymentError``."""
+    """Replace the ``deployed`` document by ``values``, and return its version. Raises ``DeploymentError``."""
     # The condition refuses to replace a document that was put after the comparison.
     condition: dict[str, Any] = {"IfMatch": deployed.etag} if deployed is not None else {"IfNoneMatch": "*"}
     with problems_explained(f"s3://{bucket}/{SETTINGS_KEY} cannot be written"):

@@ -10,6 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from baton_deployment.account import Account, is_denied, problems_explained, read_code
+from baton_deployment.deployed_stack import describe_stack
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight.secrets import NAME as SECRET
 from baton_deployment.preflight.secrets import list_expected_secrets
@@ -148,7 +149,7 @@ def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[st
         command = f"baton teardown {teardown.stage.name} {' '.join(teardown.choices)}"
         write(f"\nNothing was deleted. Name what is to be deleted, of: {command}")
         return
-    recovery = _describe_recovery([part for part in teardown.parts if part.choice in chosen], STACK in chosen)
+    recovery = _describe_recovery([part for part in teardown.parts if part.choice in chosen], has_stack=STACK in chosen)
     answer = confirm(f"\nDelete {', '.join(chosen)}? {recovery} Type the stack's name, {teardown.stage.stack}: ")
     if answer.strip() != teardown.stage.stack:
         raise DeploymentError("That is another name: nothing was deleted.")
@@ -156,16 +157,16 @@ def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[st
 
 
 def _find_stack(account: Account, stack: str) -> tuple[str | None, bool]:
-    """Return the id of the stack, or of the newest deleted stack of its name, or None, and whether it exists."""
-    client = account.client("cloudformation")
-    try:
-        [description] = client.describe_stacks(StackName=stack)["Stacks"]
-    except ClientError as problem:
-        if read_code(problem) != "ValidationError":
-            raise
-    else:
+    """Return the id of the stack, or of the newest deleted stack of its name, and whether the stack exists.
+
+    The id is None if there was no such stack. Raises errors of AWS.
+    """
+    description = describe_stack(account, stack)
+    if description is not None:
         return str(description["StackId"]), True
-    pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=["DELETE_COMPLETE"])
+    pages = (
+        account.client("cloudformation").get_paginator("list_stacks").paginate(StackStatusFilter=["DELETE_COMPLETE"])
+    )
     deleted = [
         stack_summary
         for page in pages
@@ -263,8 +264,8 @@ def _mark(choice: str, chosen: Collection[str]) -> str:
     return f"{'will be deleted' if choice in chosen else 'stays':15}"
 
 
-def _describe_recovery(chosen: Collection[Part], stack: bool) -> str:
-    """Return sentences about the time for which deleted parts can be restored."""
+def _describe_recovery(chosen: Collection[Part], *, has_stack: bool) -> str:
+    """Return sentences about the time for which the chosen parts can be restored; ``has_stack`` adds the stack."""
     sentences = []
     kinds = {part.kind for part in chosen}
     if TABLE in kinds:
@@ -273,7 +274,7 @@ def _describe_recovery(chosen: Collection[Part], stack: bool) -> str:
         sentences.append("Secrets can be restored for 30 days.")
     if not sentences:
         return "It cannot be restored."
-    return " ".join(sentences) + (" Nothing else can be restored." if stack or kinds - {TABLE, SECRET} else "")
+    return " ".join(sentences) + (" Nothing else can be restored." if has_stack or kinds - {TABLE, SECRET} else "")
 
 
 def _delete(account: Account, part: Part) -> str:

@@ -12,6 +12,9 @@ from baton_local.stack.template_translation import parse
 
 SUFFIX = "ABCDEFGHIJKL"
 """An example of the random suffix of CloudFormation's names."""
+ACCOUNT = "123456789012"
+API = "a1b2c3d4e5"
+"""An example of the id of an API."""
 
 
 class DeployedTemplate:
@@ -28,8 +31,8 @@ class DeployedTemplate:
         self._names = {
             "AWS::StackName": stack,
             "AWS::Region": region,
-            "AWS::AccountId": "123456789012",
-            "AWS::StackId": f"arn:aws:cloudformation:{region}:123456789012:stack/{stack}/{'0' * 36}",
+            "AWS::AccountId": ACCOUNT,
+            "AWS::StackId": f"arn:aws:cloudformation:{region}:{ACCOUNT}:stack/{stack}/{'0' * 36}",
         }
 
     @classmethod
@@ -93,11 +96,11 @@ class DeployedTemplate:
         name = f"{self.stack}-{logical_id}-{SUFFIX}"
         region = self._names["AWS::Region"]
         if kind.startswith("AWS::Serverless::") and kind.endswith("Api"):
-            return "a1b2c3d4e5"
+            return API
         if kind == "AWS::SQS::Queue" and attribute is None:
-            return f"https://sqs.{region}.amazonaws.com/123456789012/{name}.fifo"
+            return f"https://sqs.{region}.amazonaws.com/{ACCOUNT}/{name}.fifo"
         if kind == "AWS::S3::Bucket":
             name = name.lower()
         if attribute == "Arn" or (attribute is None and kind == "AWS::Serverless::StateMachine"):
-            return f"arn:aws:states:{region}:123456789012:stateMachine:{name}"
+            return f"arn:aws:states:{region}:{ACCOUNT}:stateMachine:{name}"
         return name

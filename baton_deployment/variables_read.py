@@ -20,7 +20,7 @@ class VariableRead:
     line: int
     name: str
     is_required: bool
-    """Whether the code always raises ``KeyError`` without the variable."""
+    """Whether the code is subject to no condition or ``try``, so that it raises ``KeyError`` without the variable."""
 
 
 def find_variables_read(folder: Path) -> Iterator[VariableRead]:

@@ -14,7 +14,7 @@ from baton.adapters.agents.agent_files import AgentFileError
 from baton.domain.tenants.egress_policy import EgressPolicy
 from baton.settings.document import InvalidDocument, SettingsDocument, read_document
 from baton_deployment.account import AWS_ERRORS, NO_CREDENTIALS, SIGN_IN, Account, explain, read_code
-from baton_deployment.checks import Check, Outcome, fails, lines_of, run_remote_check, summarise, unknown
+from baton_deployment.checks import Check, Outcome, fails, format_row, run_remote_check, summarise, unknown
 from baton_deployment.contents import Contents
 from baton_deployment.deployed_stack import read_outputs
 from baton_deployment.errors import DeploymentError
@@ -55,6 +55,7 @@ from baton_local.root import ROOT
 
 REFUSED = frozenset({"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "SignatureDoesNotMatch"})
 NAMES_WIDTH = 17
+"""The characters of the column of the checks' names."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,6 @@ class Preflight:
         who = (yield from _check_identity(account)) if account is not None else None
         if account is not None and who is not None:
             yield from _check_home(account, self.stage, who)
-        if account is not None and who is not None:
             yield from self._check_account(account, template, who, contents)
         else:
             account = None
@@ -160,7 +160,7 @@ class Preflight:
             (CONCURRENCY, partial(check_concurrency, account, template)),
             (LOGGING_ROLE, partial(check_logging_role, account)),
             (SECRET, partial(check_secrets, account, template, self._find_provider_secrets())),
-            (TOKENS, partial(check_tokens, account, template, len(self._read_settings().token_issuers))),
+            (TOKENS, partial(check_tokens, account, template, has_issuers=bool(self._read_settings().token_issuers))),
         ]
         if contents is not None:
             checks.append((SECRET, partial(check_references, account, template, contents)))
@@ -179,7 +179,7 @@ def run_preflight(
     checks = []
     for check in preflight.run_checks():
         checks.append(check)
-        for line in lines_of(check, NAMES_WIDTH):
+        for line in format_row(check, NAMES_WIDTH):
             write(line)
     write(f"\n{summarise(checks)}")
     failed = [check for check in checks if check.outcome is Outcome.FAILS]
@@ -194,7 +194,7 @@ def run_preflight(
 
 
 def _check_home(account: Account, stage: Stage, who: dict[str, Any]) -> Iterator[Check]:
-    """Yield a failure if the stage belongs to another account or region."""
+    """Yield a failure if the stage belongs to another account or region, or if the record of that is wrong."""
     try:
         problem = find_home_problem(stage, str(who["Account"]), account.region)
     except DeploymentError as unreadable:

@@ -26,7 +26,8 @@ def check_account(account: Account) -> tuple[dict[str, Any], Check]:
 def check_permissions(account: Account, who: dict[str, Any], stack: str, boundary: str = "") -> Iterator[Check]:
     """Yield whether the caller has the permissions for a deployment, by IAM's policy simulator.
 
-    ``boundary`` is the ARN of the permissions boundary of the stack's roles, or empty.
+    ``boundary`` is the ARN of the permissions boundary of the stack's roles, or empty. Raises errors of AWS, except a
+    refusal of the questions.
     """
     arn = str(who["Arn"])
     if arn.endswith(":root"):
@@ -66,9 +67,9 @@ def _find_principal(iam: Any, arn: str) -> str | None:
     return str(iam.get_role(RoleName=session[1])["Role"]["Arn"])
 
 
-def _find_missing(iam: Any, principal: str, actions: list[Question]) -> Iterator[str]:
+def _find_missing(iam: Any, principal: str, questions: list[Question]) -> Iterator[str]:
     """Yield the actions of the questions that IAM would refuse. Raises errors of AWS."""
-    for question in actions:
+    for question in questions:
         pages = iam.get_paginator("simulate_principal_policy").paginate(
             PolicySourceArn=principal,
             ActionNames=list(question.actions),

@@ -26,7 +26,7 @@ BACKGROUND = 10
 
 
 def check_concurrency(account: Account, template: DeployedTemplate) -> Iterator[Check]:
-    """Yield what the account's quota of concurrent executions means for the stage."""
+    """Yield whether the account's quota of concurrent executions suffices for the stage, and fits its alarm."""
     quota = read_quota(account)
     turns = _parse_number(template, "MaximumConcurrentTurns")
     raise_it = (
@@ -87,10 +87,14 @@ def check_alarms(stage: str, template: DeployedTemplate) -> Iterator[Check]:
         )
 
 
+def read_logging_role(account: Account) -> str | None:
+    """Return the role as which API Gateway writes access logs; None if it has none. Raises errors of AWS."""
+    return account.client("apigateway").get_account().get("cloudwatchRoleArn") or None
+
+
 def check_logging_role(account: Account) -> Iterator[Check]:
     """Yield whether API Gateway may write access logs in this account and region."""
-    role = account.client("apigateway").get_account().get("cloudwatchRoleArn")
-    if role:
+    if role := read_logging_role(account):
         yield fine(LOGGING_ROLE, f"API Gateway writes access logs as {role}")
     else:
         yield fails(

@@ -13,6 +13,7 @@ from baton_deployment.template import DeployedTemplate
 
 NAME = "model"
 SECONDS = 15.0
+"""The time limit of the request."""
 
 
 def check_model(account: Account | None, template: DeployedTemplate) -> Iterator[Check]:
@@ -25,7 +26,7 @@ def check_model(account: Account | None, template: DeployedTemplate) -> Iterator
     base = values["ModelBaseUrl"]
     models = {name: values[name] for name in ("ChatModel", "LightModel") if values[name] and "/" not in values[name]}
     if not base or not models:
-        yield note(NAME, "only the default provider is asked, and no model is there")
+        yield note(NAME, "only the default provider is asked, and ChatModel and LightModel name no model of it")
     elif account is None:
         yield unknown(NAME, "its key is in the account")
     else:
@@ -42,10 +43,16 @@ def check_model(account: Account | None, template: DeployedTemplate) -> Iterator
 
 def _ask(base: str, key: str, models: dict[str, str], secret: str) -> Iterator[Check]:
     """Yield a row for each model, or the reason why the provider at ``base`` does not list its models."""
+    if not key.isascii() or not key.isprintable():
+        yield fails(NAME, f"the key of {secret} has characters that no HTTP header may have")
+        return
     try:
         answer = httpx.get(f"{base}/models", headers={"Authorization": f"Bearer {key}"}, timeout=SECONDS)
-    except (httpx.HTTPError, ValueError) as problem:
+    except (httpx.HTTPError, httpx.InvalidURL) as problem:
         yield fails(NAME, f"{base} cannot be reached from here ({type(problem).__name__})", "Is ModelBaseUrl right?")
+        return
+    if answer.is_server_error or answer.status_code in {408, 429}:
+        yield unknown(NAME, f"{base} does not answer at the moment ({answer.status_code})", "Repeat the check later.")
         return
     if answer.status_code in {401, 403}:
         yield fails(NAME, f"{base} refuses the key of {secret} ({answer.status_code})")

@@ -18,6 +18,8 @@ MOST = 250 * MEGABYTE
 """Bytes: Lambda's limit of a function with its layers, unzipped."""
 CLOSE = 240 * MEGABYTE
 """Bytes from which the web adapter's layer, which is not in the build, may exceed the limit."""
+VERSION = "3.13"
+"""The Python of the functions."""
 PYTHON = "Python for Lambda"
 SIZES = "package sizes"
 WHEELS = "packages"
@@ -30,7 +32,7 @@ SECONDS = 60
 ADVICE = "Remove packages that your tools do not need from the project's dependencies."
 
 
-def check_python(version: str = "3.13") -> Iterator[Check]:
+def check_python(version: str = VERSION) -> Iterator[Check]:
     """Yield whether there is a Python that compiles the layers, found as in their makefiles."""
     script = ROOT / "layers" / "compile.sh"
     if not script.is_file():
@@ -88,17 +90,17 @@ def _measure(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def check_requirements(requirements: Sequence[str], version: str = "3.13") -> Iterator[Check]:
-    """Yield whether all packages of a project's tools have wheels for Lambda, and whether they are too large.
+def check_requirements(requirements: Sequence[str]) -> Iterator[Check]:
+    """Yield whether all packages of a project's tools have wheels for Lambda, and whether they may be too large.
 
-    ``uv`` resolves them with the package registry.
+    ``uv`` resolves them with the package registry. Without requirements there is nothing to check.
     """
     if not requirements:
         return
     resolve = [find_uv(), "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"]
     try:
         completed = subprocess.run(
-            [*resolve, "--python-version", version, "--python-platform", PLATFORM],
+            [*resolve, "--python-version", VERSION, "--python-platform", PLATFORM],
             input="\n".join(requirements),
             capture_output=True,
             text=True,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from baton_deployment.checks import Check, fails, fine, note
-from baton_deployment.template import SUFFIX, DeployedTemplate
+from baton_deployment.template import ACCOUNT, API, SUFFIX, DeployedTemplate
 
 NAME = "policies"
 ROLE_CHARACTERS = 10_240
@@ -21,8 +21,6 @@ FUNCTION_BYTES = 20_480
 """Lambda's limit of the bytes of the policy of a function or an alias."""
 CLOSE = 0.96
 """The share of a limit from which an estimate may be wrong."""
-ACCOUNT = "123456789012"
-API = "a1b2c3d4e5"
 WILDCARD = "arn:aws:bedrock:<region>:<account>:application-inference-profile/*"
 
 

@@ -60,7 +60,7 @@ def _find_refusal(policy: EgressPolicy, url: str) -> tuple[str, str] | None:
 
 
 def check_stage_addresses(template: DeployedTemplate, settings: SettingsDocument) -> Iterator[Check]:
-    """Yield the addresses in the parameters and in the settings of a stage that functions cannot reach."""
+    """Yield the addresses and hosts in the parameters and settings of a stage that functions cannot or may not call."""
     values = template.values
     named = {
         name: value
@@ -96,7 +96,7 @@ def check_models(contents: Contents, settings: SettingsDocument, template: Deplo
         names = [(("name",), agent.model.name)] if agent.model.name is not None else []
         fallbacks = [(("fallback", index), name) for index, name in enumerate(agent.model.fallback)]
         for field, name in (*names, *fallbacks):
-            if name is not None and route(name, dict.fromkeys(providers)).provider not in providers:
+            if route(name, dict.fromkeys(providers)).provider not in providers:
                 yield fails(
                     MODELS,
                     f"{contents.locate(agent, 'model', *field)}: {name!r} begins with the name of no provider of the "

@@ -25,8 +25,6 @@ NAME = "secret"
 NONE: Mapping[str, str] = {}
 AWS_KEY = "alias/aws/secretsmanager"
 """The default key of secrets, which is AWS's own."""
-
-
 EMBED_KEYS = (
     r'"{\"acme-1\": {\"tenant\": \"acme\", \"algorithm\": \"HS256\", \"key\": \"$(openssl rand -base64 48)\"}}"'
 )
@@ -73,11 +71,11 @@ def check_secrets(
     manager = account.client("secretsmanager")
     keys = _Keys(account, template.values["SecretsKeyArn"])
     for secret in list_expected_secrets(template, provider_secrets):
-        yield _check(manager, secret, account.region, keys)
+        yield _check_secret(manager, secret, account.region, keys)
 
 
 def check_references(account: Account, template: DeployedTemplate, contents: Contents) -> Iterator[Check]:
-    """Yield one row for each secret and parameter that the agents' headers name."""
+    """Yield one row for each secret and parameter of Systems Manager that the agents' definitions name."""
     stage = template.values["Stage"]
     keys = _Keys(account, template.values["SecretsKeyArn"])
     places: dict[SecretReference, str] = {}
@@ -92,7 +90,7 @@ def check_references(account: Account, template: DeployedTemplate, contents: Con
         problem_of = _check_key if reference.key is None else _make_field_check(reference.key)
         example = '"${SECRET:?is not set}"' if reference.key is None else f"""'{{"{reference.key}": "..."}}'"""
         secret = ExpectedSecret(location, name, problem_of, example)
-        yield _check(account.client("secretsmanager"), secret, account.region, keys)
+        yield _check_secret(account.client("secretsmanager"), secret, account.region, keys)
 
 
 def _check_parameter(account: Account, name: str, location: str) -> Check:
@@ -160,8 +158,8 @@ class _Keys:
         )
 
 
-def _check(manager: Any, secret: ExpectedSecret, region: str, keys: _Keys) -> Check:
-    """Return the first problem of a secret, as far as the caller may read it. Raises errors of AWS."""
+def _check_secret(manager: Any, secret: ExpectedSecret, region: str, keys: _Keys) -> Check:
+    """Return the first problem of a secret, as far as the caller may read it. Raises other errors of AWS."""
     named = f"{secret.name} ({secret.parameter})"
     command = (
         f"aws secretsmanager create-secret --name {secret.name} --secret-string {secret.example} --region {region}"
@@ -199,13 +197,13 @@ def _check(manager: Any, secret: ExpectedSecret, region: str, keys: _Keys) -> Ch
 
 
 def _check_key(text: str) -> str:
-    """Return the fault of a provider's key in plain text; empty if there is none."""
+    """Return the fault of a secret that is sent as plain text; empty if there is none."""
     if not text.strip():
         return "is empty"
     if text != text.strip():
-        return "begins or ends with white space, which the provider refuses"
+        return "begins or ends with white space, which is sent too"
     if text.startswith("{"):
-        return "is a JSON object; it must be the key as plain text"
+        return "is a JSON object; it must be plain text"
     return ""
 
 

@@ -15,14 +15,14 @@ from baton_deployment.template import DeployedTemplate
 TOKENS = "tokens"
 
 
-def check_tokens(account: Account, template: DeployedTemplate, issuers: int) -> Iterator[Check]:
-    """Yield a note if there is no embed key, and the settings file has no token issuers; ``issuers`` is their number.
+def check_tokens(account: Account, template: DeployedTemplate, *, has_issuers: bool) -> Iterator[Check]:
+    """Yield a note if there is no embed key, and the settings file has no token issuers.
 
     The check of secrets reports a secret that cannot be read, or is wrong.
     """
-    name = template.values["EmbedKeysSecret"]
-    if issuers:
+    if has_issuers:
         return
+    name = template.values["EmbedKeysSecret"]
     verb = "put-secret-value --secret-id"
     try:
         text = account.client("secretsmanager").get_secret_value(SecretId=name).get("SecretString", "")

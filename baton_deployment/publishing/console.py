@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from baton_deployment.errors import DeploymentError
-from baton_deployment.publishing.objects import CONTENT_TYPES, put_once
+from baton_deployment.publishing.objects import CONTENT_TYPES, put_once, read_files
 from baton_local.web import CONSOLE_PAGE
 
 if TYPE_CHECKING:
@@ -50,11 +50,7 @@ def find_console_place(outputs: Mapping[str, str]) -> ConsolePlace | None:
 
 def read_console(built: Path) -> dict[str, bytes]:
     """Return the files of a build. Raises ``DeploymentError`` if the page, or a module that it names, is missing."""
-    files = {
-        file.relative_to(built).as_posix(): file.read_bytes()
-        for file in sorted(built.rglob("*"))
-        if file.is_file() and not file.name.startswith(".")
-    }
+    files = read_files(built)
     page = files.get(CONSOLE_PAGE, b"").decode()
     named = re.findall(r'<script[^>]* src="([^"]+)"', page)
     if not named or not set(named) <= set(files):

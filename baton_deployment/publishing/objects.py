@@ -21,6 +21,15 @@ CONTENT_TYPES = {
 }
 
 
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Return the files of a build by their paths below ``folder``, sorted, without hidden ones."""
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and not file.name.startswith(".")
+    }
+
+
 def put_once(s3: "S3Client", bucket: str, key: str, content: bytes) -> None:
     """Write an object that never changes, unless it exists. Raises ``DeploymentError`` if it has other bytes."""
     try:

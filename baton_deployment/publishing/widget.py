@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from baton_deployment.errors import DeploymentError
-from baton_deployment.publishing.objects import CONTENT_TYPES, put_once
+from baton_deployment.publishing.objects import CONTENT_TYPES, put_once, read_files
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -50,11 +50,7 @@ def read_release(built: Path, number: str) -> Release:
 
     Raises ``DeploymentError`` unless its scripts are exactly those in ``integrity.json``.
     """
-    files = {
-        file.relative_to(built).as_posix(): file.read_bytes()
-        for file in sorted(built.rglob("*"))
-        if file.is_file() and not file.name.startswith(".")
-    }
+    files = read_files(built)
     integrity: dict[str, str] = json.loads(files.get("integrity.json", b"{}"))
     hashes = {name: _compute_integrity(content) for name, content in files.items() if name.endswith(".js")}
     if not set(ENTRIES) <= set(hashes) or hashes != integrity:
@@ -67,7 +63,7 @@ def read_release(built: Path, number: str) -> Release:
 
 
 def publish(release: Release, s3: "S3Client", bucket: str) -> None:
-    """Upload missing files, then switch ``latest/`` to the release. A repetition changes nothing.
+    """Upload missing files, then switch ``latest/`` to the release. It may be repeated.
 
     Raises ``DeploymentError`` if a file exists with other bytes. ``latest/`` is not changed then.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +10,12 @@ from typing import Any
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.item_kinds import ItemKind, find_kind
 from baton.adapters.dynamodb.table import Table
+from baton.concurrency.tasks import gather_each
+
+AT_ONCE = 16
+"""The most concurrent writes of one partition."""
+BATCH = 512
+"""The most pairs of a partition that are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +50,29 @@ class Pair:
         return self.then is not None and self.now is not None and self.then != self.now
 
 
-async def compare_partition(
-    source: Table, live: Table, partition: str, *, prefix: str | None = None
-) -> AsyncGenerator[Pair]:
+async def apply_to_pairs(source: Table, live: Table, partition: str, apply: Callable[[Pair], Awaitable[None]]) -> None:
+    """Apply a function to the pairs of items of a partition, to ``AT_ONCE`` at the same time.
+
+    At most ``BATCH`` pairs are in memory. Raises ``StoreUnavailable``.
+    """
+    batch: list[Pair] = []
+    async with aclosing(compare_partition(source, live, partition)) as pairs:
+        async for pair in pairs:
+            batch.append(pair)
+            if len(batch) == BATCH:
+                await gather_each(batch, apply, at_once=AT_ONCE)
+                batch.clear()
+        await gather_each(batch, apply, at_once=AT_ONCE)
+
+
+async def compare_partition(source: Table, live: Table, partition: str) -> AsyncGenerator[Pair]:
     """Yield the pairs of items of a partition, in the order of their keys.
 
     The restored table is read without consistency, at half the price, because it does not change.
     """
     async with (
-        aclosing(source.query(partition, prefix=prefix, consistent=False)) as then_pages,
-        aclosing(live.query(partition, prefix=prefix)) as now_pages,
+        aclosing(source.query(partition, consistent=False)) as then_pages,
+        aclosing(live.query(partition)) as now_pages,
     ):
         then_items, now_items = _flatten(then_pages), _flatten(now_pages)
         then, now = await anext(then_items, None), await anext(now_items, None)
@@ -69,8 +88,8 @@ async def compare_partition(
                 then, now = await anext(then_items, None), await anext(now_items, None)
 
 
-def as_read(seen: Item, new: Item | None = None) -> dict[str, Any]:
-    """Return ``condition``, ``values`` and ``names`` of a write that succeeds only if ``seen`` is unchanged.
+def make_unchanged_condition(seen: Item, new: Item | None = None) -> dict[str, Any]:
+    """Return the arguments ``condition``, ``values`` and ``names`` of a write that fails unless ``seen`` is unchanged.
 
     If ``new`` replaces the item, the additional attributes of ``new`` must not have been added meanwhile.
     """

@@ -10,26 +10,21 @@ from typing import NamedTuple
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.item_kinds import Handling, ItemKind
+from baton.adapters.dynamodb.item_kinds import Handling, ItemKind, find_kind
 from baton.adapters.dynamodb.key_forms import LAST_NUMBER
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_desk_place, make_tombstone
-from baton.concurrency.tasks import gather_each
 from baton.domain.memory.episode import derive_episode_id
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
 from baton.ports.clock import Clock
-from baton_deployment.restoring.comparison import Pair, compare_partition
+from baton_deployment.restoring.comparison import Pair, apply_to_pairs, compare_partition
 from baton_deployment.restoring.due_items import PastDue, prepare_due
 from baton_deployment.restoring.forgotten import ANYBODY, ForgottenSince
 from baton_deployment.restoring.item_counts import ItemCounts
 from baton_deployment.restoring.live_writes import LiveWrites, has_expired
 from baton_deployment.restoring.object_versions import ObjectVersions
 
-AT_ONCE = 16
-"""The most concurrent writes of one conversation."""
-BATCH = 512
-"""The most items of a conversation that are in memory."""
 RESTORING = "restoring"
 """The attribute of the tombstone that replaces a conversation while it is restored."""
 FENCE_GAP = 10_000
@@ -97,7 +92,7 @@ class _Mode(NamedTuple):
     """The rules by which items are copied."""
 
     is_whole: bool
-    """Whether removable items are put back too, because the conversation itself is missing or replaced."""
+    """Whether removable items and lost items in other partitions are put back too."""
     replaces: bool
     """Whether differing items are replaced, and items that the restored conversation lacks are removed."""
 
@@ -154,7 +149,7 @@ class ConversationRestore:
         if now is None or RESTORING in now:
             replaces = self.replaces or (now is not None and now[RESTORING] == Outcome.REPLACED.value)
             if differences.is_newer and not replaces:
-                return RestoredConversation(Outcome.GONE_ON, ItemCounts(differing=differences.differing))
+                return RestoredConversation(Outcome.GONE_ON)
             return await self._restore_whole(scope, thread_id, then, now, _Mode(is_whole=True, replaces=replaces))
         has_gone_on = now.get("committed_fence") != then["committed_fence"]
         is_other = has_gone_on or differences.differing or _has_changed(then, now)
@@ -179,7 +174,10 @@ class ConversationRestore:
     async def _restore_whole(
         self, scope: Scope, thread_id: str, then: Item, now: Item | None, mode: _Mode
     ) -> RestoredConversation:
-        """Hide the conversation, copy all its items, and show it."""
+        """Hide the conversation, copy all its items, and show it.
+
+        The outcome is ``BUSY`` if a run is in progress, and ``FORGOTTEN`` if forgetting has begun meanwhile.
+        """
         outcome = Outcome.REPLACED if mode.replaces and now is not None else Outcome.RESTORED
         claim = now if now is not None and RESTORING in now else self._claim(scope, then, now, outcome)
         if now is not None and now.get("lease_until", 0) >= to_millis(self.clock.now()):
@@ -199,9 +197,9 @@ class ConversationRestore:
             "fence = :fence AND restoring = :outcome AND attribute_not_exists(swept)",
             {":fence": claim["fence"], ":outcome": claim[RESTORING]},
         )
-        counts.items["conversations"] += 1
         if not is_shown:
             return RestoredConversation(Outcome.FORGOTTEN)
+        counts.items["conversations"] += 1
         return RestoredConversation(outcome, counts)
 
     def _claim(self, scope: Scope, then: Item, now: Item | None, outcome: Outcome) -> Item:
@@ -219,7 +217,7 @@ class ConversationRestore:
     # Comparison
 
     async def _find_newer(self, then: Item) -> _Differences:
-        """Return whether the live table has messages of a lost conversation beyond the restored ones."""
+        """Return, of the differences of a lost conversation, only whether the live table has newer messages."""
         first, last = keys.message.make_sort_key(then["next_ordinal"]), keys.message.make_sort_key(LAST_NUMBER)
         newer = await self.live.read_all(then["PK"], first=first, last=last, limit=1, enough=1)
         return _Differences(is_newer=bool(newer))
@@ -248,7 +246,7 @@ class ConversationRestore:
     async def _copy(self, scope: Scope, thread_id: str, then: Item, mode: _Mode) -> ItemCounts:
         """Copy the items of the partition except the conversation's own item, and return their numbers.
 
-        A conversation that is restored whole gets its items in other partitions, too.
+        If ``mode.is_whole``, copy the conversation's items in other partitions, too.
         """
         counts = ItemCounts()
 
@@ -276,14 +274,7 @@ class ConversationRestore:
             if (mode.is_whole or kind.handling is Handling.HISTORY) and await self.writes.put_back(copied):
                 counts.items[kind.name] += 1
 
-        batch: list[Pair] = []
-        async with aclosing(compare_partition(self.source, self.live, then["PK"])) as pairs:
-            async for pair in pairs:
-                batch.append(pair)
-                if len(batch) == BATCH:
-                    await gather_each(batch, apply, at_once=AT_ONCE)
-                    batch.clear()
-            await gather_each(batch, apply, at_once=AT_ONCE)
+        await apply_to_pairs(self.source, self.live, then["PK"], apply)
         if mode.is_whole:
             counts.items += await self._copy_pointers(scope, thread_id, then)
         return counts
@@ -304,14 +295,14 @@ class ConversationRestore:
             items += [item for item in page if item["thread_id"] == thread_id]
         copied: Counter[str] = Counter()
         for item in items:
-            kind = Pair(item, None).kind
+            kind = find_kind(item)
             is_lost = await self.live.get({"PK": item["PK"], "SK": item["SK"]}) is None
             if is_lost and not has_expired(item, self.clock.now()) and await self.writes.put_back(item):
                 copied[kind.name if kind is not None else ""] += 1
         return copied
 
     async def _copy_owner(self, scope: Scope, thread_id: str, then: Item, claim: Item, items: Counter[str]) -> None:
-        """Copy the item with the tenant of the conversation's id. Remove the conversation from a later desk."""
+        """Put back the item with the tenant of the conversation's id. Remove the conversation from a later desk."""
         owner = await self.source.get(keys.owner(thread_id), consistent=False)
         if owner is None:
             owner = {**keys.owner(thread_id), "tenant_id": scope.tenant_id}

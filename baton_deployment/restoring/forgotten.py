@@ -24,15 +24,16 @@ MARGIN = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class PastRequest:
-    """A request to forget that was made, or ended, after the restored time."""
+    """A request to forget that is in progress, or has ended after the restored time or less than ``MARGIN`` before."""
 
     id: str
     subject: ForgetSubject
     user_id: str
     requested_by: str
     cutoff_at: datetime
-    """Conversations that began before this time are forgotten."""
+    """Conversations that began up to this time are forgotten."""
     thread_id: str | None = None
+    """The conversation to forget; None for a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class ForgottenSince:
         """Read the requests and the retention of a tenant. Raises ``StoreUnavailable``."""
         requests: list[PastRequest] = []
         async for page in self.live.query(keys.forgetting(scope), prefix=keys.forget_request.prefix):
-            requests += [self._request(item) for item in page if self._is_since(item)]
+            requests += [self._parse_request(item) for item in page if self._is_since(item)]
         users: dict[str, datetime] = {}
         threads: dict[str, datetime] = {}
         for request in requests:
@@ -116,13 +117,14 @@ class ForgottenSince:
         return TenantRequests(tuple(requests), users, threads, compute_cutoff(self.clock.now(), retention.threads))
 
     def _is_since(self, item: Item) -> bool:
-        """Return whether a request by a user is in progress, or has ended after the restored time."""
+        """Return whether a request by a user is in progress, or has ended since ``MARGIN`` before the restored time."""
         if item["subject"] == ForgetSubject.RETENTION.value:
             return False  # the retention of today says the same
         since = to_millis(self.at - MARGIN)
         return "ended_at" not in item or bool(item["ended_at"] >= since)
 
-    def _request(self, item: Item) -> PastRequest:
+    def _parse_request(self, item: Item) -> PastRequest:
+        """Return the request of an item. A request without a cut-off gets the present time."""
         cutoff_at = from_millis(item["cutoff_at"]) if "cutoff_at" in item else self.clock.now()
         return PastRequest(
             item["SK"].removeprefix(keys.forget_request.prefix),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table, get_key
 from baton.adapters.dynamodb.writes import IS_NEW, ConditionFailed
-from baton_deployment.restoring.comparison import as_read
+from baton_deployment.restoring.comparison import make_unchanged_condition
 
 UNIT = 1024
 """Bytes of one write unit."""
@@ -42,30 +43,32 @@ class LiveWrites:
 
     async def put_back(self, item: Item) -> bool:
         """Write an item that the live table lacks. Return False if another item was written under its key meanwhile."""
-        return await self._put(item, condition=IS_NEW)
+        return await self._put(item, IS_NEW)
 
     async def replace(self, item: Item, seen: Item) -> bool:
         """Replace the item ``seen``. Return False if it has changed meanwhile."""
-        return await self._put(item, **as_read(seen, item))
+        return await self._put(item, **make_unchanged_condition(seen, item))
 
     async def put_if(self, item: Item, condition: str, values: Item) -> bool:
         """Write an item under a condition, and return whether it held."""
-        return await self._put(item, condition=condition, values=values)
+        return await self._put(item, condition, values)
 
     async def remove(self, seen: Item) -> bool:
         """Remove the item ``seen``. Return False if it has changed meanwhile."""
         if not self.are_made:
             return True
         await self.pace.wait(_count_units(seen))
-        return await self.table.delete(get_key(seen), **as_read(seen))
+        return await self.table.delete(get_key(seen), **make_unchanged_condition(seen))
 
-    async def _put(self, item: Item, **condition: object) -> bool:
+    async def _put(
+        self, item: Item, condition: str, values: Item | None = None, names: Mapping[str, str] | None = None
+    ) -> bool:
         """Write an item under a condition, and return whether the live table has it. A plan returns true."""
         if not self.are_made:
             return True
         await self.pace.wait(_count_units(item))
         try:
-            await self.table.put(item, **condition)  # type: ignore[arg-type]
+            await self.table.put(item, condition=condition, values=values, names=names)
         except ConditionFailed as failure:
             return failure.item == item  # an earlier try has written it, and its response was lost
         return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
 from dataclasses import dataclass
 
 from baton.adapters.dynamodb import agent_keys, keys
@@ -10,21 +9,15 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.item_kinds import Handling, ItemKind, find_partition_name, find_tenant
 from baton.adapters.dynamodb.memory.procedure_writes import procedure_from_item
 from baton.adapters.dynamodb.table import Table
-from baton.concurrency.tasks import gather_each
 from baton.domain.memory.forgetting import ForgetStatus
 from baton.domain.memory.procedure import ProcedureStatus
 from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
-from baton_deployment.restoring.comparison import Pair, compare_partition
+from baton_deployment.restoring.comparison import Pair, apply_to_pairs
 from baton_deployment.restoring.due_items import PastDue, prepare_due
 from baton_deployment.restoring.forgotten import ANYBODY, ForgottenSince
 from baton_deployment.restoring.item_counts import ItemCounts
 from baton_deployment.restoring.live_writes import LiveWrites, has_expired
-
-AT_ONCE = 16
-"""The most concurrent writes of one partition."""
-BATCH = 512
-"""The most items of a partition that are in memory."""
 
 
 @dataclass(slots=True)
@@ -75,14 +68,7 @@ class RecordRestore:
             elif pair.differs and pair.now is not None:
                 await self._replace(tenant_id, pair.then, pair.now, result)
 
-        batch: list[Pair] = []
-        async with aclosing(compare_partition(self.source, self.live, partition)) as pairs:
-            async for pair in pairs:
-                batch.append(pair)
-                if len(batch) == BATCH:
-                    await gather_each(batch, apply, at_once=AT_ONCE)
-                    batch.clear()
-            await gather_each(batch, apply, at_once=AT_ONCE)
+        await apply_to_pairs(self.source, self.live, partition, apply)
         return result
 
     async def _put_back(self, tenant_id: str, item: Item, kind: ItemKind, result: RestoredRecords) -> None:
@@ -107,7 +93,7 @@ class RecordRestore:
             result.replaced += await self.writes.replace(copied, now)
 
     async def _is_forgotten(self, tenant_id: str, item: Item) -> bool:
-        """Return whether an item belongs to a forgotten user, or was made from a forgotten conversation."""
+        """Return whether an item belongs to a forgotten user, or was made from a forgotten or missing conversation."""
         scope = Scope(tenant_id, ANYBODY)
         if item["PK"] == keys.schedulers(scope):
             return await self.forgotten.has_user(Scope(tenant_id, item["user_id"]))

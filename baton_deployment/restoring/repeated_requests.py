@@ -32,7 +32,10 @@ class RepeatedRequests:
     clock: Clock
 
     async def repeat(self, tenants: Iterable[str], choice: Choice) -> int:
-        """Begin the requests of these tenants again, and return their number. Raises ``StoreUnavailable``."""
+        """Begin the requests of these tenants again, one for each subject, and return their number.
+
+        Requests about other conversations than that of ``choice`` are left out. Raises ``StoreUnavailable``.
+        """
         self.forgotten.forget_cache()
         subjects: set[tuple[object, ...]] = set()
         for tenant_id in sorted(tenants):

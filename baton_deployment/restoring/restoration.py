@@ -134,7 +134,7 @@ class Restoration:
         """Yield batches of partitions to restore, each with the position after it, which is None at the end."""
         tenant_id, thread_id = self.choice.tenant_id, self.choice.thread_id
         if tenant_id is not None and thread_id is not None:
-            yield await self._add_forks(Scope(tenant_id, ANYBODY), thread_id), None
+            yield await self._list_with_forks(Scope(tenant_id, ANYBODY), thread_id), None
             return
         prefix = f"{tenant_id}#" if tenant_id is not None else None
         last, partitions = after["PK"] if after is not None else "", list[str]()
@@ -147,7 +147,7 @@ class Restoration:
                     yield partitions, position
                     partitions = []
 
-    async def _add_forks(self, scope: Scope, thread_id: str) -> list[str]:
+    async def _list_with_forks(self, scope: Scope, thread_id: str) -> list[str]:
         """Return the partitions of a conversation, its forks, and their forks."""
         partitions = [keys.partition(scope, thread_id)]
         for partition in partitions:

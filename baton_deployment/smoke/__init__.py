@@ -10,7 +10,7 @@ import httpx
 
 from baton_client import AsyncBaton, BatonError
 from baton_deployment.account import Account
-from baton_deployment.checks import Check, Outcome, fails, fine, lines_of, summarise, unknown
+from baton_deployment.checks import Check, Outcome, fails, fine, format_row, summarise, unknown
 from baton_deployment.errors import DeploymentError
 from baton_deployment.smoke.steps import Steps, describe_problem
 from baton_deployment.smoke.target import Target, find_target, read_token
@@ -75,7 +75,7 @@ async def _try(target: Target, write: Write, step_seconds: float) -> Trial:
 
     def show(check: Check) -> Check:
         checks.append(check)
-        for line in lines_of(check, WIDTH):
+        for line in format_row(check, WIDTH):
             write(line)
         return check
 

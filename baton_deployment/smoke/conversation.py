@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.typing import Subprotocol
 
 from baton_deployment.errors import DeploymentError
@@ -68,7 +68,7 @@ async def connected(target: Target) -> AsyncIterator[Conversation]:
     except InvalidStatus as problem:
         status = problem.response.status_code
         raise DeploymentError(f"{target.socket_url} refuses the connection with {status}.") from problem
-    except (OSError, InvalidHandshake, TimeoutError) as problem:
+    except (OSError, InvalidHandshake, InvalidURI, TimeoutError) as problem:
         raise DeploymentError(
             f"{target.socket_url} cannot be reached: {problem or type(problem).__name__}"
         ) from problem

@@ -38,13 +38,13 @@ class Steps:
 
     async def talk_over_http(self) -> str:
         """Send a message over HTTP, and read the streamed answer."""
-        result = await self._client.runs.create(QUESTION, thread_id=self._make_thread())
+        result = await self._client.runs.create(QUESTION, thread_id=self._make_thread_id())
         text = " ".join(message.text for message in result.messages).strip()
         return _check_answer(result.outcome, text)
 
     async def talk_over_socket(self) -> str:
         """Send a message over a WebSocket, and read the answer's events."""
-        thread_id = self._make_thread()
+        thread_id = self._make_thread_id()
         message_id = str(uuid.uuid4())
         text, outcome = [], ""
         async with connected(self._target) as conversation:
@@ -105,14 +105,15 @@ class Steps:
         Wait until the conversations are gone.
         """
         if not self._target.is_own_user:
-            requests = [await self._client.threads.delete(thread_id) for thread_id in self._threads]
+            for thread_id in self._threads:
+                await self._client.threads.delete(thread_id)
             await wait_until(
                 self._list_threads_left,
                 lambda thread_ids: not thread_ids,
                 self._seconds,
                 "removal of the conversations",
             )
-            return f"the {len(requests)} conversations of this trial are gone; the user's others stay"
+            return f"the {len(self._threads)} conversations of this trial are gone; the user's others stay"
         request = await self._client.users.forget("me")
         await wait_until(
             self._list_conversations,
@@ -133,7 +134,7 @@ class Steps:
                 thread_ids.append((await self._client.threads.get(thread_id)).id)
         return thread_ids
 
-    def _make_thread(self) -> str:
+    def _make_thread_id(self) -> str:
         self._threads.append(str(uuid.uuid4()))
         return self._threads[-1]
 

@@ -49,7 +49,7 @@ class Target:
 def find_target(account: Account, stage: Stage, token: str | None = None) -> Target:
     """Return a deployed stage as a target. If ``token`` is None, one is signed with a key of the embed keys' secret.
 
-    Raises ``DeploymentError`` if there is no stack.
+    If none can be signed, the target has a ``reason`` and no token. Raises ``DeploymentError`` if there is no stack.
     """
     outputs = read_outputs(account, stage.stack)
     own = signed = reason = None

@@ -324,7 +324,7 @@ def test_a_stage_that_can_accept_no_token_is_one_note(
 ) -> None:
     if text is not None:
         secrets("s6/embed-keys", text)
-    found = list(check_tokens(Account(REGION), template(EmbedKeysSecret="s6/embed-keys"), issuers))
+    found = list(check_tokens(Account(REGION), template(EmbedKeysSecret="s6/embed-keys"), has_issuers=issuers > 0))
     assert [check.outcome for check in found] == ([Outcome.NOTE] if verb else [])
     assert all(f"aws secretsmanager {verb} --secret-string" in check.advice for check in found)
 
@@ -341,7 +341,8 @@ class Provider(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         is_known = self.headers["Authorization"] == "Bearer sk-key"
-        self.send_response(200 if is_known else 401)
+        is_busy = self.headers["Authorization"] == "Bearer sk-busy"
+        self.send_response(200 if is_known else 429 if is_busy else 401)
         self.end_headers()
         self.wfile.write(json.dumps({"data": [{"id": "gpt-6-sol"}]}).encode() if is_known else b"")
 
@@ -365,6 +366,9 @@ def provider() -> Iterator[str]:
     [
         ("sk-key", {}, Outcome.FINE, "accepts the key and has gpt-6-sol"),
         ("sk-old", {}, Outcome.FAILS, "refuses the key of s4/model-key (401)"),
+        ("sk-busy", {}, Outcome.UNKNOWN, "does not answer at the moment (429)"),
+        ("sk-key\n", {}, Outcome.FAILS, "the key of s4/model-key has characters"),
+        ("sk-key", {"ModelBaseUrl": "https://[models"}, Outcome.FAILS, "cannot be reached"),
         ("sk-key", {"ChatModel": "gpt-2"}, Outcome.FAILS, "does not list gpt-2 (ChatModel)"),
         ("sk-key", {"ChatModel": "bedrock/x"}, Outcome.NOTE, "only the default provider is asked"),
         ("sk-key", {"ModelBaseUrl": "http://127.0.0.1:9"}, Outcome.FAILS, "cannot be reached"),

@@ -58,7 +58,7 @@ def test_a_page_that_cannot_be_parsed_is_one_line_too(monkeypatch: pytest.Monkey
     ):
         account.client("sts").get_caller_identity()
     [row] = run_remote_check("stack state", lambda: check_state(account, "baton-dev"))
-    assert (row.outcome, "AWS did not answer it: the answer is a page" in row.detail) == (Outcome.UNKNOWN, True)
+    assert (row.outcome, "the request to AWS failed: the answer is a page" in row.detail) == (Outcome.UNKNOWN, True)
     server.shutdown()
     thread.join()
     server.server_close()

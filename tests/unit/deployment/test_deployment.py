@@ -170,8 +170,8 @@ DEPLOYED = {
     ],
 }
 """CloudFormation's description of a stack."""
-SAME = SettingsPlan("bucket", DeployedSettings("{}", "e1", ""), {}, ())
-OTHER = SettingsPlan("bucket", DeployedSettings("{}", "e1", ""), {}, ("-issuer", "+another"))
+SAME = SettingsPlan("bucket", DeployedSettings("{}", "e1"), {}, ())
+OTHER = SettingsPlan("bucket", DeployedSettings("{}", "e1"), {}, ("-issuer", "+another"))
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_caller_who_may_not_read_the_quota_deploys_without(
 
 def test_the_repositorys_stages_are_deployed_with_all_their_parameters() -> None:
     stage = read_stage(ROOT / "samconfig.toml", "dev")
-    command = Deployment.of_checkout(stage).deploy_command()
+    command = Deployment.of_checkout(stage).make_deploy_command()
     assert parse_overrides(command[command.index("--parameter-overrides") + 1 :]) == stage.parameters
 
 

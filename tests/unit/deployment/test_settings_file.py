@@ -9,7 +9,12 @@ import pytest
 from baton.settings.document import check_document
 from baton_deployment.checks import Outcome
 from baton_deployment.errors import DeploymentError
-from baton_deployment.settings_file import check_settings_file, find_settings_file, from_parameters, read_settings_file
+from baton_deployment.settings_file import (
+    check_settings_file,
+    convert_parameters,
+    find_settings_file,
+    read_settings_file,
+)
 from baton_deployment.stages import Stage
 
 GOOD = """\
@@ -101,7 +106,7 @@ def test_what_were_parameters_becomes_a_file(tmp_path: Path) -> None:
         "ModelProviders": '{"groq": {"baseUrl": "https://api.groq.com/openai/v1"}}',
     }
     path = find_settings_file(stage(tmp_path))
-    path.write_text(from_parameters(parameters))
+    path.write_text(convert_parameters(parameters))
     settings_file = read_settings_file(path)
     assert settings_file is not None
     assert settings_file.document == check_document(
@@ -114,4 +119,4 @@ def test_what_were_parameters_becomes_a_file(tmp_path: Path) -> None:
         }
     )
     with pytest.raises(DeploymentError, match=r"tokenIssuers\.0\.audience"):
-        from_parameters({"TokenIssuers": '[{"issuer": "https://login.acme.example/"}]'})
+        convert_parameters({"TokenIssuers": '[{"issuer": "https://login.acme.example/"}]'})

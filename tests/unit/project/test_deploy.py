@@ -26,7 +26,7 @@ def test_the_commands_are_sams_with_the_projects_own_parameters(project: Project
     assert planned.folder == project.folder / ".baton/build/dev"
     assert planned.build == ("sam", "build", "--build-in-source", *config)
     assert planned.deploy == ("sam", "deploy", *config)
-    command = planned.deploy_command()
+    command = planned.make_deploy_command()
     assert command[:7] == (*planned.deploy, "--parameter-overrides")
     assert command[7:] == (
         "Stage=dev",
@@ -57,7 +57,7 @@ def test_a_dry_run_shows_all_steps_in_their_order(project: Project) -> None:
 
 def test_a_parameter_of_the_stage_wins_over_the_projects(project: Project) -> None:
     edited(project.folder / "samconfig.toml", '"Stage=dev",', '"Stage=dev", "DefaultAgent=orders",')
-    chosen = [each for each in plan(project, "dev").deploy_command() if each.startswith("DefaultAgent=")]
+    chosen = [each for each in plan(project, "dev").make_deploy_command() if each.startswith("DefaultAgent=")]
     assert chosen == ["DefaultAgent=orders"]
 
 
