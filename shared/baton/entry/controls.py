@@ -130,7 +130,8 @@ class Controls:
         desks = [desk.id for desk in agents.list_offered_desks(scope, main)]
         desk = desk_id if desk_id is not None else next(iter(desks), None)
         if not isinstance(desk, str) or desk not in desks:
-            raise UnknownAgent(f"deskId: this agent has the desks {', '.join(desks) or 'none'}.", is_visible=True)
+            advice = f"deskId must be one of: {', '.join(desks)}." if desks else "This agent hands over to no desk."
+            raise UnknownAgent(advice, is_visible=True)
         ordinal = visit.ordinal if visit is not None else current.next_ordinal if current is not None else 0
         return make_ask_request(thread, desk, key=f"{desk} {ordinal}")
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from baton.entry.actions import ACTIONS
 from tests.harness.desks import DeskHarness
+from tests.harness.handoffs import HandoffHarness
 from tests.harness.sockets import Socketed
 from tests.unit.api.served import Served
 
@@ -49,8 +50,15 @@ async def test_without_an_id_it_is_the_first_desk() -> None:
 async def test_an_unknown_desk_is_refused_at_once() -> None:
     harness, socket = await asking(deskId="nowhere")
     [refused] = [event for event in socket.received() if event["type"] == "RUN_ERROR"]
-    assert refused["code"] == "unknown_agent"
+    assert (refused["code"], refused["message"]) == ("unknown_agent", "deskId must be one of: support, billing.")
     assert (await harness.thread()).conversation.desk is None
+
+
+async def test_an_agent_without_desks_hands_over_to_none() -> None:
+    socket = Socketed(HandoffHarness())
+    await socket.send("desk")
+    [refused] = [event for event in socket.received() if event["type"] == "RUN_ERROR"]
+    assert (refused["code"], refused["message"]) == ("unknown_agent", "This agent hands over to no desk.")
 
 
 async def test_people_and_strangers_get_nothing_over_a_websocket() -> None:
