@@ -1,4 +1,4 @@
-"""The ports of a dry run: recorded results in place of tools and agents. They store and send nothing."""
+"""The ports of a dry run: recorded results in place of tools and agents. Only guardrails' endpoints are called."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class RecordedCalls:
 
 
 class RecordedTools:
-    """``ports.agents.tools.Tools`` whose calls are answered from the records of a run; none is executed."""
+    """``ports.agents.tools.Tools`` whose calls are answered from the records of a run. Only guardrails are executed."""
 
     def __init__(self, tools: Tools, recorded: RecordedCalls) -> None:
         self._tools = tools
@@ -177,7 +177,7 @@ class PastMemory(AgentMemory):
 def make_read_only(
     services: AgentServices, memory: PastMemory, recorded: RecordedCalls, records: UnstoredRecords
 ) -> AgentServices:
-    """Return services that read as ``services`` do, and store, send and execute nothing.
+    """Return services that read as ``services`` do, store nothing, and call no tools but guardrails.
 
     ``recorded`` answers the calls of the dry run, and ``records`` keeps them. They are not audited, because the dry run
     is audited as a whole.

@@ -195,8 +195,8 @@ class LeaseKeeper:
             self._outbox.open()
 
     async def look(self) -> None:
-        """Read now what other workers and clients ask of the run. The next regular look follows as usual."""
-        with contextlib.suppress(StoreUnavailable):  # the next regular look reports it
+        """Read now what other workers and clients ask of the run. Raises ``LeaseLost``."""
+        with contextlib.suppress(StoreUnavailable):  # the next regular read reports it
             await self._refresh(self._read_loop_time())
 
     async def _refresh(self, now: float) -> None:

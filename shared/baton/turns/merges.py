@@ -28,7 +28,8 @@ class Merges:
 
         The message's ``source`` is ``specialist``. Merging the same answer again returns the same run. The wait for
         other runs takes at most ``seconds``. Raises ``ThreadUnavailable`` (audited), ``NotAFork``, ``NothingToMerge``,
-        ``ThreadLed``, ``ThreadBusy`` and ``StoreUnavailable``.
+        ``ThreadLed``, ``HandoffInProgress`` if the parent is at a desk, ``ApprovalsWaiting``, ``ThreadBusy`` and
+        ``StoreUnavailable``.
         """
         async with refusals_audited(self.audit, scope, fork_thread_id, "thread.merge"):
             fork, answer = await self.forks.find_newest_answer(scope, fork_thread_id)

@@ -81,8 +81,9 @@ class DryRun:
     calls: Sequence[DryCall]
     usage: Usage
     model: str | None
+    """The model of the agent that spoke last; None if no model spoke."""
     agent_id: str | None
-    """The agent that spoke last."""
+    """The agent that spoke last; None if the last message is Baton's own, or no agent spoke."""
     agent_version: int | None
     """The version of the agent that was active; None: it ships with the deployment."""
     agent_versions: Mapping[str, int]

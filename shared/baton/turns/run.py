@@ -106,7 +106,8 @@ class RunExecution:
     async def execute(self) -> RunOutcome:
         """Open, answer, commit and deliver the run, unless it is already finished.
 
-        Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
+        Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over. Raises
+        ``MessageIdConflict`` and ``MessageWithdrawn`` if an earlier use of the message's id forbids the run.
         """
         tasks: list[asyncio.Future[Any]] = []
         lease, store = self._holder.lease, self._services.store
@@ -161,7 +162,7 @@ class RunExecution:
     ) -> RunOutcome:
         """Return the run that an earlier attempt finished, or commit the answer that it left.
 
-        Raises ``MessageIdConflict`` if the message id was used for other content.
+        Raises ``MessageIdConflict`` if the message id was used for other content, and ``MessageWithdrawn``.
         """
         earlier_outcome = await self._find_earlier_outcome(record)
         if earlier_outcome is not None:
