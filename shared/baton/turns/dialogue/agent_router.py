@@ -28,12 +28,10 @@ from baton.domain.metrics import Metric, count
 from baton.domain.threads.running_conversation import SpecialistProblem
 from baton.domain.threads.turn_requests import ActionRequest, ConversationAction
 from baton.threads.handoffs.forks import SPECIALIST
+from baton.threads.requests.waiting_messages import TRIGGERS
 from baton.turns.dialogue.agent_histories import DialogueServices
 from baton.turns.dialogue.desk_events import DeskEvents
 from baton.turns.dialogue.handoff_events import HandoffEvents
-
-TRIGGERS = 50
-"""The number of triggers that a message may be compared with, to estimate the work for ``off_loop``."""
 
 
 class AgentRouter:
