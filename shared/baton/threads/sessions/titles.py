@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
-from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadUnavailable
+from baton.domain.errors import BatonError, ModelError, StoreUnavailable, ThreadUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import make_thread_title, make_unsequenced
@@ -110,7 +110,7 @@ class MadeTitles:
                 return False
             model_title = thread.title or await self._write_title(scope, thread_id, question, answer)
             title = model_title or cut_beginning(question or answer)
-        except (LeaseLost, StoreUnavailable):
+        except StoreUnavailable:
             raise
         except BatonError as failure:
             self._count_failure(thread_id, failure)  # for example, the thread was deleted while it was read
@@ -164,9 +164,7 @@ class MadeTitles:
                 short_answer = await ask_for_short_answer(
                     self.model, settings, prompts, max_characters=MAX_ANSWER_CHARACTERS
                 )
-        except (LeaseLost, StoreUnavailable):
-            raise
-        except (BatonError, TimeoutError) as failure:
+        except (ModelError, TimeoutError) as failure:
             self._count_failure(thread_id, failure)
             return ""
         title = to_title(short_answer.text)

@@ -21,7 +21,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.guardrail import Origin
 from baton.domain.agents.handoff_rules import Refusal
 from baton.domain.agents.sentences import RESULT, fill_sentence, write_sentence
-from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
+from baton.domain.errors import ModelError
 from baton.domain.handoffs.handoff import MAX_SUMMARY, ContextMode, HandoffOutcome, HandoffRequest
 from baton.domain.handoffs.workflow import Workflow, measure_progress
 from baton.domain.handoffs.workflow_moves import DefinitionChanged, ResumedWorkflow, resume
@@ -84,7 +84,7 @@ class HandoffEvents:
         request = self._make_request(transfer)
         if transfer.refusal is not None:
             self._tracker.current = source.refuse(request, now)
-            self.refuse(transfer, transfer.refusal)
+            self._refuse(transfer, transfer.refusal)
             return
         resumed_workflow = self._resume_workflow(transfer.target, workflow, now) if workflow is not None else None
         own_workflow = (
@@ -159,7 +159,7 @@ class HandoffEvents:
             show_tool_calls=handoff.show_tool_calls,
         )
 
-    def refuse(self, transfer: Transfer, refusal: Refusal) -> None:
+    def _refuse(self, transfer: Transfer, refusal: Refusal) -> None:
         """Say why the handoff is refused, and audit a missing permission."""
         conversation = self._tracker.current
         if refusal.permission is not None:
@@ -348,7 +348,7 @@ async def summarise_conversation(context: Attempt, history: Sequence[StoredMessa
 
     If the model fails, writes nothing, or takes longer than ``PATIENCE_SECONDS``, the summary is ``text`` itself.
     ``history`` has the messages before ``text``, the user's last message, which may be empty. Without any message, the
-    summary is empty. Raises ``LeaseLost`` and ``StoreUnavailable``.
+    summary is empty.
     """
     messages = [(message, message.text_elsewhere) for message in select_spoken_messages(history)[-MESSAGES:]]
     question = context.facts.user_message
@@ -368,15 +368,13 @@ async def summarise_conversation(context: Attempt, history: Sequence[StoredMessa
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             summary = await ask_for_short_answer(context.services.model, settings, prompts, max_characters=MAX_SUMMARY)
-    except (LeaseLost, StoreUnavailable):
-        raise
     except TimeoutError:
         return text, Usage()
-    except BatonError:
+    except ModelError:
         count(Metric.MODEL_FAILURES)
         return text, Usage()
-    finished = summary.finished
-    if finished is None or finished.usage is None:
-        return summary.text.strip() or text, Usage()
-    context.spent.append(ModelUsage(finished.model, finished.usage))
-    return summary.text.strip() or text, finished.usage
+    usage, finished = Usage(), summary.finished
+    if finished is not None and finished.usage is not None:
+        usage = finished.usage
+        context.spent.append(ModelUsage(finished.model, usage))
+    return summary.text.strip() or text, usage
