@@ -85,9 +85,24 @@ class CallOutcome:
         return cls.failed(message, is_refused=True)
 
     @classmethod
-    def failed(cls, message: str, **fields: Any) -> CallOutcome:
+    def failed(
+        cls,
+        message: str,
+        *,
+        is_refused: bool = False,
+        is_outage: bool = False,
+        refused_to: str | None = None,
+        transfer: Transfer | None = None,
+    ) -> CallOutcome:
         """Return the outcome of a failed call; ``message`` is for the model and, without "Error: ", for the record."""
-        return cls(message, error=message.removeprefix("Error: "), **fields)
+        return cls(
+            message,
+            error=message.removeprefix("Error: "),
+            is_refused=is_refused,
+            is_outage=is_outage,
+            refused_to=refused_to,
+            transfer=transfer,
+        )
 
 
 @dataclass(slots=True)

@@ -64,7 +64,8 @@ class ConsultedWork:
         tokens = self.usage.total_tokens
         if error is not None:
             reason = UNANSWERED.format(name=agent.name, reason=error)
-            return CallOutcome.failed(reason, task_id=task.id, task_status=status.value, is_outage=True, tokens=tokens)
+            outcome = CallOutcome.failed(reason, is_outage=True)
+            return replace(outcome, task_id=task.id, task_status=status.value, tokens=tokens)
         sources = select_consulted_sources(agent, self.answer, self.documents, self.files)
         self.sources = tuple(source for source in sources if source.get("kind") != AGENT_SOURCE)
         files = "; ".join(describe_file(replace(attachment, url=None)) for attachment in self.not_passed_on)
