@@ -177,16 +177,15 @@ class Consultations:
             work.take("\n\n".join(message.text for message in messages), is_cut=answers[-1].is_cut)
 
     async def _assemble_step(
-        self, agent: AgentDefinition, task: Task, context: Attempt, alone: str | None
+        self, agent: AgentDefinition, task: Task, context: Attempt, single_message: str | None
     ) -> AssembledContext:
         """Return the prompt for a step of a consulted coroutine.
 
-        It has the message ``alone``, or if that is None the task after its judgement by guardrails.
+        Its message is ``single_message``, or if that is None the task after its judgement by guardrails.
         """
-        message = task.message if context.screened.text is None else context.screened.text
-        return await self._assemble_prompt(
-            agent, message if alone is None else alone, ToolSet({}), context.numbers, task.id
-        )
+        question = task.message if context.screened.text is None else context.screened.text
+        message = question if single_message is None else single_message
+        return await self._assemble_prompt(agent, message, ToolSet({}), context.numbers, task.id)
 
     async def _assemble_prompt(
         self, agent: AgentDefinition, message: str, tools: ToolSet, numbers: PassageNumbers, task_id: str
@@ -221,7 +220,7 @@ class Consultations:
             message="\n".join([task.message, *missing_notes]),
             remote_task_id=followed_task.remote_task_id
             if followed_task is not None
-            else await self._find_open_task(agent, task),
+            else await self._take_open_task(agent, task),
             attachments=tuple(attachments),
             data=question.data,
             follows=followed_task,
@@ -233,7 +232,7 @@ class Consultations:
             # The agent has ended its task in the meantime and has not received the message: begin a new task.
             await self._read_answer(question, replace(agent_task, remote_task_id=None, follows=None), work)
 
-    async def _find_open_task(self, agent: AgentDefinition, task: Task) -> str | None:
+    async def _take_open_task(self, agent: AgentDefinition, task: Task) -> str | None:
         """Return the remote id of the agent's task in this thread that still waits for input; None without such a task.
 
         Each task is returned only once per run.
