@@ -49,7 +49,7 @@ class CoroutineModels:
         """Ask the model, and return the step with its answer, which the user does not see.
 
         ``kind`` is the type of a structured answer, None for a text. With ``history``, the prompt has the conversation;
-        otherwise it has only the instruction.
+        otherwise the instruction is its only message.
 
         Raises ``HookRefusal``, ``RunLimitReached``, and ``ModelError``, such as ``AnswerInvalid`` for a cut text.
         """

@@ -44,8 +44,8 @@ def make_changing_notes(
         collected = make_collected_note(conversation.definition, conversation.workflow)
         context += [Prompt(Role.CONTEXT, collected)] if collected is not None else []
     if tools.missing:
-        origins = "; ".join(tools.origin for tools in tools.missing)
-        reasons = [f"- {tools.origin}: {quote(tools.reason)}" for tools in tools.missing]
+        origins = "; ".join(missing_tools.origin for missing_tools in tools.missing)
+        reasons = [f"- {missing_tools.origin}: {quote(missing_tools.reason)}" for missing_tools in tools.missing]
         limitation = (
             f"Some of your tools cannot be used at the moment: {origins}. Do without them. The user is told that you "
             "are limited: do not apologise for it."

@@ -133,8 +133,9 @@ class BuiltinTools:
     ) -> CallOutcome:
         """Execute a call of ``agent``. The arguments must fit the tool's schema.
 
-        ``waits`` says that another call of the same answer waits for an approval, ``advances`` that a call of the
-        answer moves the workflow. ``complete`` makes the call that completes a workflow.
+        ``waits`` says that another call of the same answer waits for a person or for the user's application,
+        ``advances`` that a call of the answer moves the workflow. ``complete`` makes the call that completes a
+        workflow.
         """
         async with self._lock:
             if name == END:
@@ -147,7 +148,7 @@ class BuiltinTools:
             if advances and definition is not None and definition.on_complete is not None:
                 return CallOutcome.failed(READ_FIRST)
             if waits:
-                return CallOutcome.failed("Error: another of your calls waits for an approval; settle that first.")
+                return CallOutcome.failed("Error: another of your calls waits for its result; settle that first.")
             if self._next_agent_name is not None:
                 return CallOutcome.failed(f"Error: the conversation goes to {self._next_agent_name} already.")
             if name == RETURN:
