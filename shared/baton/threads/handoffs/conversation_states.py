@@ -302,8 +302,8 @@ class ConversationStates:
         if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
             try:
                 await self.skills.save(lease.scope, lease.thread.agent_id, workflow)
-            except InvalidProcedure:  # rules have changed since the review
-                logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
+            except InvalidProcedure:  # rules have changed since the review; the error may quote the user's words
+                logger.error("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
                 count(Metric.SKILLS_NOT_PUBLISHED)
 
     def _end_if_moved(self, request: HandoffRequest, conversation: ConversationState) -> HandoffRequest:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 import uuid
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStep
+from baton.domain.memory.procedure import InvalidProcedure, Procedure, ProcedureDraft, ProcedureScope, ProcedureStep
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role
+from baton.threads.handoffs import conversation_states
+from baton.threads.handoffs.skill_making import SkillMaking
 from tests.contracts.procedures import add_approved
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, calling, texts
@@ -192,3 +195,32 @@ async def test_a_skill_over_the_limit_is_not_saved_and_the_user_learns_it(monkey
     results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
     assert "reached the limit of skills" in results[-1]
     assert (await harness.state())["workflow"]["state"] == "TESTING"
+
+
+async def test_a_skill_that_is_not_published_leaves_no_words_of_its_user_in_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    logged: list[dict[str, Any]] = []
+
+    class NotingLogger:
+        def error(self, message: str, **about: Any) -> None:
+            logged.append({"message": message, **about})
+
+        def exception(self, message: str, **about: Any) -> None:
+            logged.append({"message": message, "error": sys.exc_info()[1], **about})
+
+    async def fail(*_: Any) -> None:
+        raise InvalidProcedure(["'call 555-1234' is neither a step nor a condition"])
+
+    monkeypatch.setattr(SkillMaking, "save", fail)
+    monkeypatch.setattr(conversation_states, "logger", NotingLogger())
+    harness = SkillHarness(
+        *drafting(
+            advance("COMPLETE", samples=["send slack alert"], approved=True),
+            calling("return_to_main", summary="Made.", outcome="completed"),
+        )
+    )
+    await harness.say("m1", "create a skill")
+    [record] = logged
+    assert record["message"] == "skill not published"
+    assert "555-1234" not in str(record)
