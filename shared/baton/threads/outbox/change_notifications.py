@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from aws_lambda_powertools import Logger
 
@@ -61,8 +60,17 @@ class ChangeNotifications:
         ``root`` is the id of the run's A2A task; None if it is not known. With ``ends_session`` the session ends too,
         which concerns its other tasks. ``desk`` is the run's effect on a desk.
         """
-        fields = {"first_ordinal": lease.thread.episode_first_ordinal} if ends_session else {"root": root}
-        return await self._send(_make_change(lease, ChangeKind.ENDED, run_id=run_id, desk=desk, **fields))
+        first_ordinal = lease.thread.episode_first_ordinal if ends_session else None
+        return await self._send(
+            _make_change(
+                lease,
+                ChangeKind.ENDED,
+                run_id=run_id,
+                root=root if first_ordinal is None else None,
+                first_ordinal=first_ordinal,
+                desk=desk,
+            )
+        )
 
     async def note_session_closed(self, lease: Lease, desk: DeskChange | None = None) -> bool:
         """Queue the end of the session. ``desk`` is its effect on a desk. Return whether it is queued."""
@@ -97,15 +105,23 @@ class ChangeNotifications:
 
 
 def _make_change(
-    lease: Lease, kind: ChangeKind, *, run_id: str | None = None, desk: DeskChange | None = None, **fields: Any
+    lease: Lease,
+    kind: ChangeKind,
+    *,
+    run_id: str | None = None,
+    root: str | None = None,
+    first_ordinal: int | None = None,
+    desk: DeskChange | None = None,
 ) -> ThreadChange:
-    """Return a change of the leased thread; ``fields`` are further fields."""
+    """Return a change of the leased thread. The parameters are fields of ``ThreadChange``."""
     return ThreadChange(
         tenant_id=lease.scope.tenant_id,
         user_id=lease.thread.user_id,
         thread_id=lease.thread_id,
         kind=kind,
         run_id=run_id,
+        root=root,
+        first_ordinal=first_ordinal,
         ordinal=lease.thread.next_ordinal if run_id is not None else lease.thread.path.last + 1,
         episode=lease.thread.episode,
         fence=lease.fence,
@@ -113,5 +129,4 @@ def _make_change(
         desk=desk.event if desk is not None else None,
         desk_id=desk.desk_id if desk is not None else None,
         return_reason=desk.reason if desk is not None else None,
-        **fields,
     )
