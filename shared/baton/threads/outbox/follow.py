@@ -83,7 +83,8 @@ class Follower:
         """
         thread = await self._store.get_thread(scope, thread_id)
         replays = self.follow(scope, thread_id, after=thread.last_seq, seconds=seconds, when_dead=when_dead)
-        async for replay in replays:
-            for event in replay.events:
-                if event.run_id == run_id:
-                    yield event
+        async with contextlib.aclosing(replays):
+            async for replay in replays:
+                for event in replay.events:
+                    if event.run_id == run_id:
+                        yield event
