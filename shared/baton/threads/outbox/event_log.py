@@ -88,7 +88,10 @@ class EventLog:
         return numbered_event
 
     async def write_piece(self, lease: Lease) -> None:
-        """Write the events that are not logged yet, as one piece if they fit into an item. Raises ``LeaseLost``."""
+        """Write the events that are not logged yet, as one piece if they fit into an item.
+
+        Raises ``LeaseLost`` and ``StoreUnavailable``.
+        """
         pending_events = tuple(self._unlogged)  # more events may be numbered during the write
         self._unlogged_since = self._text_since = None
         for events in _group_for_items(pending_events):
@@ -202,7 +205,7 @@ def _is_content_of(body: dict[str, Any], message_id: str | None) -> bool:
 async def log_outside_run(log: StreamLog, lease: Lease, bodies: Sequence[BaseEvent]) -> tuple[list[Event], int]:
     """Number and log the events of a lease that carries out no run; return them and the last number.
 
-    Raises ``LeaseLost``.
+    Raises ``LeaseLost`` and ``StoreUnavailable``.
     """
     event_log = EventLog(log, RunStamp(lease.thread_id, None, 1), first_seq=lease.first_seq)
     jump = find_jump(lease)

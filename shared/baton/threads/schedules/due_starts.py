@@ -45,7 +45,7 @@ CONCURRENT = 32
 FIRST_PAUSE = timedelta(minutes=1)
 """The pause before the second attempt to begin a run. Each further pause is twice as long."""
 MAX_PAUSE = timedelta(hours=1)
-"""The longest pause between two attempts to begin a run in a conversation that waits for people."""
+"""The longest pause between two attempts to begin a run, unless a refusal names a longer one."""
 MAX_AGE = timedelta(days=8)
 """The time after which a run is dropped: more than a week, for which approvals are open by default."""
 

@@ -182,8 +182,8 @@ class ScheduleMaking:
     ) -> OwnedSchedule:
         """Change a schedule of the caller; those who manage the tenant's may pause and resume any.
 
-        Raises ``NotFound``, ``InvalidRequest``, ``Forbidden``, and ``StoreUnavailable`` if others change the schedule
-        again and again.
+        Raises ``NotFound``, ``InvalidRequest``, ``Forbidden``, ``UnknownAgent`` for a new time or rule of an agent that
+        no longer exists, and ``StoreUnavailable`` if others change the schedule again and again.
         """
         owner = _find_owner(scope, owner_id, "schedule.change")
         if owner is not scope and change != ScheduleChange(paused=change.paused):

@@ -23,11 +23,11 @@ from baton.threads.sessions.turn_listing import TurnSummary, read_turns
 PAGE_THREADS = 20
 """The number of conversations in a page. A conversation with many messages continues on the next page."""
 READS = 3
-"""The most reads of one conversation's messages for a page."""
+"""Reads of one conversation's messages after which its part of a page ends with the next whole turn."""
 AT_ONCE = 8
 """The number of conversations that are read concurrently."""
 ALL_TURNS = 10_000
-"""More turns than ``READS`` reads of messages can hold, so that only they limit a page."""
+"""More turns than the reads of messages for a page can hold, so that only the reads limit the page."""
 MAX_MILLIS = to_millis(datetime.max.replace(tzinfo=UTC))
 """The latest time of a cursor."""
 

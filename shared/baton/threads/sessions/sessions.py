@@ -143,9 +143,9 @@ class Endings:
     async def end(
         self, lease: Lease, reason: EndReason, subscriber: Subscriber | None = None, *, closed_by: Person | None = None
     ) -> ClosedThread:
-        """End the session, release the lease and notify ``subscriber`` too. Raises ``LeaseLost``.
+        """End the session, release the lease and notify ``subscriber`` too.
 
-        ``closed_by`` is the person of a desk who ends the session.
+        ``closed_by`` is the person of a desk who ends the session. Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
         async with holding(self.store, lease):
             return await self._end(lease, reason, subscriber, closed_by)

@@ -19,7 +19,7 @@ from baton.ports.threads.threads import ThreadStore
 PAGE = 100
 """The number of messages in a page."""
 MAX_READS = 10
-"""The most reads for one page of turns, unless a single turn has more messages."""
+"""Reads of messages after which a page of turns ends with the next whole turn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ ATTEMPTS = 5
 MAX_THREADS = 20
 """The number of the user's most recently active conversations whose connections are notified of a change elsewhere."""
 AT_ONCE = 10
+"""The number of conversations whose connections are read concurrently."""
 
 
 def find_unread_change(request: TurnRequest, messages: Sequence[StoredMessage], user_id: str) -> UnreadChange:

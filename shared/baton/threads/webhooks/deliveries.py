@@ -124,7 +124,7 @@ class WebhookDeliveries:
         return delivery
 
     async def _find(self, delivery: WebhookDelivery) -> ThreadEvent | None:
-        """Return the event with its content; None if the conversation was forgotten."""
+        """Return the event with its content; None if the conversation was forgotten, or no longer has the event."""
         try:
             thread = await self.store.get_thread(delivery.scope, delivery.thread_id)
         except ThreadUnavailable:
