@@ -11,6 +11,9 @@ from baton.domain.tenants.identity import Scope
 from baton.ports.threads.schedules import DueItems, LaterRun
 from baton.ports.threads.turn_queue import TurnQueue
 
+MAX_NAME = 100
+"""Characters of a message's id in the name of its start. SQS takes names of 128 characters."""
+
 
 @dataclass(frozen=True, slots=True)
 class LaterRuns:
@@ -23,7 +26,7 @@ class LaterRuns:
         """Queue the message of a run. Raises ``StoreUnavailable``: then the run still waits."""
         message = later.message
         # The queue drops repetitions of this start, but not the next start.
-        name = f"{message.request.message_id[:100]}.{message.put_off}"
+        name = f"{message.request.message_id[:MAX_NAME]}.{message.put_off}"
         await self.queue().send(message.scope, message.model_copy(update={"request_id": name}))
         await self.items.settle(later)
 

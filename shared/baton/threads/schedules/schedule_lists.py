@@ -19,7 +19,10 @@ from baton.ports.threads.schedules import Schedules
 MAX_USERS = 100
 """Users whose schedules are read for one page of a tenant."""
 _Rank: TypeAlias = tuple[int, str]
-_LAST_RANK: _Rank = (2 * 10**15, "")
+_MAX_RANK = 2 * 10**15
+"""The largest first number of a rank."""
+_WITHOUT_SLOT = 10**15
+"""The number added to the ranks of schedules without a next slot, which come after all times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class _Position:
     def decode(cls, cursor: str, *, names_user: bool) -> Self:
         match decode(cursor):
             case {"at": int(at), "id": str(digest), "user": str(user)} if (
-                not isinstance(at, bool) and 0 <= at <= _LAST_RANK[0] and user.isascii() and bool(user) == names_user
+                not isinstance(at, bool) and 0 <= at <= _MAX_RANK and user.isascii() and bool(user) == names_user
             ):
                 return cls((at, digest), user)
         raise InvalidRequest("cursor was not handed out by this list.")
@@ -100,4 +103,4 @@ def make_rank(schedule: Schedule) -> _Rank:
     digest = hashlib.sha256(schedule.id.encode()).hexdigest()[:16]
     if schedule.next_at is not None:
         return to_millis(schedule.next_at), digest
-    return 10**15 + to_millis(schedule.created_at), digest
+    return _WITHOUT_SLOT + to_millis(schedule.created_at), digest
