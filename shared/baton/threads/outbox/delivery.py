@@ -138,7 +138,7 @@ class Delivery:
         if not self._senders[connection_id].add(events):
             self._senders.pop(connection_id).stop()  # the next refresh adds it again, and its client sees the gap
 
-    def _add(self, connection_id: str, token_expires_at: datetime) -> ConnectionSender:
+    def _add(self, connection_id: str, token_expires_at: datetime) -> None:
         async def send(frame: str) -> None:
             if read_machine_time(self._clock) >= token_expires_at:
                 return
@@ -151,8 +151,7 @@ class Delivery:
             self._gone.add(connection_id)
             await self._live.detach(self._scope, self._thread_id, connection_id)
 
-        sender = self._senders[connection_id] = ConnectionSender(connection_id, send, forget)
-        return sender
+        self._senders[connection_id] = ConnectionSender(connection_id, send, forget)
 
 
 async def announce(
