@@ -172,6 +172,10 @@ def _replace(value: Any, clean: Mapping[str, str]) -> Any:
 
 MAX_RECORD_BYTES = 2 * 1024 * 1024
 """Bytes of a record as JSON. Lambda returns at most 6 MB."""
+KEPT_ITEMS = 100
+"""The newest items of a block in a record that is still too large after its texts were cut."""
+FIRST_MESSAGES, LAST_MESSAGES = 20, 80
+"""The first and the last messages of a call in such a record."""
 TEXT_LIMITS = (65_536, 16_384, 4_096, 1_024, 256, 64)
 """Characters to which texts are cut. The first limit that makes the record small enough is used."""
 
@@ -218,11 +222,18 @@ def _drop_middle(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _drop_left_out(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record with at most 100 items of a block, all of them in the prompt, and 100 messages of a call."""
+    """Return the record without items that were not in a prompt, and with ``KEPT_ITEMS`` of each block at most.
+
+    Of each call, ``FIRST_MESSAGES`` and ``LAST_MESSAGES`` are kept.
+    """
     blocks = [
-        {**block, "items": [item for item in block["items"] if item["included"]][-100:]} for block in record["blocks"]
+        {**block, "items": [item for item in block["items"] if item["included"]][-KEPT_ITEMS:]}
+        for block in record["blocks"]
     ]
-    calls = [{**call, "messages": [*call["messages"][:20], *call["messages"][20:][-80:]]} for call in record["calls"]]
+    calls = [
+        {**call, "messages": [*call["messages"][:FIRST_MESSAGES], *call["messages"][FIRST_MESSAGES:][-LAST_MESSAGES:]]}
+        for call in record["calls"]
+    ]
     return {**record, "blocks": blocks, "calls": calls}
 
 

@@ -21,12 +21,17 @@ DETECT_TOKENS: Final = 200
 DRAFT_TOKENS: Final = 1_500
 MAX_NAME: Final = 64
 MAX_DESCRIPTION: Final = 300
-"""Characters of a description. ``MAX_NAME``, ``MAX_STEP`` and ``MAX_CONDITION`` are in characters too."""
+"""Characters of a description. The limits of names, steps, conditions and triggers are in characters too."""
 MAX_STEPS: Final = 15
 MIN_STEPS: Final = 2
 MAX_STEP: Final = 400
 MAX_CONDITION: Final = 200
 MAX_TRIGGERS: Final = 5
+MAX_TRIGGER: Final = 120
+MAX_LISTED_TRIGGERS: Final = 20
+"""Triggers in the model's answer that are read. Unusable ones are skipped."""
+MAX_LISTED_TOOLS: Final = 50
+"""Tools in the model's answer that are read."""
 MIN_TRIGGER_WORDS: Final = 2
 MAX_TRIGGER_WORDS: Final = 8
 
@@ -107,7 +112,7 @@ async def to_draft(answer: Mapping[str, Any], name: str, record: TaskRecord) -> 
     triggers = [trigger async for trigger in _read_triggers(answer.get("triggers"), title, specifics)]
     if not triggers:
         raise NoProcedure("the draft has no usable trigger")
-    named = [tool for tool in _read_list(answer.get("allowed_tools"), 50) if tool in record.tools]
+    named = [tool for tool in _read_list(answer.get("allowed_tools"), MAX_LISTED_TOOLS) if tool in record.tools]
     fields = {
         "name": title,
         "description": await _clean_line(answer.get("description"), specifics, MAX_DESCRIPTION) or title,
@@ -142,10 +147,10 @@ async def _read_steps(value: Any, specifics: Specifics) -> AsyncIterator[Mapping
 async def _read_triggers(value: Any, title: str, specifics: Specifics) -> AsyncIterator[str]:
     """Yield at most ``MAX_TRIGGERS`` phrases of several words, or else the title. Patterns of a model are ignored."""
     triggers: list[str] = []
-    for trigger in (*_read_list(value, 20), title):
+    for trigger in (*_read_list(value, MAX_LISTED_TRIGGERS), title):
         if len(triggers) == MAX_TRIGGERS or (triggers and trigger is title):
             return
-        line = (await _clean_line(trigger, specifics, 120, has_placeholders=False)).strip(" .,;:!?\"'")
+        line = (await _clean_line(trigger, specifics, MAX_TRIGGER, has_placeholders=False)).strip(" .,;:!?\"'")
         words = line.split()
         if not MIN_TRIGGER_WORDS <= len(words) <= MAX_TRIGGER_WORDS or not is_phrase(line):
             continue

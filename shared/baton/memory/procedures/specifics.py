@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from baton.domain.text import normalise_text
@@ -23,6 +24,8 @@ MAX_LITERALS: Final = 2_000
 """Literals of a task. A task with more becomes no procedure, because not all of them could be searched for."""
 MAX_LITERAL: Final = 500
 """Characters of a literal that are compared. In a longer literal, each sentence is a separate literal."""
+MAX_ARGUMENTS: Final = 50
+"""Arguments of a call that the light model gets."""
 MAX_DEPTH: Final = 8
 """Levels of nested arguments and schemas."""
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z_]{0,39}")
@@ -113,9 +116,9 @@ class Specifics:
         return _PLACEHOLDER.sub(" ", text)
 
     def make_placeholders(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the first 50 arguments of a call for the light model, with a placeholder for each literal."""
+        """Return at most ``MAX_ARGUMENTS`` arguments of a call for the light model, with placeholders for literals."""
         placeholders: dict[str, Any] = {}
-        for name, value in list(arguments.items())[:50]:
+        for name, value in islice(arguments.items(), MAX_ARGUMENTS):
             known_name = name if name in self._names else VALUE
             is_word = isinstance(value, str) and _make_comparable(value) in self._vocabulary
             is_plain = is_word or isinstance(value, bool) or value is None

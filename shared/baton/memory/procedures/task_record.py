@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from baton.domain.agents.agent import AgentDefinition
@@ -31,6 +32,10 @@ MAX_SOURCES = 50
 MAX_RECORD = 24_000
 """Characters of all messages together: about 6,000 tokens. Of a longer record, the entries after the first are left
 out, the oldest first."""
+MAX_STATES: Final = 30
+"""States of a completed workflow in its entry."""
+MAX_COLLECTED: Final = 300
+"""Characters of the names of a state and its collected fields."""
 MAX_RESULT: Final = 50_000
 """Characters of a tool's result that are searched for names."""
 _WORD: Final = re.compile(r"[^\W\d_][\w'\u2019&-]*")
@@ -115,7 +120,10 @@ async def _make_entries(
         by = PERSON if message.author is not None else message.shown_role
         yield {"by": by, "text": text}
     for workflow in list_completed_workflows((message,)):
-        collected = [f"{state}: {', '.join(fields)}"[:300] for state, fields in list(workflow.data.items())[:30]]
+        collected = [
+            f"{state}: {', '.join(fields)}"[:MAX_COLLECTED]
+            for state, fields in islice(workflow.data.items(), MAX_STATES)
+        ]
         yield {"by": "workflow", "completed_with": workflow.agent_id, "collected": collected}
 
 
