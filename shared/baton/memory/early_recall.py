@@ -44,7 +44,7 @@ class RetrievalStep(Generic[T]):
         return timedelta(seconds=max(0.0, end - self._began))
 
     def get_outcome(self, deadline: timedelta) -> tuple[tuple[T, ...], str | None]:
-        """Return the findings, and the reason if the retrieval failed or was late; otherwise None."""
+        """Return the findings, and None or the reason if the retrieval failed or was late, which is counted."""
         if not self.task.done() or self.task.cancelled():
             count(Metric.RECALLS_INCOMPLETE)
             return (), f"took more than the deadline of {deadline / timedelta(milliseconds=1):g} ms"

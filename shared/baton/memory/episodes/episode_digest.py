@@ -93,7 +93,7 @@ class Digester:
         """Return summary (None: the model wrote none) and facts of the redacted messages. Both are redacted too.
 
         ``message_count`` is the most messages that ``windows`` yields. Raises ``ModelError``, ``JunkAnswer``, and as
-        the detector does.
+        ``windows`` and the detector do.
         """
         limit = min(MAX_MESSAGE, max(MIN_MESSAGE, MAX_CHUNKS * CHUNK // max(1, message_count)))
         slots = asyncio.Semaphore(CONCURRENT)

@@ -69,7 +69,10 @@ class IndexCheck:
         return [await self._verify_tenant(tenant, sources) for tenant, sources in sorted(indexed.items())]
 
     async def repair(self, check: TenantCheck) -> TenantCheck:
-        """Index missing documents, delete orphaned ones, and check the tenant again."""
+        """Index episodes that lack documents or vectors, delete orphaned documents, and check the tenant again.
+
+        Raises ``SearchUnavailable`` and ``EmbedderUnavailable``.
+        """
         episode_ids = {source.episode_id for source in (*check.missing, *check.without_vectors)}
         async for episode in self.episodes.of_tenant(make_stored_scope(check.tenant_id, OPERATOR)):
             if episode.ref.id in episode_ids:

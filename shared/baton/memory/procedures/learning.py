@@ -58,8 +58,8 @@ class Learning:
     async def learn_from_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> None:
         """Count the procedures that the run followed, and start a capture if it may have completed a task.
 
-        ``messages`` are the messages of the run, after those of the runs that it continues. Nothing else is read
-        for a run without tool calls. Raises nothing.
+        ``messages`` are the messages of the run, after those of the runs that it continues. Nothing else is read for a
+        run that called no tool and completed no workflow. Raises nothing.
         """
         try:
             await self.count_uses(scope, messages)
@@ -77,7 +77,8 @@ class Learning:
     async def count_uses(self, scope: Scope, messages: Sequence[StoredMessage]) -> None:
         """Count the procedures that the last run followed, and whether the run went well. A run counts once.
 
-        A run went well if it succeeded and no call of a tool failed. Raises ``StoreUnavailable``.
+        A run went well if it succeeded, all calls of tools succeeded, and no guardrail has refused its question. Raises
+        ``StoreUnavailable``.
         """
         end = messages[-1].end if messages else None
         if end is None or not end.followed or end.outcome is OutcomeType.INTERRUPT:

@@ -125,6 +125,7 @@ def _choose_text(document: IndexDocument) -> str:
 
 
 DEADLINE = timedelta(milliseconds=800)
+"""The time for the retrievals for a message."""
 EMBEDDING_SHARE = 0.6
 """The share of the deadline after which a slow embedding is given up, so that a search by words still has time."""
 EMBEDDED_SHARE = 0.9
