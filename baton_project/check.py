@@ -21,7 +21,7 @@ from baton_local.root import ROOT
 from baton_project.errors import CheckFailed
 from baton_project.project import FILE, Project
 
-PLACED = re.compile(r"(?P<file>[^\n:]+):(?:(?P<line>\d+):)? (?:(?P<field>[\w.-]+): )?(?P<message>.+)", re.DOTALL)
+PLACED = re.compile(r"(?P<file>[^\n:`]+):(?:(?P<line>\d+):)? (?:(?P<field>[\w.-]+): )?(?P<message>.+)", re.DOTALL)
 NOWHERE = "http://127.0.0.1:9"
 """An address at which no program listens, so that a check reads no secrets of a deployment."""
 

@@ -359,6 +359,14 @@ def test_two_agents_of_one_id_are_reported(project: Project) -> None:
     assert (problem.file, problem.line, problem.field) == ("agents/second.yaml", 3, "id")
 
 
+def test_a_problem_of_no_file_has_no_place(project: Project) -> None:
+    (project.agents / "tutor.yaml").write_text("id: tutor\nname: Tutor\ndescription: T\nmain: true\nsystem_prompt: x\n")
+    edited(project.folder / "pyproject.toml", 'default_agent = "assistant"', 'default_agent = ""')
+    _, [problem] = check_agents(Project.find(project.folder))
+    assert (problem.file, problem.line, problem.field) == (None, None, None)
+    assert problem.message.startswith("Several agents have `main: true`: set BATON_DEFAULT_AGENT")
+
+
 def test_all_of_tools_and_servers_and_remote_agents_is_reached(project: Project) -> None:
     (project.tools / "shop_tools" / "broken.py").write_text("1 / 0\n")
     edited(
