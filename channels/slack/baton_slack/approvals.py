@@ -7,6 +7,7 @@ from baton_slack import blocks
 from baton_slack.accounts import Accounts, NotAllowed
 from baton_slack.configuration import Configuration
 from baton_slack.conversations import UserThreads
+from baton_slack.identities import Member
 from baton_slack.messages import begin
 from baton_slack.mrkdwn import escape
 from baton_slack.storage import Job, Json, Records
@@ -49,7 +50,9 @@ class Approvals:
         if can_decide:
             ids = [interrupt["id"] for interrupt in data["interrupts"]]
             waiting = {"threadId": data["threadId"], "channel": channel, "interrupts": ids}
-            self._records.put(f"approval:{data['runId']}", waiting)
+            key = f"approval:{data['runId']}"
+            if (self._records.get(key) or {}).get("interrupts") != ids:  # a repeated job keeps the decision
+                self._records.put(key, waiting)
         await self._workspace.post(
             job, f"{job.id}.approval", channel, body, NOTICE, link["ts"] if link is not None else None
         )
@@ -67,7 +70,7 @@ class Approvals:
         member = await self._workspace.get_member(press["user"])
         link = self._users.get_link(waiting["threadId"])
         try:
-            client = await self._find_client(press["user"], link)
+            client = await self._find_client(member, link)
         except NotAllowed as refusal:
             await self._whisper(press, str(refusal))
             return
@@ -86,11 +89,10 @@ class Approvals:
         self._records.put(key, {**waiting, "decision": decision})
         await self._close(press, decision)
 
-    async def _find_client(self, user: str, link: Json | None) -> AsyncBaton:
+    async def _find_client(self, member: Member, link: Json | None) -> AsyncBaton:
         """Return the client of the member who decides. Raises ``NotAllowed`` for a member who may not."""
-        member = await self._workspace.get_member(user)
         if link is not None:
-            if user != link["slackUser"]:
+            if member.id != link["slackUser"]:
                 raise NotAllowed("Only the person who talks to the agent here decides.")
             return await self._accounts.of_user(member)
         if self._channel is None:
