@@ -28,6 +28,19 @@ def test_no_character_is_lost_between_the_pieces(text: str) -> None:
     assert "".join("".join(split(text, limit=40)).split()) == "".join(escape(text).split())
 
 
+def test_the_work_to_divide_a_long_text_is_linear() -> None:
+    rendered = 0
+
+    def render(text: str) -> str:
+        nonlocal rendered
+        rendered += len(text)
+        return from_markdown(text)
+
+    text = "A word **and** more. " * 10_000
+    assert len(list(split(text, render))) > 60
+    assert rendered < 20 * len(text)
+
+
 def test_markup_is_translated_both_ways() -> None:
     assert from_markdown("# Lamps\n**Blue** & [more](https://a.example) `x<y`") == (
         "*Lamps*\n*Blue* &amp; <https://a.example|more> `x&lt;y`"

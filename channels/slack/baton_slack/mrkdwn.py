@@ -61,7 +61,8 @@ def split(text: str, render: Callable[[str], str] = escape, limit: int = MAX_SEC
     """Yield ``text``, rendered in pieces of at most ``limit`` characters, cut between lines or words if possible."""
     rest = text.strip()
     while rest:
-        size = len(rest)
+        # Rendering hardly shortens a text. A longer rest is not rendered whole for each piece.
+        size = len(rest) if len(rest) <= 4 * limit else _find_cut(rest, limit)
         while len(render(rest[:size])) > limit:
             size = _find_cut(rest, min(limit, size * 3 // 4))
         if piece := rest[:size].strip():
