@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from baton_slack import ConfigurationError, read_configuration
+from baton_slack.command import main
 from baton_slack.configuration import SECRETS
 from baton_slack.identities import Member, make_user_id
 from tests.slack_channel.conftest import WEBHOOK_SECRET
@@ -52,6 +53,18 @@ def test_the_configuration_of_the_guide_is_valid(tmp_path: Path) -> None:
         file, {**dict.fromkeys(SECRETS.values(), "x"), "BATON_WEBHOOK_SECRET": WEBHOOK_SECRET}
     )
     assert configured.desks["support"].permissions == ("desk:support",)
+
+
+def test_a_file_of_jobs_that_cannot_be_opened_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "slack.yaml"
+    file.write_text("tenant: acme\nteam: T0ACME\n")
+    for variable in SECRETS.values():
+        monkeypatch.setenv(variable, WEBHOOK_SECRET)
+    monkeypatch.setattr("sys.argv", ["baton-slack", str(file), "--data", str(tmp_path)])
+    assert main() == 2
+    assert f"{tmp_path} cannot be used" in capsys.readouterr().err
 
 
 def test_secrets_come_from_the_environment_and_are_never_quoted(tmp_path: Path) -> None:

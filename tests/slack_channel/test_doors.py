@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
-from baton_slack import Doors, SqliteStorage
-from tests.slack_channel.conftest import WEBHOOK_SECRET
+from baton_slack import ConfigurationError, Doors, SqliteStorage
+from tests.slack_channel.conftest import WEBHOOK_SECRET, configuration
 from tests.slack_channel.slack_requests import event, signed
 
 Json = dict[str, Any]
@@ -68,6 +68,7 @@ def test_a_request_without_slacks_signature_is_refused(
         (event(MESSAGE | {"bot_id": "B1"}), 200),
         (event(MESSAGE | {"subtype": "message_changed"}), 200),
         (b"payload=%7B%22type%22", 400),
+        (b"payload=%7B%7D" + b"&a=1" * 10, 400),
         (b"[]", 400),
     ],
 )
@@ -76,6 +77,12 @@ def test_what_is_not_a_persons_of_this_workspace_makes_no_job(
 ) -> None:
     assert doors.take_slack(body, signed(body)).status == status
     assert not storage.waits()
+
+
+@pytest.mark.parametrize("secret", [" ", "x", "whsec_?"])
+def test_a_secret_that_no_request_can_have_is_refused_at_the_start(storage: SqliteStorage, secret: str) -> None:
+    with pytest.raises(ConfigurationError, match="BATON_WEBHOOK_SECRET"):
+        Doors(configuration(webhookSecret=secret), storage)
 
 
 def test_slack_gets_its_challenge_back(doors: Doors) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from baton_slack.storage import SqliteStorage
 
 
 def main() -> int:
-    """Serve the channel until it is stopped."""
+    """Serve the channel until it is stopped. Return the exit status: 2 if it cannot begin."""
     parser = argparse.ArgumentParser(prog="baton-slack", description="Serve Slack as a channel of Baton.")
     parser.add_argument("configuration", type=Path, help="the YAML file; secrets come from the environment")
     parser.add_argument("--host", default="127.0.0.1")
@@ -31,6 +32,9 @@ def main() -> int:
         app = make_app(Channel(configuration, storage, storage), storage)
     except ConfigurationError as problem:
         sys.stderr.write(f"{problem}\n")
+        return 2
+    except (OSError, sqlite3.Error) as problem:
+        sys.stderr.write(f"{arguments.data} cannot be used: {problem}. Name another file with --data.\n")
         return 2
     uvicorn.run(app, host=arguments.host, port=arguments.port, log_level="warning")
     return 0

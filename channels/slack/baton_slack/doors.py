@@ -11,9 +11,10 @@ from urllib.parse import parse_qs
 
 from slack_sdk.signature import SignatureVerifier
 from standardwebhooks import Webhook, WebhookVerificationError
+from standardwebhooks.webhooks import EmptyWebhookSecretError
 
 from baton_slack.blocks import NOTE
-from baton_slack.configuration import Configuration
+from baton_slack.configuration import Configuration, ConfigurationError
 from baton_slack.storage import OF_USERS, Job, Jobs
 
 MAX_BODY = 2 * 2**20
@@ -40,11 +41,11 @@ class Doors:
     """The doors for requests. An answer of 200 or 204 means that the job is stored."""
 
     def __init__(self, configuration: Configuration, jobs: Jobs) -> None:
+        """Raise ``ConfigurationError`` if the secret of Baton's webhook is not one of Standard Webhooks."""
         self._configuration = configuration
         self._jobs = jobs
         self._slack = SignatureVerifier(configuration.signing_secret.get_secret_value())
-        secrets = configuration.webhook_secret.get_secret_value().split()
-        self._webhooks = [Webhook(secret) for secret in secrets]
+        self._webhooks = _make_verifiers(configuration.webhook_secret.get_secret_value())
 
     def take_slack(self, body: bytes, headers: Mapping[str, str]) -> Reply:
         """Take an event or an action of Slack. Slack waits for the answer for three seconds, and repeats events."""
@@ -92,12 +93,23 @@ class Doors:
         return None
 
 
+def _make_verifiers(secrets: str) -> list[Webhook]:
+    """Return a verifier for each of the secrets, which white space separates. Raises ``ConfigurationError``."""
+    try:
+        webhooks = [Webhook(secret) for secret in secrets.split()]
+    except (ValueError, EmptyWebhookSecretError):
+        webhooks = []
+    if not webhooks:
+        raise ConfigurationError("BATON_WEBHOOK_SECRET must be whsec_ and bytes in Base64, as the webhook has it.")
+    return webhooks
+
+
 def _read_slack(body: bytes) -> Json | None:
     """Return an event, sent as JSON, or an action, sent as a form with a field of JSON; None for anything else."""
     text = body.decode()
-    if text.startswith("payload="):
-        text = parse_qs(text, max_num_fields=10).get("payload", [""])[0]
     try:
+        if text.startswith("payload="):
+            text = parse_qs(text, max_num_fields=10).get("payload", [""])[0]
         request = json.loads(text)
     except (ValueError, RecursionError):
         return None
