@@ -190,7 +190,10 @@ class SlackStandIn:
         return {"messages": self.roots(arguments["channel"])}
 
     def _conversations_replies(self, arguments: Json) -> Json:
-        return {"messages": self.replies(arguments["channel"], arguments["ts"])}
+        begin, limit = int(arguments.get("cursor") or 0), int(arguments.get("limit") or 1_000)
+        replies = self.replies(arguments["channel"], arguments["ts"])
+        cursor = str(begin + limit) if begin + limit < len(replies) else ""
+        return {"messages": replies[begin : begin + limit], "response_metadata": {"next_cursor": cursor}}
 
     def _files_info(self, arguments: Json) -> Json:
         if answers := self.described.get(arguments["file"]):

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from starlette.applications import Starlette
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
 
 from baton_client import AsyncBaton
 from baton_client.uploads import Upload
 from baton_slack import Job, SqliteStorage
+from baton_slack.blocks import make_section
 from baton_slack.failures import CONNECTION_FAILURES
-from baton_slack.files import FILE_ATTEMPTS, Files
+from baton_slack.files import MAX_FILE_RETRIES, Files
 from baton_slack.workspace import FileRefused, Workspace
 from tests.slack_channel.conftest import serving
 from tests.slack_channel.stand_in import TEAM, TOKEN, SlackStandIn
 
 Json = dict[str, Any]
 TS = "1790000000.000100"
+SHOWN = Job("evt_1", "g", "message.created", {"data": {"threadId": "t"}})
+"""An event of Baton."""
 ABSENT = {"id": "F1", "name": "a.txt"}
 
 
@@ -71,7 +79,7 @@ def sent(slack: SlackStandIn, name: str = "a.txt", *, attempts: int = 0, **field
     return Job("Ev1", "g", "slack.message", {"channel": "D0ADA", "ts": TS, "files": [file | fields]}, attempts)
 
 
-@pytest.mark.parametrize("fault", [500, 503, 429, None])
+@pytest.mark.parametrize("fault", [500, 503, 429, 408, None])
 async def test_a_download_that_fails_is_tried_again_and_at_last_the_message_goes_without_it(
     slack: SlackStandIn, files: Files, fault: int | None
 ) -> None:
@@ -83,7 +91,7 @@ async def test_a_download_that_fails_is_tried_again_and_at_last_the_message_goes
     assert ([file.data for file in baton.taken], len(parts), problems) == ([b"Milk"], 1, [])
     assert await files.upload(baton.client, "t", sent(slack, attempts=2)) == (parts, []), "a repetition has the same"
     slack.faults += [fault]
-    other = sent(slack, attempts=FILE_ATTEMPTS)
+    other = sent(slack, attempts=MAX_FILE_RETRIES)
     other.body["ts"] = "1790000001.000100"
     assert await files.upload(baton.client, "t", other) == ([], ["a.txt cannot be read now. Send it again later."])
 
@@ -191,3 +199,42 @@ async def test_a_file_that_slack_does_not_take_leaves_a_line(slack: SlackStandIn
     [line] = slack.replies("C0DESK", TS)
     assert "a.txt cannot be shown in Slack" in line["text"]
     assert slack.shared == []
+
+
+@pytest.mark.parametrize("status", [408, 429, 503])
+async def test_a_file_of_baton_that_is_not_served_now_is_asked_for_again(
+    slack: SlackStandIn, workspace: Workspace, status: int
+) -> None:
+    app = Starlette(routes=[Route("/", lambda _: Response(status_code=status))])
+    files = Files(workspace, SqliteStorage(":memory:"))
+    async with serving(app) as url:
+        with pytest.raises(CONNECTION_FAILURES):
+            await files.share(SHOWN, BatonFiles(url).client, {"id": "m1"}, "D0ADA", TS)
+    assert slack.messages == {}
+
+
+async def test_a_file_of_baton_that_is_sent_too_slowly_is_given_up(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def dripping() -> AsyncIterator[bytes]:
+        for _ in range(300):
+            yield b"x"
+            await asyncio.sleep(0.01)
+
+    monkeypatch.setattr("baton_slack.files.DOWNLOAD_SECONDS", 0.1)
+    app = Starlette(routes=[Route("/", lambda _: StreamingResponse(dripping()))])
+    files = Files(workspace, SqliteStorage(":memory:"))
+    async with serving(app) as url:
+        with pytest.raises(TimeoutError):
+            await files.share(SHOWN, BatonFiles(url).client, {"id": "m1"}, "D0ADA", TS)
+
+
+async def test_a_post_in_a_long_thread_is_recognised(slack: SlackStandIn, workspace: Workspace) -> None:
+    for _ in range(250):
+        ts = slack.next_ts()
+        slack.messages["D0ADA", ts] = {"channel": "D0ADA", "thread_ts": TS, "ts": ts}
+    slack.loses_answers += ["chat.postMessage"]
+    with pytest.raises(SlackApiError):
+        await workspace.post(SHOWN, "key", "D0ADA", [make_section("Hello")], "Hello", TS)
+    await workspace.post(replace(SHOWN, attempts=1), "key", "D0ADA", [make_section("Hello")], "Hello", TS)
+    assert sum("blocks" in message for message in slack.messages.values()) == 1

@@ -13,10 +13,12 @@ from baton_slack.storage import Job
 
 ATTEMPT_GAPS = (1, 5, 15, 60, 300, 900, 3_600, 3_600, 7_200, 14_400, 28_800)
 """Seconds between the attempts at a job, about 16 hours in all."""
-FEWER_ATTEMPTS = 6
+MAX_REFUSED_RETRIES = 6
 """Repetitions of a request that Slack refuses for good, in 20 minutes: the conversation's next jobs wait for it."""
-UNEXPECTED_ATTEMPTS = 3
+MAX_UNEXPECTED_RETRIES = 3
 """Repetitions of a job that fails unexpectedly."""
+LATER_STATUSES = frozenset({408, 429})
+"""HTTP statuses below 500 after which a later request may succeed."""
 REFUSED_TOKEN = {
     *("account_inactive", "invalid_auth", "missing_scope", "not_authed"),
     *("token_expired", "token_revoked"),
@@ -54,10 +56,10 @@ def pause_after(job: Job, failure: Exception) -> float | None:
         return None
     gap = float(ATTEMPT_GAPS[job.attempts])
     if isinstance(failure, SlackApiError):
-        return None if is_refusal(failure) and job.attempts >= FEWER_ATTEMPTS else gap
+        return None if is_refusal(failure) and job.attempts >= MAX_REFUSED_RETRIES else gap
     if isinstance(failure, APIStatusError):
         return max(gap, failure.retry_after or 0) if failure.retryable or failure.status == 401 else None
-    return gap if isinstance(failure, CONNECTION_FAILURES) or job.attempts < UNEXPECTED_ATTEMPTS else None
+    return gap if isinstance(failure, CONNECTION_FAILURES) or job.attempts < MAX_UNEXPECTED_RETRIES else None
 
 
 def describe(failure: Exception) -> str:

@@ -9,7 +9,7 @@ from slack_sdk.errors import SlackApiError
 
 from baton_client import APIStatusError, AsyncBaton, ConfigurationError
 from baton_slack.blocks import make_context_line
-from baton_slack.failures import CONNECTION_FAILURES, is_refusal
+from baton_slack.failures import CONNECTION_FAILURES, LATER_STATUSES, is_refusal
 from baton_slack.messages import list_files
 from baton_slack.mrkdwn import escape, shorten
 from baton_slack.storage import Job, Json, Records
@@ -18,10 +18,11 @@ from baton_slack.workspace import MAX_FILE, FileRefused, Workspace
 MAX_FILES = 10
 FILES_AT_ONCE = 4
 """The number of files in memory, of users and of people each."""
-FILE_ATTEMPTS = 4
+MAX_FILE_RETRIES = 4
 """Failed attempts, in about 80 seconds. The next attempt sends the message without files that cannot be read."""
 UNKNOWN_TYPE = "application/octet-stream"
-DOWNLOAD_SECONDS = 60
+DOWNLOAD_SECONDS = 60.0
+"""The time limit of one download from Baton."""
 
 
 class Files:
@@ -63,7 +64,7 @@ class Files:
                     raise
                 problems.append(f"{name}: {refusal.detail}")
             except CONNECTION_FAILURES:
-                if job.attempts < FILE_ATTEMPTS:
+                if job.attempts < MAX_FILE_RETRIES:
                     raise
                 problems.append(f"{name} cannot be read now. Send it again later.")
             else:
@@ -101,11 +102,15 @@ class Files:
 async def _download(url: str) -> bytes | None:
     """Return the bytes of a file of Baton; None if it is not served, is empty or larger than ``MAX_FILE``.
 
-    Raises ``httpx.HTTPError`` if a later attempt may succeed.
+    Raises ``httpx.HTTPError`` or ``TimeoutError`` if a later attempt may succeed.
     """
     data = bytearray()
-    async with httpx.AsyncClient(timeout=DOWNLOAD_SECONDS) as http, http.stream("GET", url) as response:
-        if response.status_code == 429 or response.status_code >= 500:
+    async with (
+        asyncio.timeout(DOWNLOAD_SECONDS),
+        httpx.AsyncClient(timeout=DOWNLOAD_SECONDS) as http,
+        http.stream("GET", url) as response,
+    ):
+        if response.status_code in LATER_STATUSES or response.status_code >= 500:
             response.raise_for_status()
         if response.status_code != 200:
             return None

@@ -12,7 +12,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from baton_slack.blocks import Block
-from baton_slack.failures import get_error_code
+from baton_slack.failures import LATER_STATUSES, get_error_code
 from baton_slack.identities import Member
 from baton_slack.storage import Job, Json, Records
 
@@ -174,7 +174,7 @@ class Workspace:
         ):
             # Slack answers a missing scope by a redirect to the sign-in, or by its page.
             is_page = response.content_type == "text/html" and file.get("mimetype") != "text/html"
-            if response.status == 429 or response.status >= 500:
+            if response.status in LATER_STATUSES or response.status >= 500:
                 raise FileUnfinished
             if response.status in (404, 410):
                 raise FileRefused(f"{name} is no longer in Slack.")
@@ -221,15 +221,26 @@ class Workspace:
         return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=FILE_SECONDS))
 
     async def _find_post(self, key: str, channel: str, thread_ts: str | None) -> str | None:
-        """Return the ts of the message whose metadata has ``key``; None if there is none among the newest."""
+        """Return the ts of the message in a thread whose metadata has ``key``; None if there is none.
+
+        Outside of threads, only the newest messages of the channel are searched.
+        """
         if thread_ts is None:
             answer = await self._client.conversations_history(channel=channel, limit=100, include_all_metadata=True)
-        else:
-            answer = await self._client.conversations_replies(
-                channel=channel, ts=thread_ts, limit=200, include_all_metadata=True
-            )
-        for message in answer["messages"]:
-            metadata = message.get("metadata") or {}
-            if metadata.get("event_type") == METADATA_EVENT and metadata.get("event_payload", {}).get("key") == key:
-                return str(message["ts"])
+            return _find_key(answer["messages"], key)
+        # Slack returns the oldest messages of a thread first.
+        pages = await self._client.conversations_replies(
+            channel=channel, ts=thread_ts, limit=200, include_all_metadata=True
+        )
+        async for page in pages:
+            if (ts := _find_key(page["messages"], key)) is not None:
+                return ts
         return None
+
+
+def _find_key(messages: Sequence[Json], key: str) -> str | None:
+    for message in messages:
+        metadata = message.get("metadata") or {}
+        if metadata.get("event_type") == METADATA_EVENT and metadata.get("event_payload", {}).get("key") == key:
+            return str(message["ts"])
+    return None
