@@ -95,9 +95,9 @@ def make_approval_blocks(
         shortened = make_section("Calls wait for approval. They are too long for Slack: decide in the console.")
         return [shortened], False
     value = {"threadId": thread_id, "runId": run_id}
-    many = " all" if len(questions) > 1 else ""
-    approve = make_button(APPROVE, f"Approve{many}", value, "primary")
-    decline = make_button(DECLINE, f"Decline{many}", value, "danger")
+    suffix = " all" if len(questions) > 1 else ""
+    approve = make_button(APPROVE, f"Approve{suffix}", value, "primary")
+    decline = make_button(DECLINE, f"Decline{suffix}", value, "danger")
     return [*blocks, {"type": "actions", "elements": [approve, decline]}], True
 
 

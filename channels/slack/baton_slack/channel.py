@@ -65,7 +65,10 @@ class Channel:
         self._approvals = Approvals(self.workspace, accounts, records, configuration, self._users)
 
     async def carry_out(self, job: Job) -> None:
-        """Carry out one job. A repetition does nothing twice. Raises errors that ``pause_after`` classifies."""
+        """Carry out one job. Raises errors that ``pause_after`` classifies.
+
+        A repetition does nothing twice, but may show its member a line again.
+        """
         match job.kind:
             case "desk.waiting":
                 await self._desks.show_waiting(job)
