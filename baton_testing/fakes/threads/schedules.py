@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -112,7 +112,7 @@ class FakeDueItems:
         self.later: dict[tuple[str, str, str], LaterRun] = {}
         """The postponed messages, by tenant, thread and message."""
 
-    async def before(self, moment: datetime) -> AsyncIterator[Sequence[DueEntry]]:
+    async def before(self, moment: datetime) -> AsyncGenerator[Sequence[DueEntry], None]:
         entries = [
             entry
             for owner, schedules in self._schedules.stored.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -73,7 +73,7 @@ class DueItems(Protocol):
     Every method raises ``StoreUnavailable``.
     """
 
-    def before(self, moment: datetime) -> AsyncIterator[Sequence[DueEntry]]:
+    def before(self, moment: datetime) -> AsyncGenerator[Sequence[DueEntry], None]:
         """Yield pages of the items that are due at ``moment`` or earlier. The list may be some seconds behind."""
 
     async def load(self, entry: DueEntry) -> DueSchedule | DueTask | LaterRun | None:

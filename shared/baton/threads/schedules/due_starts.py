@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -250,8 +250,8 @@ def _count_start(schedule: Schedule, now: datetime) -> None:
         count(Metric.RUNS_LATE)
 
 
-async def _list_entries(pages: AsyncIterator[Sequence[DueEntry]]) -> AsyncIterator[DueEntry]:
-    async with aclosing(pages) as entry_pages:  # type: ignore[type-var]
+async def _list_entries(pages: AsyncGenerator[Sequence[DueEntry], None]) -> AsyncIterator[DueEntry]:
+    async with aclosing(pages) as entry_pages:
         async for page in entry_pages:
             for entry in page:
                 yield entry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
 
@@ -11,7 +11,6 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import BACKGROUND_TASK, SCHEDULE
 from baton.adapters.dynamodb.shards import read_due_entries
-from baton.adapters.dynamodb.table import get_key
 from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.domain.schedules.background_task import LISTING_TIME, BackgroundTask
 from baton.domain.schedules.due_entry import DueEntry
@@ -116,7 +115,7 @@ class DynamoBackgroundTasks(TimedTableStore):
 class DynamoDueItems(TimedTableStore):
     """``DueItems`` on the conversation table, by the index ``idle``."""
 
-    async def before(self, moment: datetime) -> AsyncIterator[Sequence[DueEntry]]:
+    async def before(self, moment: datetime) -> AsyncGenerator[Sequence[DueEntry], None]:
         async with aclosing(read_due_entries(self._table, keys.due_shards(), moment)) as pages:
             async for page in pages:
                 yield [
@@ -174,5 +173,5 @@ def _to_task(item: Item) -> BackgroundTask:
 
 
 def _to_schedule(item: Item) -> Schedule:
-    schedule_id = get_key(item)["SK"].removeprefix(keys.SCHEDULE)
+    schedule_id = item["SK"].removeprefix(keys.SCHEDULE)
     return SCHEDULE.unpack(item["body"], id=schedule_id, revision=item["revision"])
