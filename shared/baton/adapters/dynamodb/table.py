@@ -8,7 +8,7 @@ import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from botocore.exceptions import ClientError
 
@@ -54,6 +54,19 @@ _THROTTLED = frozenset({"ProvisionedThroughputExceeded", "ThrottlingError"})
 T = TypeVar("T")
 
 
+class QueryOptions(TypedDict, total=False):
+    """The options of ``Table.query``."""
+
+    first: str | None
+    last: str | int | None
+    prefix: str | None
+    newest_first: bool
+    limit: int | None
+    index: tuple[str, str, str] | None
+    where: tuple[str, Item] | None
+    consistent: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table and the client to reach it with."""
@@ -67,7 +80,7 @@ class Table:
     operations: Operations | None = None
     """DynamoDB's operations; None to call ``client`` in threads."""
     check_partition: Callable[[str], Awaitable[None]] | None = None
-    """Called with an item's partition before the item is put or updated. Raises if nothing may be written there."""
+    """Called with a partition before each write but a single deletion. Raises if nothing may be written there."""
     wills: LastWills = NO_WILLS
     """Updates that are made if this process dies."""
 
@@ -283,7 +296,9 @@ class Table:
             request["ConsistentRead"] = True
         return self._read_pages("Query", request)
 
-    async def read_all(self, partition: str, *, enough: float = math.inf, **options: Any) -> list[Item]:
+    async def read_all(
+        self, partition: str, *, enough: float = math.inf, **options: Unpack[QueryOptions]
+    ) -> list[Item]:
         """Return the items of all pages of ``query``, or of the first pages that hold ``enough``."""
         items: list[Item] = []
         async with aclosing(self.query(partition, **options)) as pages:
