@@ -100,13 +100,13 @@ class ItemBodies:
             return {f"{name}_sha256": await self.s3.put(scope, thread_id, packed)}
         return {name: packed}
 
-    def is_inline(self, item: Item, *, name: str = "body") -> bool:
-        """Return whether the body is in the item itself, and not in S3."""
-        return name in item
+    def is_inline(self, item: Item) -> bool:
+        """Return whether the attribute ``body`` is in the item itself, and not in S3."""
+        return "body" in item
 
     async def read(self, scope: Scope, thread_id: str, item: Item, *, name: str = "body") -> bytes:
-        """Read the body of an item. Raises ``StoreUnavailable`` if it is damaged."""
-        if self.is_inline(item, name=name):
+        """Read the body ``name`` of an item. Raises ``StoreUnavailable`` in an outage, and for a damaged body in S3."""
+        if name in item:
             packed: bytes = item[name]
             return packed
         return await self.s3.get(scope, thread_id, item[f"{name}_sha256"])

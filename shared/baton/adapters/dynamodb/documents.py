@@ -79,7 +79,7 @@ class DynamoSources(TableStore):
                 yield due
 
     async def _list_due_entries(self, before: datetime) -> list[Item]:
-        """Return the index's entries of due sources, the longest overdue first."""
+        """Return the index's entries of due sources, the longest overdue first: all, or about ``MAX_DUE``."""
         due: list[Item] = []
         async with aclosing(
             read_due_entries(self._table, agent_keys.source_shards(), before, page_size=KEYS_PAGE)

@@ -78,12 +78,12 @@ class DynamoProcedures(TimedTableStore):
     ) -> Procedure | None:
         address = ProcedureAddress.of(scope, agent_id, procedure_id)
         procedure = await self._read_newest(address) if version is None else await self._read_version(address, version)
-        return (await self._add_use_counts(address, [procedure]))[0] if procedure is not None else None
+        return (await self._add_use_counts(scope, [procedure]))[0] if procedure is not None else None
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
         address = ProcedureAddress.of(scope, agent_id, procedure_id)
         procedure = await self._read_approved(address)
-        return (await self._add_use_counts(address, [procedure]))[0] if procedure is not None else None
+        return (await self._add_use_counts(scope, [procedure]))[0] if procedure is not None else None
 
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
@@ -94,7 +94,7 @@ class DynamoProcedures(TimedTableStore):
         items = await self._table.read_all(
             address.partition, first=prefix, last=last, newest_first=True, limit=limit, enough=limit
         )
-        return await self._add_use_counts(address, [procedure_from_item(scope, item) for item in items[:limit]])
+        return await self._add_use_counts(scope, [procedure_from_item(scope, item) for item in items[:limit]])
 
     @retry_on_conflict
     async def decide(
@@ -118,7 +118,7 @@ class DynamoProcedures(TimedTableStore):
             approved = await self._read_approved(address) if decision.action is ProcedureAction.APPROVE else None
             await self._table.transact(*make_decision_writes(address, procedure, decided, approved))
             procedure = decided
-        return (await self._add_use_counts(address, [procedure]))[0]
+        return (await self._add_use_counts(scope, [procedure]))[0]
 
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
@@ -148,8 +148,7 @@ class DynamoProcedures(TimedTableStore):
             for procedure in (procedure_from_item(scope, item) for item in items)
             if procedure.status in statuses
         ]
-        counted = await self._add_use_counts(ProcedureAddress.of(scope, "", ""), procedures)
-        return counted, next_cursor
+        return await self._add_use_counts(scope, procedures), next_cursor
 
     @retry_on_conflict
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
@@ -189,11 +188,11 @@ class DynamoProcedures(TimedTableStore):
         key = agent_keys.approved_procedure(address.scope, address.owner, address.slug)
         return await self._table.read(key, partial(procedure_from_item, address.scope))
 
-    async def _add_use_counts(self, address: ProcedureAddress, procedures: Sequence[Procedure]) -> list[Procedure]:
+    async def _add_use_counts(self, scope: Scope, procedures: Sequence[Procedure]) -> list[Procedure]:
         """Return the versions with the numbers of their uses."""
         use_keys = [
             agent_keys.procedure_uses(
-                address.scope, find_owner(procedure.agent_id, procedure.id), procedure.slug, procedure.version
+                scope, find_owner(procedure.agent_id, procedure.id), procedure.slug, procedure.version
             )
             for procedure in procedures
         ]

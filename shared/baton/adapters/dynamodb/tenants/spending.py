@@ -19,7 +19,7 @@ from baton.domain.tenants.spending import PERIODS, Account, Hold, SpendingCounts
 from baton.ports.tenants.spending import Reservation
 
 KEPT_SECONDS = 400 * 86_400
-"""Seconds from its last change until an item expires. It contains the spending of earlier months."""
+"""Seconds from the last reservation until an item expires. It contains the spending of earlier months."""
 _MONTH = SpendingPeriod.MONTH
 
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.key_forms import Key
+from baton.adapters.dynamodb.table import get_key
 from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.adapters.dynamodb.threads.thread_item import thread_from_item
 from baton.concurrency.tasks import gather_all
@@ -20,7 +21,7 @@ from baton.domain.times import to_millis
 from baton.ports.threads.desks import DeskPlace
 
 KEPT = timedelta(days=60)
-"""The time after which TTL removes a place that nobody has read since its conversation was forgotten."""
+"""The time after its arrival at which TTL removes a place, which may be left of a forgotten conversation."""
 AT_ONCE = 100
 """The number of threads that are read with one request."""
 UNCOMMITTED = timedelta(minutes=16)
@@ -45,13 +46,13 @@ class DynamoDeskPlaces(TimedTableStore):
         pages = self._table.query(keys.desk(scope, desk_id), first=first, last=f"{keys.AT}~", limit=AT_ONCE)
         async with aclosing(pages):
             async for page in pages:
-                threads += await self._select_at_desk(scope, desk_id, page)
+                threads += await self._select_at_desk(scope, page)
                 if len(threads) >= limit:
                     break
         return threads[:limit]
 
-    async def _select_at_desk(self, scope: Scope, desk_id: str, entries: Sequence[Item]) -> list[Thread]:
-        """Return the threads that are at the desk, and remove the old entries of threads that are not."""
+    async def _select_at_desk(self, scope: Scope, entries: Sequence[Item]) -> list[Thread]:
+        """Return the threads that are at their entries' desk, and remove the old entries of threads that are not."""
         now = self._clock.now()
         thread_ids = [entry["SK"].rpartition("#")[2] for entry in entries]
         # An inconsistent read may be seconds behind, but only entries that are minutes old are removed.
@@ -62,11 +63,10 @@ class DynamoDeskPlaces(TimedTableStore):
         for thread_id, entry in zip(thread_ids, entries, strict=True):
             thread = thread_from_item(thread_id, stored_items[thread_id], now) if thread_id in stored_items else None
             current = DeskPlace.of(thread_id, thread.conversation) if thread is not None else None
-            if thread is not None and current is not None and make_desk_place_key(scope, current)["SK"] == entry["SK"]:
-                if current.desk_id == desk_id:
-                    threads.append(thread)
+            if thread is not None and current is not None and make_desk_place_key(scope, current) == get_key(entry):
+                threads.append(thread)
             elif _compute_age_ms(entry, to_millis(now)) > UNCOMMITTED // timedelta(milliseconds=1):
-                stale_keys.append({"PK": entry["PK"], "SK": entry["SK"]})
+                stale_keys.append(get_key(entry))
         with contextlib.suppress(StoreUnavailable):  # the next reader removes them
             await gather_all(*(self._table.delete(key) for key in stale_keys))
         return threads

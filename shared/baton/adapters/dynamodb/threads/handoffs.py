@@ -214,8 +214,6 @@ class DynamoHandoffs(BodyStore):
         )
 
 
-def _make_sortable_id(thread_id: str, handoff: HandoffPlace) -> str:
+def _make_sortable_id(thread_id: str, place: HandoffPlace) -> str:
     # The number orders the handoffs of one run, which have the same time.
-    return (
-        f"{handoff.started:015d}#{handoff.number:02d}-{derive_handoff_id(thread_id, handoff.ordinal, handoff.number)}"
-    )
+    return f"{place.started:015d}#{place.number:02d}-{derive_handoff_id(thread_id, place.ordinal, place.number)}"

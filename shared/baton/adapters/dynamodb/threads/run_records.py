@@ -257,9 +257,10 @@ def _to_call(item: Item, body: bytes) -> ToolCallRecord:
     return TOOL_CALL.unpack(body, id=call_id, run_id=item["run_id"], called_at=from_millis(began_at))
 
 
-def _to_task(item: Item, body: bytes, **messages: Any) -> Task:
+def _to_task(item: Item, body: bytes, messages: Sequence[Any] = ()) -> Task:
+    """Return a sub-task with ``messages``, which are unpacked but not converted."""
     _, began_at, task_id = _make_position(item)
-    return TASK.unpack(body, id=task_id, run_id=item["run_id"], started_at=from_millis(began_at), **messages)
+    return TASK.unpack(body, id=task_id, run_id=item["run_id"], started_at=from_millis(began_at), messages=messages)
 
 
 def _to_step(item: Item, body: bytes) -> RunStep:
