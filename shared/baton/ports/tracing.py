@@ -22,7 +22,7 @@ class TracedRun:
 
 
 class Tracer(Protocol):
-    """A tracer of runs. No method waits for the collector of traces, and none raises."""
+    """A tracer of runs. No method raises, and only ``flush`` waits for the collector of traces."""
 
     def begin(self, run: TracedRun) -> Span:
         """Begin the span of ``run``, in the trace of the surrounding ``domain.tracing.joining``, or in a new trace.

@@ -42,7 +42,8 @@ class PushConfigs(Protocol):
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
         """Return a configuration with its receiver's secrets, for senders of notifications.
 
-        None if there is none with this id, if it is another user's, or if its secrets can no longer be decrypted.
+        None if there is none with this id, if it has expired or is another user's, or if its secrets can no longer be
+        decrypted.
         """
 
     async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:

@@ -95,8 +95,8 @@ class NewFile:
     body: bytes
 
 
-def _show_nobody(label: str) -> None:
-    """Show nothing: a callback for calls without a user who waits."""
+def _ignore_progress(label: str) -> None:
+    """Do nothing with the progress of a call for which no user waits."""
 
 
 MAX_ATTACHED_BYTES = 20 * 1024 * 1024
@@ -117,7 +117,7 @@ def _read_file(file: Path) -> bytes:
     return body
 
 
-async def _keep_nothing(file: NewFile) -> str:
+async def _discard_file(file: NewFile) -> str:
     """Return the file's name as its id, for calls whose files are not stored."""
     return file.name
 
@@ -181,9 +181,9 @@ class CallContext(TurnContext):
     """Whether the tool may begin a task and report its result later."""
     callback: TaskCallback | None = field(default=None, kw_only=True, repr=False, compare=False)
     """The address to which the tool may report later; None if it must answer now, or is polled."""
-    report: Callable[[str], None] = field(default=_show_nobody, kw_only=True, repr=False, compare=False)
+    report: Callable[[str], None] = field(default=_ignore_progress, kw_only=True, repr=False, compare=False)
     """Shows the label of ``progress``."""
-    keep: Callable[[NewFile], Awaitable[str]] = field(default=_keep_nothing, kw_only=True, repr=False, compare=False)
+    keep: Callable[[NewFile], Awaitable[str]] = field(default=_discard_file, kw_only=True, repr=False, compare=False)
     """Stores the file of ``attach``, and returns its id."""
 
     async def progress(self, label: str) -> None:

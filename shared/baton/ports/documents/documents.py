@@ -51,7 +51,10 @@ class DocumentStore(Protocol):
         """Return the number of the agent's documents, at most ``up_to``. The newest may be missing."""
 
     async def remove(self, scope: Scope, document: Document) -> bool:
-        """Remove the record of a deleted document under the condition of ``save``. Return whether it was removed."""
+        """Remove the record of a deleted document. Return False if another change was faster.
+
+        A missing record counts as removed.
+        """
 
     def due(self, before: datetime) -> AsyncIterator[DocumentRef]:
         """Yield the newest version of each document whose ``check_at`` has passed, in all tenants, for the sweeper."""
@@ -67,7 +70,10 @@ class DocumentFiles(Protocol):
     async def presign_upload(
         self, scope: Scope, document: Document, version: int, content_type: str, size: int, sha256: str | None
     ) -> Upload:
-        """Return a short-lived address that accepts exactly these bytes for the version, once."""
+        """Return a short-lived address that accepts the content of the version once.
+
+        The content must have exactly ``size`` bytes and, unless None, the digest ``sha256`` in hexadecimal.
+        """
 
     async def write(self, scope: Scope, document: Document, version: int, name: str, body: bytes) -> None:
         """Store one file of a version: the fetched ``ORIGINAL``, or the result of a step for the next."""
@@ -76,7 +82,10 @@ class DocumentFiles(Protocol):
         """Return one file of a version, or None. Raises ``MessageTooLarge`` over ``MAX_STORED_BYTES``."""
 
     async def remove(self, scope: Scope, document: Document, version: int, *, with_original: bool) -> int:
-        """Remove the files of a version, with all object versions, and return their number."""
+        """Remove the files of a version, ``ORIGINAL`` only with ``with_original``.
+
+        Return the number of removed object versions.
+        """
 
     async def list_owners(self, scope: Scope) -> Sequence[str]:
         """Return the agents that have files in the scope's tenant; for the project, its libraries."""

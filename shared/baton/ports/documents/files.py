@@ -26,7 +26,10 @@ class ThreadFiles(Protocol):
     """The uploaded files of one thread."""
 
     async def read(self, file_id: str) -> bytes:
-        """Return the bytes of an upload. Raises ``NotFound`` if nothing was uploaded under ``file_id``."""
+        """Return the bytes of an upload. Raises ``NotFound`` if nothing was uploaded under ``file_id``.
+
+        Raises ``MessageTooLarge`` for a file over the limit of uploads, and ``StoreUnavailable``.
+        """
 
 
 class NoFiles:
@@ -38,7 +41,7 @@ class NoFiles:
 
 
 class Files(Protocol):
-    """Uploads of every thread, keyed by tenant and thread."""
+    """Uploads of every thread, keyed by tenant and thread. Methods raise ``StoreUnavailable``."""
 
     async def presign_upload(self, scope: Scope, thread_id: str, name: str, content_type: str, size: int) -> Upload:
         """Return a short-lived address that accepts one file of exactly ``size`` bytes and ``content_type``.
@@ -47,7 +50,7 @@ class Files(Protocol):
         """
 
     async def presign_download(self, scope: Scope, thread_id: str, file_id: str) -> str:
-        """Return a short-lived address at which the file can be read."""
+        """Return a short-lived address at which the file can be read. Raises ``NotFound``."""
 
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
         """Store a file of an agent's answer, and return its id.

@@ -24,12 +24,13 @@ class ProcedureStore(Protocol):
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
         """Save a pending procedure as its next version, and return the version.
 
-        Nothing is saved if its source has made a version before, or if the newest or the approved version has the same
-        content: that version is returned unchanged. Raises ``ValueError`` for a procedure that is not pending.
+        Nothing is saved if its source has made a version before, or if the approved version, or the newest if it is
+        pending, has the same content: that version is returned unchanged. Raises ``ValueError`` for a procedure that is
+        not pending.
 
-        ``edited_from`` is the version that was changed, which is retired if it is pending. The same change by the same
-        user again changes nothing. Raises ``ProcedureChanged`` if that version is not the newest, and
-        ``UnknownProcedure`` if there is none.
+        ``edited_from`` is the version that was changed, which is retired if it is pending. Only the newest version is
+        then compared. The same change by the same user again changes nothing. Raises ``ProcedureChanged`` if that
+        version is not the newest, and ``UnknownProcedure`` if there is none.
         """
 
     async def get(
@@ -175,7 +176,7 @@ class CaptureStore(Protocol):
         """Store the result of a step, and return what is stored.
 
         The first result of a step counts: a record of the same or a later step, or a settled record, stays and is
-        returned. A failed record is replaced.
+        returned. A failure replaces every record that is not settled, and a later result replaces a failure.
         """
 
     async def take_allowance(self, scope: Scope, agent_id: str, day: date, limit: int) -> bool:

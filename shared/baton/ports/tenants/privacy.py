@@ -59,7 +59,8 @@ class Erasure(Protocol):
         """Replace the thread's item by a tombstone. The holder of its lease loses the lease and cannot commit.
 
         The tombstone keeps the fence and the sequence numbers, so that late writes of lost workers are refused. Returns
-        False, without a change, if the thread is another user's, or was active since ``unless_active_since``.
+        False, without a change, if the thread is another user's or no longer exists, or with ``unless_active_since`` if
+        it was active at or after that time or is leased.
         """
 
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[Mapping[str, int], bool]:
@@ -81,7 +82,7 @@ class Erasure(Protocol):
         """Remove the tombstone and the owner of the id, so that the id is unused again."""
 
     async def sweep_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
-        """Remove those of the user's items outside of threads that were last changed before ``before``."""
+        """Remove the user's items outside of threads, except those that were changed after ``before``."""
 
     async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         """Return the number of items that ``sweep_user`` would remove, by kind."""
@@ -143,7 +144,7 @@ class ForgetRequests(Protocol):
         """Return the latest request that enforced the tenant's retention; None if there was none in the last weeks."""
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
-        """Store the progress of a request, and its cut-off for ``cutoff``, which queued turns read."""
+        """Store the progress of a request, and its cut-off for ``find_cutoff``."""
 
     async def find_cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
         """Return the latest cut-off of the scope's user or of the thread; None if neither was forgotten recently."""

@@ -42,7 +42,7 @@ class Retentions(Protocol):
         """Make the tenant's retention due again at once, unless nothing is limited."""
 
     async def claim_due(self, now: datetime) -> Sequence[str]:
-        """Return the tenants whose retention is due, and claim them: no other caller gets them before the next day."""
+        """Return the tenants whose retention is due, each to one caller only. It is due again a day later."""
 
 
 class SearchedTenants(Protocol):

@@ -19,7 +19,7 @@ class BackgroundTasks(Protocol):
         """Return a task; None if there is none. Callers must have checked that they may read the conversation."""
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[BackgroundTask]:
-        """Return the tasks of a conversation, the newest first: all open ones, and up to ``MAX_LISTED`` ended ones."""
+        """Return all stored tasks of a conversation, the newest first."""
 
     async def find(self, tenant_id: str, thread_id: str, task_id: str) -> tuple[Scope, BackgroundTask] | None:
         """Return a task with its owner's scope, for the holder of its token; None if there is none."""

@@ -42,7 +42,7 @@ class Connections(Protocol):
         """Send one frame of at most 32 KB. Raises ``ConnectionGone``, ``ConnectionBusy`` and ``FrameRefused``."""
 
     async def close(self, connection_id: str) -> None:
-        """Disconnect the client. A closed connection is not an error."""
+        """Disconnect the client. A failure is ignored, because the gateway closes idle connections itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,10 @@ class Live:
 
 
 class LiveRegistry(Protocol):
-    """Connections attached to threads. Items expire a little after two hours (API Gateway's limit)."""
+    """The live items of threads: attached connections, requests to workers, waiting messages and notes about users.
+
+    Attachments expire a little after two hours (API Gateway's limit).
+    """
 
     async def attach(self, scope: Scope, thread_id: str, connection_id: str, token_expires_at: datetime) -> None:
         """Attach the connection to the thread's events, and count this in ``Thread.live_changes``.
@@ -108,7 +111,7 @@ class LiveRegistry(Protocol):
         """
 
     async def find_typing(self, scope: Scope, since: Mapping[str, datetime]) -> frozenset[str]:
-        """Return the threads in ``since`` whose users are typing, and began to type after the thread's time there.
+        """Return the threads in ``since`` whose users are typing, and have typed after the thread's time there.
 
         Callers must be allowed to read each of the threads.
         """

@@ -41,5 +41,6 @@ class DeskPlaces(Protocol):
     ) -> Sequence[Thread]:
         """Return the threads at a desk in the order of their arrival; at most ``limit``.
 
-        Threads that have left are skipped, and their entries removed. ``after``: the last entry of the previous page.
+        Threads that have left are skipped, and their entries removed once these are some minutes old. ``after``: the
+        last entry of the previous page.
         """

@@ -171,7 +171,10 @@ class Commit:
 
 
 class Leases(Protocol):
-    """Leases of threads, and changes that need one. Methods with a lease raise ``LeaseLost`` after a takeover."""
+    """Leases of threads, and changes that need one.
+
+    After a takeover, methods with a lease raise ``LeaseLost``; ``release`` and ``abandon`` do nothing then.
+    """
 
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
         """Take the thread's lease, creating the thread if allowed, and reserve sequence numbers.
@@ -207,7 +210,7 @@ class Leases(Protocol):
         """Replace the run with which the lease was taken by another run. Nothing of the old run was stored."""
 
     async def take_over(self, lease: Lease) -> Lease:
-        """Count another attempt at the run that the lease found, if the lease was not acquired for a run."""
+        """Count another attempt at the run that the lease found. The lease must not have been acquired for a run."""
 
     async def commit(self, lease: Lease, commit: Commit) -> CommittedThread:
         """Add the run's messages to ``lease.thread.segments``, end the run and release the lease, in one write."""

@@ -123,7 +123,10 @@ class IdleThreads(Protocol):
     """The index of open threads by check time, across all tenants. Only the sweeper uses it."""
 
     def due(self, before: datetime) -> AsyncIterator[DueThread]:
-        """Yield threads that are due before ``before``, longest overdue first, one page of each shard in turn."""
+        """Yield threads that are due at ``before`` or earlier.
+
+        A page of each shard is read in turn, and the threads of these pages are sorted: the longest overdue is first.
+        """
 
     async def postpone(self, due: DueThread, until: datetime, *, failures: int = 0) -> bool:
         """Set a later check time. Return False if it was changed already. ``failures`` is stored for ``due``."""
