@@ -64,7 +64,9 @@ def find_guardrail(provider: parts.Provider) -> parts.BedrockGuardrail | None:
     name = provider.guardrail or settings.guardrail
     if name is None:
         return None
-    if provider.guardrail is None and provider.region not in (None, settings.region):
+    deployment = parts.Provider(kind=parts.ProviderKind.BEDROCK)
+    is_elsewhere = provider.region is not None and provider.region != find_region(deployment)
+    if provider.guardrail is None and is_elsewhere:
         raise ValueError(
             f"modelProviders: a provider in {provider.region} has no `guardrail`, and that of "
             "BATON_BEDROCK_GUARDRAIL is in another region"
@@ -80,7 +82,10 @@ def make_embedder(
     counter: parts.TokenCounter,
     paces: parts.EmbeddingPaces,
 ) -> parts.Embedder:
-    """Return the embedder of a model with the name ``<provider>/<id>``. Raises ``ValueError`` for an unknown model."""
+    """Return the embedder of a model with the name ``<provider>/<id>``.
+
+    Raises ``ValueError`` for an unknown model, and if no region is known.
+    """
     selected = models.route(model)
     return parts.BedrockEmbedder(
         selected.model,
