@@ -69,9 +69,9 @@ class AgentCards:
         """Return the agent's card. ``address`` leads to the card (``.json``), or is the base of the well-known paths.
 
         ``client`` sends the headers of the agent's definition, so with ``tenant_id`` the card is cached for that tenant
-        only. With ``signature`` the card must be signed by one of the keys that ``signature`` names. The card's
-        signatures are checked whenever it is requested again, so that a withdrawn key is trusted for ``CARD_SECONDS``
-        at most.
+        only. With ``signature`` the card must be signed by one of the keys that ``signature`` names. Its signatures are
+        checked whenever it is requested again. A key that is withdrawn at its ``jwks_url`` is therefore trusted for at
+        most ``CARD_SECONDS`` and ``signatures.KEY_SECONDS`` together.
 
         Raises ``AgentCardResolutionError``, ``UntrustedCard`` and the errors of parsing untrusted JSON.
         """

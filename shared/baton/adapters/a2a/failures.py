@@ -65,7 +65,9 @@ def _to_status_failure(status: int) -> AgentFailed:
         return AgentFailed(f"The agent's address redirects elsewhere (HTTP {status}), which is not followed.")
     if status in (401, 403):
         return AgentRefused(f"The agent refused the credentials (HTTP {status}).")
-    if status == 429:
+    if status == httpx.codes.REQUEST_TIMEOUT:
+        return AgentFailed("The agent did not get the request in time (HTTP 408).")
+    if status == httpx.codes.TOO_MANY_REQUESTS:
         return AgentRefused("The agent is receiving too many requests (HTTP 429).", is_final=False)
     if 400 <= status < 500:
         return AgentRefused(f"The agent refused the request (HTTP {status}).")
