@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -12,6 +14,7 @@ import httpx
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
+from botocore.response import StreamingBody
 from moto import mock_aws
 
 from baton.adapters.aws.s3_settings import SETTINGS_KEY, S3Settings
@@ -287,3 +290,12 @@ def _answer_unavailable(**_: Any) -> Any:
 class _Empty:
     def stream(self, *_: Any) -> Iterator[bytes]:
         return iter(())
+
+
+def test_the_connection_of_a_document_that_is_too_long_is_closed() -> None:
+    raw = io.BytesIO(b"x" * 100)
+    client: Any = SimpleNamespace(get_object=lambda **_: {"Body": StreamingBody(raw, 100), "ETag": "1"})
+    stored = S3Settings(lambda: client, BUCKET, read_document, SettingsDocument(), max_bytes=10)
+    with pytest.raises(InternalError, match="cannot be used"):
+        stored.read()
+    assert raw.closed

@@ -115,18 +115,20 @@ class OriginConnections:
 
 
 def _open_connection(url: str, seconds: float) -> socket.socket:
-    """Return a new connection. Blocks for at most ``seconds``. Raises botocore's connection errors."""
+    """Return a new connection. Raises botocore's connection errors.
+
+    ``seconds`` limits connecting to each address of the host, and each wait of the TLS handshake.
+    """
     parts = urlsplit(url)
     is_secure = parts.scheme == "https"
     try:
+        certificates = make_certificate_context() if is_secure else None
         address = (parts.hostname, parts.port or (443 if is_secure else 80))
         connection = socket.create_connection(address, timeout=seconds)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return (
-            make_certificate_context().wrap_socket(connection, server_hostname=parts.hostname)
-            if is_secure
-            else connection
-        )
+        if certificates is None:
+            return connection
+        return certificates.wrap_socket(connection, server_hostname=parts.hostname)
     except TimeoutError as error:
         raise exceptions.ConnectTimeoutError(endpoint_url=url, error=error) from error
     except ssl.SSLError as error:

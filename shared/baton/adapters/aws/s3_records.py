@@ -32,11 +32,17 @@ class S3Bodies:
 
         A body that does not exist raises botocore's ``ClientError``.
         """
-        answer = await call(self.client.get_object, Bucket=self.bucket, Key=_make_key(scope, thread_id, digest))
-        body: bytes = await call(answer["Body"].read)
+        body = await call(read_object, self.client, self.bucket, _make_key(scope, thread_id, digest))
         if hashlib.sha256(body).hexdigest() != digest:
             raise StoreUnavailable("A stored message is damaged. Please report this to the operator.")
         return body
+
+
+def read_object(client: S3Client, bucket: str, key: str) -> bytes:
+    """Return the content of an object. Blocks. Raises botocore's errors."""
+    answer = client.get_object(Bucket=bucket, Key=key)
+    with answer["Body"] as body:
+        return body.read()
 
 
 def _make_key(scope: Scope, thread_id: str, digest: str) -> str:

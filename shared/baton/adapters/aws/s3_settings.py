@@ -54,7 +54,8 @@ class S3Settings(Generic[T]):
         try:
             with aws.convert_outages():
                 answer = self._client.get_object(Bucket=self._bucket, Key=SETTINGS_KEY, **condition)
-                text = answer["Body"].read(self._max_bytes + 1)
+                with answer["Body"] as body:
+                    text = body.read(self._max_bytes + 1)
         except ClientError as error:
             code = aws.error_code(error)
             if code in ("304", "NotModified") and self._latest is not None:

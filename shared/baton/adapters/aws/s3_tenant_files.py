@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 
 from baton.adapters.aws.blocking_calls import call, error_code
 from baton.adapters.aws.s3_files import VALID_FOR
+from baton.adapters.aws.s3_records import read_object
 from baton.concurrency.tasks import off_loop
 from baton.domain.errors import StoreUnavailable
 from baton.domain.tenants.identity import Scope
@@ -56,12 +57,11 @@ class S3TenantFiles:
         size, stored_at = entry["Size"], entry["LastModified"]
         if _is_body(name):
             try:
-                answer = await call(self.client.get_object, Bucket=self.bucket, Key=entry["Key"])
+                packed = await call(read_object, self.client, self.bucket, entry["Key"])
             except ClientError as error:
                 if error_code(error) == "NoSuchKey":
                     return None
                 raise
-            packed: bytes = await call(answer["Body"].read)
             try:
                 # Unpacking takes as long as work on about four times the size.
                 return StoredObject(name, size, stored_at, body=await off_loop(len(packed) * 4, self.unpack, packed))

@@ -18,7 +18,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.config import Config
-from botocore.exceptions import SSLError
+from botocore.exceptions import EndpointConnectionError, SSLError
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -162,3 +162,16 @@ class TestTls:
             read(operations_at(secure.url.replace("127.0.0.1", "localhost")))
         assert isinstance(failed.value.__cause__, SSLError)
         assert secure.requests == []
+
+
+def test_without_certificates_no_connection_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+
+    def find_no_certificates() -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(connections, "make_certificate_context", find_no_certificates)
+    monkeypatch.setattr("socket.create_connection", lambda address, **_: opened.append(address))
+    with pytest.raises(EndpointConnectionError):
+        connections._open_connection("https://s3.test", 1.0)
+    assert opened == []
