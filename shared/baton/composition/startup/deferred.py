@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from functools import cache
+from typing import Generic, TypeVar
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.search import Vector
@@ -14,34 +14,55 @@ from baton.ports.agents.agent_client import AgentChunk, AgentClient, AgentTask
 from baton.ports.documents.search import Embedder, EmbeddingPurpose
 from baton.ports.tenants.privacy import PiiDetector, PiiSpan
 
+T = TypeVar("T")
+
+
+class _Deferred(Generic[T]):
+    """An adapter that ``make`` creates on first use. Threads that use it at the same time may call ``make`` each."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._adapters: list[T] = []
+        """The adapter; empty before its first use."""
+
+    def load(self) -> T:
+        """Return the adapter, after creating it if necessary. This blocks while its libraries are loaded."""
+        if not self._adapters:
+            self._adapters.append(self._make())
+        return self._adapters[0]
+
+    async def get(self) -> T:
+        """Return the adapter, after creating it in a thread if necessary."""
+        return self.load() if self._adapters else await asyncio.to_thread(self.load)
+
 
 class DeferredAgentClient:
     """``AgentClient`` that is created with the first request, because loading A2A's SDK takes more than a second."""
 
     def __init__(self, make: Callable[[], AgentClient]) -> None:
-        self._make = cache(make)
+        self._client = _Deferred(make)
 
     async def stream(
         self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
     ) -> AsyncGenerator[AgentChunk, None]:
         """See ``AgentClient``."""
-        async with aclosing(self._make().stream(agent, task, is_passed_on=is_passed_on)) as chunks:
+        client = await self._client.get()
+        async with aclosing(client.stream(agent, task, is_passed_on=is_passed_on)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
     async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
         """See ``AgentClient``."""
-        await self._make().cancel(agent, scope, remote_task_id)
+        await (await self._client.get()).cancel(agent, scope, remote_task_id)
 
 
 class DeferredEmbedder:
     """``Embedder`` that is created by its first use or ``load``, because loading the SDK takes half a second."""
 
     def __init__(self, make: Callable[[], Embedder], name: str, dimensions: int) -> None:
-        self._make = make
+        self._embedder = _Deferred(make)
         self._name = name
         self._dimensions = dimensions
-        self._embedder: Embedder | None = None
 
     @property
     def name(self) -> str:
@@ -55,10 +76,7 @@ class DeferredEmbedder:
 
     def load(self) -> Embedder:
         """Return the embedder, after creating it if necessary. This blocks while the SDK is loaded."""
-        embedder = self._embedder
-        if embedder is None:
-            embedder = self._embedder = self._make()
-        return embedder
+        return self._embedder.load()
 
     async def embed(
         self,
@@ -69,9 +87,7 @@ class DeferredEmbedder:
         tenant_id: str | None = None,
     ) -> Sequence[Vector]:
         """See ``Embedder``."""
-        embedder = self._embedder
-        if embedder is None:
-            embedder = await asyncio.to_thread(self.load)
+        embedder = await self._embedder.get()
         return await embedder.embed(texts, purpose=purpose, seconds=seconds, tenant_id=tenant_id)
 
 
@@ -79,12 +95,8 @@ class DeferredPiiDetector:
     """``PiiDetector`` that is created for the first text. It loads 60 modules, which few runs need."""
 
     def __init__(self, make: Callable[[], PiiDetector]) -> None:
-        self._make = make
-        self._detector: PiiDetector | None = None
+        self._detector = _Deferred(make)
 
     async def detect(self, text: str) -> Sequence[PiiSpan]:
         """See ``PiiDetector``."""
-        detector = self._detector
-        if detector is None:
-            detector = self._detector = await asyncio.to_thread(self._make)
-        return await detector.detect(text)
+        return await (await self._detector.get()).detect(text)
