@@ -89,7 +89,7 @@ class StorePorts:
 
     @cached_property
     def live(self) -> parts.LiveRegistry:
-        """Connections, cancellations and heartbeats."""
+        """Connections that watch threads, and requests to the workers of threads."""
         return parts.DynamoLiveRegistry(self.table, self.clock)
 
     @cached_property
@@ -124,7 +124,7 @@ class StorePorts:
 
     @cached_property
     def due_items(self) -> parts.DueItems:
-        """Schedules and messages that are due to begin a run."""
+        """Schedules, background tasks and messages, by the times at which they are due."""
         return parts.DynamoDueItems(self.table, self.clock)
 
     @cached_property

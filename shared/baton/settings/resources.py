@@ -20,7 +20,7 @@ class PipelineSettings(Settings):
     at_once: int = Field(default=20, ge=1, le=1000, validation_alias="BATON_PIPELINES_AT_ONCE")
     """The largest number of runs of each pipeline at the same time."""
     of_tenant: int = Field(default=15, ge=1, le=1000, validation_alias="BATON_PIPELINES_OF_TENANT")
-    """The largest number of runs of one tenant."""
+    """The largest number of runs of one tenant among them."""
 
     @property
     def limits(self) -> PipelineLimits:
@@ -142,7 +142,10 @@ class StoreSettings(Settings):
 
 
 class SearchSettings(Settings):
-    """The search engine: OpenSearch if it has an address, else the embedded index. Without both, search is off."""
+    """The search engines: OpenSearch if it has an address, and the embedded index if it has a bucket.
+
+    With both, owners of documents move from the embedded index to OpenSearch. Without both, search is off.
+    """
 
     url: SearchUrl = Field(default="", validation_alias="BATON_SEARCH_URL")
     """The address of an OpenSearch; empty: none."""

@@ -4,7 +4,7 @@ If the process dies (``kill -9``, out of memory, a crash in native code), AWS no
 timeout of its queue record and its leases are over. A parent learns of the death at once, and never takes a living
 process for dead. If the whole execution environment ends, the supervisor ends too, and those times apply.
 
-Until the process dies, the supervisor loads only the standard library and does nothing.
+Until the process dies, the supervisor loads only the standard library, and only forwards signals.
 """
 
 from __future__ import annotations

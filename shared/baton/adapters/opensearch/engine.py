@@ -36,7 +36,7 @@ MAX_OPERATIONS = 1000
 Operation = Sequence[Mapping[str, Any]]
 """The lines of one operation: an action, ``{"index": {...}}`` or ``{"delete": {...}}``, and the document to index."""
 NEWER_EXISTS = frozenset({409})
-"""The status of an ``make_index_operation`` for a document that is already stored in a newer form."""
+"""The status of an operation of ``make_index_operation`` if a newer form of the document is stored."""
 AWS_HOST = re.compile(
     r"^https://[a-z0-9.-]+\.(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:es\.amazonaws\.com|on\.aws)(?:\.cn)?(?:/|$)"
 )

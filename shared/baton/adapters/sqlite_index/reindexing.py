@@ -65,7 +65,7 @@ class SqliteReindexing:
         return False
 
     async def _embed_file(self, key: str, embedder: Embedder) -> int:
-        """Embed the documents of a file until all are embedded by the model. Return the number of replacements."""
+        """Embed the documents of a file in at most ``PASSES`` passes. Return the number of replacements."""
         embedded = 0
         for _ in range(PASSES):
             outdated_count, replaced = await self._embed_outdated(key, embedder)

@@ -46,7 +46,7 @@ def make_deployed_models(settings: parts.ProviderSettings, secrets: parts.Secret
 
 
 def make_openai_model(provider: parts.Provider, secrets: parts.SecretsManager, profiles: Profiles) -> parts.ChatModel:
-    """Return the client of an OpenAI-compatible endpoint."""
+    """Return the client of an OpenAI-compatible endpoint. Raises ``ValueError`` if it is signed without a region."""
     return parts.OpenAIChatModel(
         api_key=make_key_source(provider, secrets),
         base_url=provider.base_url,
@@ -72,7 +72,10 @@ def make_bedrock_model(provider: parts.Provider, profiles: Profiles) -> parts.Ch
 
 
 def _make_signing(provider: parts.Provider) -> parts.AwsSigning | None:
-    """Return the signer of the provider's requests, which uses this function's role; None if they are not signed."""
+    """Return the signer of the provider's requests; None if they are not signed.
+
+    Raises ``ValueError`` if no region is known.
+    """
     if not provider.signed:
         return None
     from baton.composition.models.bedrock import find_region, select_credential_source
