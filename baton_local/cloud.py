@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from baton.settings.document import SettingsDocument, with_variables
+from baton.settings.document import SettingsDocument, apply_variables
 from baton.settings.models import ProviderSettings
 from baton_local import environment, resources, web
 from baton_local.advanced_clock import AdvancedClock
@@ -105,7 +105,7 @@ class LocalCloud:
 
     def find_model_endpoint(self) -> str:
         """Return the URL at which turns call the chat model, for display."""
-        document = with_variables(self._document)
+        document = apply_variables(self._document)
         return find_model_endpoint(
             ProviderSettings(
                 BATON_MODEL_PROVIDERS=document.model_providers, BATON_MODEL_PROFILES=document.model_profiles

@@ -229,5 +229,5 @@ class MemoryPorts(Ports):
         """The declared context lengths of models in tokens, by name."""
         return {}
 
-    def context_tokens(self, model: str) -> int | None:
+    def find_context_limit(self, model: str) -> int | None:
         return self.context_lengths.get(model)

@@ -77,7 +77,7 @@ class MeteredPorts(Ports):
     def store(self) -> ForgetfulStore:
         return ForgetfulStore(self.table, self.bodies, self.clock)
 
-    def context_tokens(self, model: str) -> int | None:
+    def find_context_limit(self, model: str) -> int | None:
         return None
 
     def __init__(

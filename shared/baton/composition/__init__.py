@@ -52,14 +52,14 @@ def deployed() -> App:
 
 async def close_replaced_resources() -> None:
     """Close the resources of agents' functions whose modules have been imported again."""
-    for ports in deployed_ports.built():
+    for ports in deployed_ports.list_built():
         if "functions" in vars(ports):
             await ports.functions.close_replaced()
 
 
 async def close_resources() -> None:
     """Close the resources of agents' functions in this process. Lambda environments end without calling it."""
-    for ports in deployed_ports.built():
+    for ports in deployed_ports.list_built():
         if "functions" in vars(ports):
             await ports.functions.aclose()
 
@@ -98,7 +98,7 @@ def prepare_turns() -> None:
     ports = deployed_ports()
     with suppress(StoreUnavailable, InternalError):  # the settings cannot be read; the first turn tries again
         ports.provider_models.load(ports.default_model)
-        ports.context_tokens(ports.default_model)  # reads the table of models
+        ports.find_context_limit(ports.default_model)  # reads the table of models
     if ports.deferred_embedder is not None:
         ports.deferred_embedder.load()
     if "openai" in sys.modules:  # one of the clients that were loaded above uses it

@@ -83,9 +83,9 @@ class AgentPorts(StorePorts):
         """The name of the model for agents whose definition names no model."""
         return parts.ModelNameSettings().chat_model
 
-    def context_tokens(self, model: str) -> int | None:
+    def find_context_limit(self, model: str) -> int | None:
         """Return the declared limit of a model's prompts, in tokens; None without a declaration."""
-        return self.provider_models.context_tokens(model)
+        return self.provider_models.find_context_limit(model)
 
     @cached_property
     def light_model(self) -> str:

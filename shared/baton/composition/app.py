@@ -252,7 +252,7 @@ class App:
             audit=ports.audit,
             clock=ports.clock,
             background=lambda: self.self_started.background_work,
-            budgets=parts.ContextBudgets(ports.context_tokens),
+            budgets=parts.ContextBudgets(ports.find_context_limit),
             functions=ports.functions,
         )
 

@@ -45,7 +45,7 @@ class CurrentSettings:
         """The document, with fields replaced by environment variables. Raises ``BatonError`` if it cannot be read."""
         read = self._read()
         if self._merged is None or self._merged[0] is not read:
-            self._merged = (read, parts.with_variables(read))
+            self._merged = (read, parts.apply_variables(read))
         return self._merged[1]
 
     @property

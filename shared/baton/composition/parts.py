@@ -230,7 +230,7 @@ if TYPE_CHECKING:
         RecallSettings,
         TitleSettings,
     )
-    from baton.settings.document import MAX_SETTINGS_BYTES, SettingsDocument, read_document, with_variables
+    from baton.settings.document import MAX_SETTINGS_BYTES, SettingsDocument, apply_variables, read_document
     from baton.settings.identity import ApiSettings, CardSettings, DelegationSettings, IdentitySettings
     from baton.settings.models import (
         BedrockSettings,

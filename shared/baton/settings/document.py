@@ -138,7 +138,7 @@ def check_document(value: object) -> SettingsDocument:
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False, include_context=False)
         raise InvalidDocument(
-            *(DocumentProblem(fault["loc"], in_plain_words(fault, SettingsDocument)) for fault in errors)
+            *(DocumentProblem(fault["loc"], _describe_fault(fault, SettingsDocument)) for fault in errors)
         ) from None
     refusals = (webhook.find_refusal(document.allowed_hosts) for webhook in document.webhooks)
     problems = [DocumentProblem(("webhooks", index, "url"), why) for index, why in enumerate(refusals) if why]
@@ -207,7 +207,7 @@ class DocumentVariables(Settings):
     """JSON: hooks by which other systems send events, as in the document."""
 
 
-def with_variables(document: SettingsDocument) -> SettingsDocument:
+def apply_variables(document: SettingsDocument) -> SettingsDocument:
     """Return the document with the values of variables that are set. Raises ``ValidationError`` for an invalid one."""
     replaced: dict[str, object] = {}
     for variables in (DocumentVariables(), ModelVariables()):
@@ -227,7 +227,7 @@ FORMS = {
 """The messages for entries that do not match the pattern of their field, by the field."""
 
 
-def in_plain_words(error: ErrorDetails, document: type[BaseModel]) -> str:
+def _describe_fault(error: ErrorDetails, document: type[BaseModel]) -> str:
     """Return what is wrong with a field, without the value: in Baton's words, or else in pydantic's."""
     location, kind = error["loc"], error["type"]
     if kind == "extra_forbidden":

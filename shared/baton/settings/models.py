@@ -118,7 +118,7 @@ class ProviderSettings(ModelVariables):
 
     @field_validator("chat_model", "light_model")
     @classmethod
-    def _has_a_provider(cls, name: str | None, info: ValidationInfo) -> str | None:
+    def _check_provider(cls, name: str | None, info: ValidationInfo) -> str | None:
         declared = info.data.get("model_providers")
         if name is None or declared is None or info.data.get("base_url") is not None:
             return name

@@ -60,7 +60,7 @@ class _Ports(Ports):
 
     model_providers: ClassVar[Mapping[str, Provider]] = {}
 
-    def context_tokens(self, model: str) -> int | None:
+    def find_context_limit(self, model: str) -> int | None:
         return None
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from baton.settings.document import DocumentVariables, SettingsDocument, with_variables
+from baton.settings.document import DocumentVariables, SettingsDocument, apply_variables
 from baton_local.environment import DEVELOPERS_CHOICE, applied, list_local_names, make_variables
 from baton_local.execution import as_deployed
 from baton_local.functions import running
@@ -135,12 +135,12 @@ def seen(stack: Stack) -> Seen:
         )
         with applied(environment):
             outside = settings()
-            documents.append(with_variables(SettingsDocument()))
+            documents.append(apply_variables(SettingsDocument()))
             with as_deployed(stack, read_settings()):
                 for function in stack.functions:
                     with running(function):
                         inside[function] = (dict(os.environ), settings())
-                        documents.append(with_variables(SettingsDocument()))
+                        documents.append(apply_variables(SettingsDocument()))
     return Seen(environment, outside, inside, documents)
 
 

@@ -187,12 +187,12 @@ def test_providers_of_models_change_and_unusable_ones_leave_those_before(
     deployment.put(modelProviders=GROQ, modelProfiles={"long*": {"contextTokens": 9_000}})
     deployment.pass_five_minutes()
     assert {"groq", "default", "bedrock"} == set(ports.model_providers)
-    assert ports.context_tokens("groq/long-1") == 9_000
+    assert ports.find_context_limit("groq/long-1") == 9_000
 
     deployment.put(modelProfiles={"long*": {"contextTokenz": 9_000}})
     deployment.pass_five_minutes()
     assert "groq" in ports.model_providers
-    assert ports.context_tokens("groq/long-1") == 9_000
+    assert ports.find_context_limit("groq/long-1") == 9_000
 
 
 @pytest.mark.parametrize(

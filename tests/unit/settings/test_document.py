@@ -22,10 +22,10 @@ from baton.settings.document import (
     DocumentVariables,
     InvalidDocument,
     SettingsDocument,
+    apply_variables,
     check_deployed,
     check_document,
     read_document,
-    with_variables,
 )
 from baton.settings.models import ModelVariables
 
@@ -254,7 +254,7 @@ def test_a_variable_replaces_its_field_of_the_document_and_no_other(
 ) -> None:
     document = check_document(FULL)
     monkeypatch.setenv(variable, value)
-    merged = with_variables(document)
+    merged = apply_variables(document)
     assert getattr(merged, field) == result
     assert merged == document.model_copy(update={field: result})
 
@@ -262,7 +262,7 @@ def test_a_variable_replaces_its_field_of_the_document_and_no_other(
 def test_an_empty_variable_replaces_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     document = check_document(FULL)
     monkeypatch.setenv("BATON_ALLOWED_HOSTS", "")
-    assert with_variables(document) is document
+    assert apply_variables(document) is document
 
 
 def test_every_field_has_a_variable() -> None:
@@ -273,7 +273,7 @@ def test_every_field_has_a_variable() -> None:
 def test_a_wrong_variable_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_TOKEN_ISSUERS", '[{"issuer": "https://id.example.com"}]')
     with pytest.raises(ValidationError, match=r"BATON_TOKEN_ISSUERS\.0\.audience"):
-        with_variables(SettingsDocument())
+        apply_variables(SettingsDocument())
 
 
 def test_users_have_rates_unless_the_operator_changes_or_removes_them() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from baton.settings.document import DocumentVariables, SettingsDocument, with_variables
+from baton.settings.document import DocumentVariables, SettingsDocument, apply_variables
 from baton.settings.resources import OutsideSettings
 
 LISTS = {
@@ -25,7 +25,7 @@ def read(name: str) -> list[str]:
     """The entries of a list, as the settings give them."""
     if name == "BATON_TOOL_PACKAGES":
         return list(OutsideSettings().packages)
-    document = with_variables(SettingsDocument())
+    document = apply_variables(SettingsDocument())
     return list(document.allowed_hosts if name == "BATON_ALLOWED_HOSTS" else document.allowed_origins)
 
 

@@ -41,9 +41,9 @@ class CurrentModels:
         """The current settings of the model endpoints."""
         return self._find_current().settings
 
-    def context_tokens(self, model: str) -> int | None:
+    def find_context_limit(self, model: str) -> int | None:
         """Return the declared limit of a model's prompts, in tokens; None without a declaration."""
-        return self._find_current().context_length(model)
+        return self._find_current().find_context_limit(model)
 
     def load(self, *models: str) -> None:
         """Create the clients that these models need. This blocks while libraries are loaded."""
@@ -113,7 +113,7 @@ class _Models:
         self.answers = 0
         """The number of answers in progress."""
         lengths = parts.make_context_lengths(settings.providers, parts.read_profile_overrides(settings.model_profiles))
-        self.context_length = lru_cache(maxsize=1_000)(lengths)  # bounded, because tenants choose models' names
+        self.find_context_limit = lru_cache(maxsize=1_000)(lengths)  # bounded, because tenants choose models' names
 
     @classmethod
     def of(cls, document: parts.SettingsDocument, secrets: parts.SecretsManager, before: _Models | None) -> _Models:

@@ -35,7 +35,7 @@ class OncePerEnvironment(Generic[T]):
                     self._built[name] = self._build()
         return self._built[name]
 
-    def built(self) -> list[T]:
+    def list_built(self) -> list[T]:
         """Return the values of all execution environments in this process."""
         return list(self._built.values())
 
