@@ -181,9 +181,11 @@ class Agent(HookDecorators):
         request, with the system prompt and the history, stays the same for the provider's prompt cache.
 
         Raises:
-            WrongArgument: The agent is remote or a desk.
+            WrongArgument: The agent has such a function already, is remote or a desk.
         """
         check_answers_here(self.definition, "prompt is")
+        if self.definition.code.prompt is not None:
+            raise WrongArgument(f"{self.definition.id} has a function for prompt already")
         self.definition.code.prompt = function
         return function
 

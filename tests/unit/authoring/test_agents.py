@@ -453,6 +453,13 @@ def test_the_package_loads_nothing_until_a_name_of_it_is_used() -> None:
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "0\n"
 
 
+def test_a_second_function_for_the_prompt_is_refused() -> None:
+    agent = Agent("a", "Help.")
+    agent.prompt(lambda context: "The first.")
+    with pytest.raises(ValueError, match="a has a function for prompt already"):
+        agent.prompt(lambda context: "The second.")
+
+
 def test_a_decorated_function_can_still_be_called() -> None:
     @tool(name="double", description="Doubles.")
     def twice(number: int) -> int:
