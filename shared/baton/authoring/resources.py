@@ -66,7 +66,7 @@ class Resource(Generic[P, R]):
         name = self.function.__qualname__
         try:
             kind = get_type_hints(self.function).get("return")
-        except (NameError, TypeError) as problem:
+        except (AttributeError, NameError, TypeError, SyntaxError) as problem:
             raise CannotLoad(f"{name}: its annotations cannot be read: {problem}.") from problem
         if get_origin(kind) in _AWAITABLE_TYPES:
             kind = get_args(kind)[-1]
@@ -178,12 +178,14 @@ class OpenResources:
         """Return the object. If its opening fails, forget the resource, and raise the error."""
         try:
             return await asyncio.shield(opened.opening)
-        except asyncio.CancelledError:
-            if opened.opening.cancelled():
-                self._opened.pop(item, None)
-            raise  # if only this call was cancelled, the opening continues for other calls
         except BaseException:
-            self._opened.pop(item, None)
+            # If only this call was cancelled, the opening continues for other calls.
+            has_failed = opened.opening.cancelled() or (
+                opened.opening.done() and opened.opening.exception() is not None
+            )
+            # After a failure, another call may have begun a new opening already.
+            if has_failed and self._opened.get(item) is opened:
+                del self._opened[item]
             raise
 
     async def close_replaced(self) -> None:

@@ -155,6 +155,41 @@ async def test_a_resource_that_cannot_be_opened_is_tried_again(declare: Declare)
     assert isinstance(await functions.call(ask, CONTEXT, {}), Pool)
 
 
+async def test_a_retry_is_closed_in_the_end_although_another_call_had_waited_for_the_failure(declare: Declare) -> None:
+    opened: list[Pool] = []
+    attempts: list[int] = []
+
+    @resource
+    async def pool() -> AsyncIterator[Pool]:
+        attempts.append(1)
+        await asyncio.sleep(0)
+        if len(attempts) == 1:
+            raise ConnectionError("down")
+        opened.append(Pool())
+        yield opened[-1]
+        opened[-1].is_open = False
+
+    functions = declare(pool)
+
+    async def call_twice() -> Pool:
+        try:
+            return await functions.call(ask, CONTEXT, {})
+        except ConnectionError:
+            return await functions.call(ask, CONTEXT, {})
+
+    await asyncio.gather(call_twice(), functions.call(ask, CONTEXT, {}), return_exceptions=True)
+    await functions.aclose()
+    assert [each.is_open for each in opened] == [False]
+
+
+def test_a_resource_whose_annotation_names_nothing_is_refused(declare: Declare) -> None:
+    def pool() -> asyncio.Nothing:  # type: ignore[name-defined]
+        return Pool()
+
+    with pytest.raises(CannotLoad, match="its annotations cannot be read"):
+        _ = resource(pool).kind
+
+
 async def test_a_caller_that_gives_up_does_not_stop_the_opening_for_others(declare: Declare) -> None:
     gate = asyncio.Event()
 
