@@ -113,7 +113,7 @@ class ProjectCode(_Stretches[T]):
     """A coroutine of a project's code.
 
     Raises ``RuntimeError`` in place of ``SystemExit``, and of other errors that ``except Exception`` does not catch, so
-    that they fail the call and do not end the worker.
+    that they fail the call and do not end the worker. Cancellations, Ctrl-C and ``GeneratorExit`` pass unchanged.
     """
 
     __slots__ = ("_after", "_owner")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from random import Random
-from typing import Any, Protocol, TypeVar, get_args, get_origin, overload
+from typing import Any, Protocol, TypeVar, overload
 from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
@@ -17,11 +17,12 @@ from baton.authoring.agent import Agent, get_id
 from baton.authoring.errors import WrongArgument
 from baton.authoring.functions import read_hints
 from baton.authoring.json_schemas import make_object_schema
+from baton.authoring.signatures import find_result_type
 from baton.authoring.tools import Tool
 from baton.authoring.type_checks import make_type_check
 from baton.domain.agents.answer_schema import AnswerType, check_answer_schema
 from baton.domain.agents.tool import HttpTool, OpenApiTool, PythonTool
-from baton.ports.agents.tools import ToolFailed, ToolResult, TurnContext
+from baton.ports.agents.tools import ToolFailed, TurnContext
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -265,7 +266,7 @@ def _find_name(tool: Any) -> str:
 
 def _read_result(name: str, tool: Any, text: str) -> Any:
     """Return the result ``text`` with the type of the tool's annotation, or as text. Raises ``ToolFailed``."""
-    hint = _find_result_type(tool.function) if isinstance(tool, Tool) else None
+    hint = find_result_type(read_hints(tool.function)) if isinstance(tool, Tool) else None
     if hint is None or hint is str:
         return text
     try:
@@ -273,11 +274,3 @@ def _read_result(name: str, tool: Any, text: str) -> Any:
     except ValidationError as problem:
         kind = getattr(hint, "__name__", None) or str(hint)
         raise ToolFailed(f"{name} has answered, but not with {kind}.") from problem
-
-
-def _find_result_type(function: Any) -> Any:
-    """Return the annotated type of a function's result; None if it is unknown or needs no conversion from text."""
-    hint = read_hints(function).get("return")
-    while get_origin(hint) in (Awaitable, Coroutine):
-        hint = get_args(hint)[-1]
-    return None if hint in (None, type(None), Any, object, ToolResult) else hint

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, create_model
 from pydantic.errors import PydanticSchemaGenerationError
-from pydantic_core import PydanticUndefined
 
 from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import read_hints
@@ -101,6 +100,17 @@ def _check_type(function: Callable[..., Any], what: str, hint: Any, remedy: str 
         raise CannotLoad(f"{function.__qualname__}: {what} {hint}: {problem.message}") from problem
 
 
+def find_result_type(hints: Mapping[str, Any]) -> Any:
+    """Return the type of a function's result in its annotations, without its awaitables.
+
+    Return None for an unknown type, and for one that needs no conversion.
+    """
+    hint = hints.get("return")
+    while get_origin(hint) in (Awaitable, Coroutine):
+        hint = get_args(hint)[-1]
+    return None if hint in _UNCHECKED_TYPES else hint
+
+
 def _check_return(function: Callable[..., Any], hints: Mapping[str, Any]) -> None:
     """Raise ``CannotLoad`` for a function whose results cannot be sent to a model."""
     if inspect.isasyncgenfunction(function):
@@ -108,10 +118,8 @@ def _check_return(function: Callable[..., Any], hints: Mapping[str, Any]) -> Non
             f"{function.__qualname__}: it yields, but a tool returns one answer. "
             "`await context.progress(...)` shows steps in between."
         )
-    hint = hints.get("return", PydanticUndefined)
-    while get_origin(hint) in (Awaitable, Coroutine):
-        hint = get_args(hint)[-1]
-    if hint is PydanticUndefined or hint in _UNCHECKED_TYPES:
+    hint = find_result_type(hints)
+    if hint is None:
         return
     if get_origin(hint) is AsyncIterator:
         raise CannotLoad(f"{function.__qualname__}: it returns an iterator, but a tool returns one answer.")
@@ -121,7 +129,7 @@ def _check_return(function: Callable[..., Any], hints: Mapping[str, Any]) -> Non
 
 def read_result_schema(function: Callable[..., Any]) -> Mapping[str, Any] | None:
     """Return the JSON Schema of a tool function's result; None if its annotation does not determine it."""
-    hint = read_hints(function).get("return", Any)
+    hint = find_result_type(read_hints(function))
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     # A text may be JSON of any form, so it determines no schema.
     result_types = [kind for kind in kinds if kind not in (*_UNCHECKED_TYPES, str, Refuse)]
