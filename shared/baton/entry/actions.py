@@ -293,7 +293,8 @@ ACTIONS = tuple(_ACTS)
 def parse_frame(frame: str) -> dict[str, Any]:
     """Return the frame's JSON object.
 
-    Raises ``MalformedJson``, ``MessageTooLarge`` (over 28 KB) and ``InvalidRequest`` (too many members).
+    Raises ``MalformedJson``, ``MessageTooLarge`` (over ``MAX_FRAME_BYTES``) and ``InvalidRequest`` (an object with too
+    many members).
     """
     encoded = frame.encode(errors="surrogatepass")
     if len(encoded) > MAX_FRAME_BYTES:

@@ -63,7 +63,7 @@ from baton.turns.turns import Turns
 logger = Logger(child=True)
 
 _TRY_AGAIN = (CountsBusy, LeaseLost, StoreUnavailable, ThreadBusy)
-"""Failures that may not occur again in a later delivery. Every other failure is sent to the client."""
+"""Errors that may not occur again in a later delivery. Most others are reported to the client."""
 _MESSAGES = QueuedMessage | QueuedDecision | QueuedAction
 """Records for whose answers users wait."""
 PATIENCE_SECONDS = 20.0

@@ -37,8 +37,8 @@ class ClosingEvents:
     async def run_step(self, event: Event, *, seconds: float) -> dict[str, Any]:
         """Carry out the ``step`` of the event for its ``session``: a single step, or all steps for "whole".
 
-        Raises ``OutOfTime`` if not all steps can begin within ``seconds``, and the errors of ``SessionClosing.run`` and
-        ``SessionLearning.catch_up``. Steps may be repeated: completed parts stay as they are.
+        Raises ``OutOfTime`` if a step of "whole" would begin in the last ``STEP_SECONDS`` of ``seconds``, and the
+        errors of ``SessionClosing.run`` and ``SessionLearning.catch_up``. Steps may be repeated: completed parts stay.
         """
         session = event["session"]
         scope = Scope(session["tenantId"], session["userId"])

@@ -15,8 +15,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from aws_lambda_powertools import Logger
-
 from baton.concurrency.tasks import gather_all
 from baton.domain.documents.pipelines import (
     LONGEST_RUN,
@@ -31,8 +29,6 @@ from baton.domain.metrics import Metric, count
 from baton.failures.reports import report_failure
 from baton.ports.clock import Clock
 from baton.ports.documents.pipelines import Executions, PipelineQueue
-
-logger = Logger(child=True)
 
 TENANTS = 25
 """The number of tenants among which the next run is chosen."""

@@ -100,15 +100,16 @@ class AdmittedIngestions:
         return await self.admission.is_pending(Pipeline.INGESTION, _make_document_subject(ref, created_at))
 
 
-def _make_ingestion(ref: DocumentRef, subject: str, name: str, **options: bool) -> PipelineRun:
+def _make_ingestion(ref: DocumentRef, subject: str, name: str, *, rebuilds: bool = False) -> PipelineRun:
     execution_input = {
         "tenantId": ref.tenant_id,
         "agentId": ref.agent_id,
         "documentId": ref.document_id,
         "version": ref.version,
         "subject": subject,
-        **options,
     }
+    if rebuilds:
+        execution_input["rebuilds"] = True
     return PipelineRun(Pipeline.INGESTION, ref.tenant_id, subject, name, execution_input)
 
 

@@ -32,7 +32,7 @@ class MoveResult:
     owners_moved: int
     documents_copied: int
     owners_left: int
-    """The number of requested owners that still have a file."""
+    """The number of requested owners that were not moved, without those whose file cannot be read."""
     is_complete: bool
 
 
@@ -56,11 +56,11 @@ class SearchMove:
     async def run(
         self, owners: Sequence[IndexOwner] = (), tenants: Sequence[str] = (), *, seconds: float = math.inf
     ) -> MoveResult:
-        """Move the named owners, or all owners of the named tenants, or all owners. Begin none after ``seconds``.
+        """Move the named owners, or all owners of the named tenants, or all owners.
 
-        Each call moves at least one owner, so that repeated calls come to an end. Raises ``SearchUnavailable``,
-        ``SearchMoveClaimed`` if another command moves owners, and, once all other owners are moved,
-        ``SearchIndexDamaged`` for a file that cannot be read.
+        After ``seconds``, no owner is begun once one was moved, so that repeated calls come to an end. Raises
+        ``SearchUnavailable``, ``SearchMoveClaimed`` if another command moves owners, and, once all other owners are
+        moved, ``SearchIndexDamaged`` for a file that cannot be read.
         """
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + seconds
@@ -221,7 +221,7 @@ class _Claim:
             await self._write(now + CLAIM_SECONDS)
 
     async def release(self) -> None:
-        """End the claim, so that the next command can begin at once. Raises ``SearchMoveClaimed`` if it was lost."""
+        """End the claim, so that the next command can begin at once. A claim that was lost stays as it is."""
         with suppress(SearchUnavailable):  # the claim ends without the write too, after ``CLAIM_SECONDS``
             await self._write(0.0)
 

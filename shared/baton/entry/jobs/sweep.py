@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from aws_lambda_powertools import Logger
-
 from baton.concurrency.tasks import call_until
 from baton.domain.desks.desk_session import DeskStatus
 from baton.domain.errors import TenantRemoved
@@ -20,14 +18,12 @@ from baton.ports.memory.episodes import Episodes
 from baton.ports.threads.threads import DueThread, IdleThread, IdleThreads, ThreadStore
 from baton.threads.sessions.sessions import Endings, Sessions
 
-logger = Logger(child=True)
-
 LOOK_AGAIN = timedelta(minutes=1)
 """The time after which a busy thread is checked again."""
 CLOSING_AGAIN = timedelta(minutes=5)
 """The time after which the closing pipeline is started again for an incomplete episode."""
 MAX_PAUSE = timedelta(hours=6)
-"""The longest pause between two failing checks of a thread. Each pause is twice the previous pause."""
+"""The longest pause between two checks of a thread. After a failure, a pause is twice the previous pause."""
 CONCURRENT = 32
 """Threads that are checked at the same time."""
 
@@ -41,7 +37,7 @@ class SweepReport:
     closed: int = 0
     """Sessions that were closed."""
     postponed: int = 0
-    """Threads whose check was postponed."""
+    """Threads that were only postponed."""
     resumed: int = 0
     """Takeovers of runs, returns from desks and closing pipelines that were started."""
     failed: int = 0
@@ -107,10 +103,11 @@ class Sweeper:
             await self.controls.revive(idle.scope, thread, request_id=self.clock.new_id())
             await self.idle.postpone(due, now + LOOK_AGAIN)
             report.resumed += 1
-        elif thread.status is ThreadStatus.CLOSED and closing_again is None:
-            await self.store.settle(idle.scope, thread.id, episode=thread.episode - 1)
         elif thread.status is ThreadStatus.CLOSED:
-            await self.idle.postpone(due, now + (closing_again or CLOSING_AGAIN), failures=due.failures + 1)
+            if closing_again is None:
+                await self.store.settle(idle.scope, thread.id, episode=thread.episode - 1)
+            else:
+                await self.idle.postpone(due, now + closing_again, failures=due.failures + 1)
         elif thread.conversation.desk is not None:
             await self._check_desk(due, idle, report)
         elif idle.closes_at > now:
