@@ -16,7 +16,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from baton.api.desks.desk_schemas import DeskItem
 from baton.api.http.dependencies import Caller, TokenSeconds, UseCases
-from baton.api.http.problems import request_id, responses
+from baton.api.http.problems import get_request_id, responses
 from baton.api.runs import sse
 from baton.composition.app import App
 from baton.domain.tenants.activity import CounterKind
@@ -79,7 +79,7 @@ async def follow_desks(
     `desk_listed`, whose `threadIds` name the conversations at the desks.
     """
     caller.require(Permission.DESK_ANSWER, "desk.list")
-    name, seconds = request_id(request), timing.follow_seconds
+    name, seconds = get_request_id(request), timing.follow_seconds
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(app.limits.places.hold(caller, CounterKind.STREAMS, name, seconds=seconds))
         resources = stack.pop_all()

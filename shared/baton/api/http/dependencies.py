@@ -32,7 +32,7 @@ Limit = Annotated[int, query("Items per page.", ge=1, le=100)]
 Cursor = Annotated[str | None, query("`nextCursor` of the previous page.", max_length=512)]
 
 
-async def use_cases(request: Request) -> App:
+async def load_use_cases(request: Request) -> App:
     """Return the use cases, with settings that are loaded, so that reading them does not block the event loop.
 
     The first request that needs the use cases builds them.
@@ -42,7 +42,7 @@ async def use_cases(request: Request) -> App:
     return app
 
 
-UseCases = Annotated[App, Depends(use_cases)]
+UseCases = Annotated[App, Depends(load_use_cases)]
 
 _log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from baton.api.http import problems
-from baton.api.http.dependencies import bearer, use_cases, verify_caller
+from baton.api.http.dependencies import bearer, load_use_cases, verify_caller
 from baton.composition.metrics import write_metrics
 from baton.composition.tracing import FLUSH_SECONDS
 from baton.domain.errors import BatonError, InvalidRequest, MessageTooLarge
@@ -122,7 +122,7 @@ class _Body:
         credentials = await bearer(self._request)
         try:
             # In a thread, because the verification may fetch keys.
-            await run_in_threadpool(verify_caller, self._request, await use_cases(self._request), credentials)
+            await run_in_threadpool(verify_caller, self._request, await load_use_cases(self._request), credentials)
         except BatonError as error:
             raise problems.RefusedBody(error) from None
 
@@ -157,7 +157,8 @@ class ResponseHeaders(HttpMiddleware):
         await self._app(scope, receive, with_headers)
 
 
-LINES = ("text/event-stream", "application/jsonl")
+JSON_LINES = "application/jsonl"
+LINES = ("text/event-stream", JSON_LINES)
 """Types of responses that clients split into lines."""
 LINE_ENDS: Mapping[bytes, bytes] = {
     character.encode(): f"\\u{ord(character):04x}".encode() for character in ("\x85", "\u2028", "\u2029")
@@ -276,7 +277,7 @@ class CurrentCors(HttpMiddleware):
         if not any(name == b"origin" for name, _ in scope["headers"]):
             await self._app(scope, receive, send)
             return
-        await use_cases(Request(scope))  # loads the settings, which have the origins
+        await load_use_cases(Request(scope))  # loads the settings, which have the origins
         origins = self._origins()
         if self._latest is None or self._latest[0] != origins:
             self._latest = (origins, CORSMiddleware(self._app, allow_origins=list(origins), **self._options))

@@ -18,7 +18,7 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from baton.api.http.dependencies import decode_thread_id, use_cases
+from baton.api.http.dependencies import decode_thread_id, load_use_cases
 from baton.api.http.schemas import describe
 from baton.domain import errors
 from baton.domain.errors import BatonError, Forbidden, InternalError, InvalidRequest
@@ -134,7 +134,7 @@ def make_details(error: BatonError, request_id: str) -> dict[str, Any]:
     return ServedProblem.of(error, type="about:blank", request_id=request_id).wire()
 
 
-def request_id(request: Request) -> str:
+def get_request_id(request: Request) -> str:
     """Return the request's id: the id in API Gateway's access log, or a new id without a gateway."""
     stored = getattr(request.state, "request_id", None)
     if stored is None:
@@ -169,7 +169,7 @@ def make_response(request: Request, error: BatonError) -> JSONResponse:
         headers["Retry-After"] = str(error.retry_after)  # seconds (RFC 9110, 10.2.3)
     if isinstance(error, errors.MethodNotAllowed):
         headers["Allow"] = ", ".join(_list_allowed_methods(request))  # required by RFC 9110, 15.5.6
-    details = make_details(error, request_id(request))
+    details = make_details(error, get_request_id(request))
     return JSONResponse(details, error.status, headers=headers, media_type=PROBLEM)
 
 
@@ -210,7 +210,7 @@ async def _answer(request: Request, failure: Exception) -> JSONResponse:
     """Return the response for a failure. Audit a missing permission, and report a failure of the server."""
     match failure:
         case RequestValidationError():
-            return make_response(request, _to_error(failure))
+            return make_response(request, convert_validation_error(failure))
         case RefusedBody():
             failure = error = failure.error
         case HTTPException():
@@ -222,7 +222,7 @@ async def _answer(request: Request, failure: Exception) -> JSONResponse:
     if isinstance(failure, Forbidden):
         await _record_denial(request, failure)
     if error.status >= 500:
-        report_failure(failure, "request failed", request_id=request_id(request), path=request.url.path)
+        report_failure(failure, "request failed", request_id=get_request_id(request), path=request.url.path)
     return make_response(request, error)
 
 
@@ -234,12 +234,13 @@ async def _record_denial(request: Request, error: Forbidden) -> None:
         thread_id = resolve_thread_ref(scope, await decode_thread_id(request.path_params.get("thread_id", ""))).id
     action = error.action or f"{request.method} {request.scope['route'].path.removeprefix('/v1')}"
     detail = {"permission": error.permission}
-    await (await use_cases(request)).ports.audit.record(
+    await (await load_use_cases(request)).ports.audit.record(
         scope, action, thread_id=thread_id, outcome="denied", detail=detail
     )
 
 
-def _to_error(error: RequestValidationError) -> BatonError:
+def convert_validation_error(error: RequestValidationError) -> BatonError:
+    """Return the error of Baton for the first problem that FastAPI has found in a request."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return errors.MalformedJson()

@@ -12,7 +12,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import model_validator
 
 from baton.api.http.dependencies import Caller, TokenSeconds, UseCases
-from baton.api.http.problems import request_id, responses
+from baton.api.http.problems import get_request_id, responses
 from baton.api.runs import sse
 from baton.api.runs.abandoned_runs import AbandonedRuns
 from baton.api.runs.background_turn import BackgroundTurn
@@ -153,8 +153,8 @@ async def run(
     convert = make_front_end_conversion(select_conversion(run_input.protocol_version), answered_ids)
     abandoned_runs.note_message(owner, turn.thread.id, turn.message_id)
     reader = None if sees_all(scope, owner.user_id) else ReaderEvents(app.privacy.readers, after=0)
-    background_turn = BackgroundTurn(run_turn, request_id(request))
-    stream = sse.RunStream(background_turn, request_id(request), timing, convert, reader)
+    background_turn = BackgroundTurn(run_turn, get_request_id(request))
+    stream = sse.RunStream(background_turn, get_request_id(request), timing, convert, reader)
     frames = await stream.begin(token_seconds)
 
     async def stop() -> None:

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Depends
 from fastapi.responses import StreamingResponse
 
 from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, UseCases, query
+from baton.api.http.middleware import JSON_LINES
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing
 from baton.api.threads.access import get_readable_thread, make_once_for_reads
@@ -23,7 +24,6 @@ from baton.domain.times import to_iso
 from baton.domain.wire_model import TIMESTAMP, RequestTime
 from baton.ports.tenants.audit import AuditRecord
 
-JSON_LINES = "application/jsonl"
 EXPORT_PAGE = 100
 """Records that an export reads at once."""
 MAX_EXPORTED = 10_000

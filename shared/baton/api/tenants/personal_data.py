@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from baton.api.http.dependencies import Caller, Cursor, ThreadId, UseCases, query
+from baton.api.http.middleware import JSON_LINES
 from baton.api.http.problems import responses
 from baton.api.http.schemas import EXTERNAL_ID, Asked, describe
 from baton.api.tenants.export_lines import ExportLines, make_record_shapes
@@ -28,7 +29,6 @@ from baton.tenants.privacy.readers import sees_all
 
 router = APIRouter(prefix="/v1", tags=["personal data"])
 
-JSON_LINES = "application/jsonl"
 MAX_DAYS = 36_500
 """The longest retention other than for ever, in days: a hundred years."""
 REQUEST_ID = "0b9d7c52-6a6e-4b5e-8f43-5d1e7a1c2f90"

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from baton.api.http.dependencies import UseCases, VerifiedCaller, query
-from baton.api.http.problems import request_id, responses
+from baton.api.http.middleware import JSON_LINES
+from baton.api.http.problems import get_request_id, responses
 from baton.api.tenants.export_lines import make_error_line, make_line
-from baton.api.tenants.personal_data import JSON_LINES
 from baton.domain.errors import TenantRemoved
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
@@ -52,7 +52,7 @@ async def export_tenant(
     """
     exports = app.privacy.tenant_exports
     position = await exports.begin(caller, cursor)
-    name = request_id(request)
+    name = get_request_id(request)
     async with AsyncExitStack() as stack:
         with contextlib.suppress(TenantRemoved):  # nothing is counted for a removed tenant, which has little left
             await stack.enter_async_context(

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request
 
 from baton.api.http.dependencies import Caller, MessageId, ThreadId, UseCases
-from baton.api.http.problems import request_id, responses
+from baton.api.http.problems import get_request_id, responses
 from baton.api.threads.message_schemas import FeedbackRequest, MessageAnswer, RatedMessage
 from baton.api.threads.messages import run_and_answer
 from baton.api.threads.thread_schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest
@@ -45,7 +45,7 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
     The specialist's answer in progress is stopped. Its workflow can be continued later.
     """
     canonical = resolve_thread_ref(scope, thread_id).id
-    action_request = await app.controls.request_exit(scope, canonical, request_id=request_id(request))
+    action_request = await app.controls.request_exit(scope, canonical, request_id=get_request_id(request))
     return await run_and_answer(app, scope, action_request)
 
 
@@ -82,7 +82,7 @@ async def close(request: Request, thread_id: ThreadId, scope: Caller, app: UseCa
         scope, closed_by = taken.owner, make_person(scope)
     elif (episode_id := await app.desk_access.find_closed_episode_id(scope, canonical)) is not None:
         return CloseAnswer.of(ClosedThread(canonical, episode_id))
-    closing = app.controls.close(scope, canonical, request_id=request_id(request), closed_by=closed_by)
+    closing = app.controls.close(scope, canonical, request_id=get_request_id(request), closed_by=closed_by)
     return CloseAnswer.of(await closing)
 
 

@@ -315,6 +315,11 @@ async def test_an_agent_that_does_not_exist_is_not_found(http: httpx.AsyncClient
     assert (answer.status_code, error_of(answer)["status"]) == (404, "NOT_FOUND")
 
 
+async def test_an_address_that_breaks_a_rule_is_refused_in_the_form_of_the_binding(http: httpx.AsyncClient) -> None:
+    answer = await http.get(f"/a2a/{'a' * 65}/v1/tasks/x", headers=CURRENT)
+    assert (answer.status_code, error_of(answer)["status"]) == (422, "INVALID_ARGUMENT")
+
+
 async def test_a_body_that_is_too_large_is_refused(http: httpx.AsyncClient) -> None:
     answer = await send(http, b" " * (5 * 1024 * 1024 + 1))
     assert (answer.status_code, error_of(answer)["status"]) == (413, "INVALID_ARGUMENT")

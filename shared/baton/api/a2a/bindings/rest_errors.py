@@ -6,11 +6,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from baton.api.http.problems import convert_http_error, json_content
+from baton.api.http.problems import convert_http_error, convert_validation_error, json_content
 from baton.domain.errors import BatonError
 
 DOMAIN = "baton.dev"
@@ -38,21 +39,23 @@ Status = dict[str, Any]
 
 
 class RestRoute(APIRoute):
-    """A route of the binding that also converts errors raised before the call to the binding's form."""
+    """A route of the binding that answers errors before the call, such as those of the token, in the binding's form."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return a handler that returns errors as responses."""
+        """Return the route's handler. It returns errors of Baton, of validation and of HTTP as responses."""
         handle = super().get_route_handler()
 
-        async def respond(request: Request) -> Response:
+        async def handle_with_errors(request: Request) -> Response:
             try:
                 return await handle(request)
             except BatonError as error:
                 return to_response(to_status(error))
             except HTTPException as error:
                 return to_response(to_status(convert_http_error(error)))
+            except RequestValidationError as error:
+                return to_response(to_status(convert_validation_error(error)))
 
-        return respond
+        return handle_with_errors
 
 
 def make_status(code: int, name: str, message: str, *, reason: str, domain: str, metadata: dict[str, Any]) -> Status:

@@ -10,7 +10,7 @@ from fastapi.security import HTTPAuthorizationCredentials
 
 from baton.api.a2a.access import A2AAccess, A2ACaller, find_base_url
 from baton.api.http.dependencies import AgentId, UseCases, bearer, find_token_end, verify_caller
-from baton.api.http.problems import RefusedBody, json_content, request_id, responses
+from baton.api.http.problems import RefusedBody, get_request_id, json_content, responses
 from baton.api.runs import sse
 from baton.composition.app import App
 from baton.concurrency.tasks import work_for
@@ -119,7 +119,7 @@ async def make_caller(request: Request, scope: Scope, app: App, agent_id: str | 
         timing=await sse.get_timing(request),
         agents=agents,
         agent=agent,
-        request_id=request_id(request),
+        request_id=get_request_id(request),
         ends_at=find_token_end(request, app),
         base_url=address,
         is_trusted=is_trusted,
