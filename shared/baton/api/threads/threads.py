@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Request
 from fastapi.responses import Response, StreamingResponse
 
 from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, TokenSeconds, UseCases, query
-from baton.api.http.problems import request_id, responses
+from baton.api.http.problems import get_request_id, responses
 from baton.api.http.schemas import Listing
 from baton.api.runs import sse
 from baton.api.runs.abandoned_runs import AbandonedRuns
@@ -226,7 +226,7 @@ async def follow_events(
     `protocolVersion`, the events are valid for AG-UI's version 0.0.5x too.
     """
     seen = after if after is not None else _read_sequence(last_event_id)
-    name, seconds = request_id(request), timing.follow_seconds
+    name, seconds = get_request_id(request), timing.follow_seconds
     abandoned_runs: AbandonedRuns = request.app.state.abandoned_runs
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(app.limits.places.hold(caller, CounterKind.STREAMS, name, seconds=seconds))
@@ -300,7 +300,8 @@ async def _make_frames(
 def _read_sequence(last_event_id: str | None) -> int:
     if last_event_id is None:
         return 0
-    if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) >= len(str(MAX_SEQ)):
+    is_number = last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) <= len(str(MAX_SEQ))
+    if not is_number or int(last_event_id) > MAX_SEQ:
         raise errors.InvalidRequest("Last-Event-ID must be a sequence number.")
     return int(last_event_id)
 

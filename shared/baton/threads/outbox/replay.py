@@ -29,7 +29,7 @@ from baton.threads.outbox.event_log import restore_event
 LOG_RETENTION = timedelta(hours=24)
 """The time for which the log keeps events."""
 MAX_SEQ = 10**12
-"""The largest sequence number that clients may send. In ``Last-Event-ID``, it must have fewer digits."""
+"""The largest sequence number that clients may send."""
 SNAPSHOT_MESSAGES = 50
 """The number of newest messages in the snapshot for a client that missed too much."""
 MAX_PAGES = 10

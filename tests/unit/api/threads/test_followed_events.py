@@ -12,7 +12,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import make_messages_snapshot, make_unsequenced
 from baton.domain.threads.thread import Thread
 from baton.threads.outbox import replay as replays
-from baton.threads.outbox.replay import Replay, Replays
+from baton.threads.outbox.replay import MAX_SEQ, Replay, Replays
 from tests.fakes.chat_model import Answer
 from tests.unit.api.resuming import events_of
 from tests.unit.api.served import Served
@@ -39,6 +39,17 @@ async def test_it_begins_with_a_snapshot_and_goes_on_with_the_newest_runs(served
     page = (await served.get(f"/threads/{served.harness.thread_id}/messages", limit=4)).json()
     assert [message["id"] for message in events[0]["messages"]] == [item["id"] for item in page["items"]]
     assert page["nextCursor"] is not None, "the rest is read by pages"
+
+
+async def test_the_header_and_the_parameter_have_the_same_largest_sequence_number(served: Served) -> None:
+    await served.harness.say()
+    path = f"/threads/{served.harness.thread_id}/events"
+    async with served._client("ada") as client:
+        by_header = [await client.get(path, headers={"Last-Event-ID": str(seq)}) for seq in (MAX_SEQ, MAX_SEQ + 1)]
+    by_parameter = [await served.get(path, after=seq) for seq in (MAX_SEQ, MAX_SEQ + 1)]
+    codes = ["invalid_sequence", "invalid_request"]
+    assert [answer.json()["code"] for answer in by_header] == codes
+    assert [answer.json()["code"] for answer in by_parameter] == codes
 
 
 async def test_a_stream_that_falls_behind_by_so_much_gets_the_snapshot_then(
