@@ -20,6 +20,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_version import MAX_COMMENT, write_agent_yaml
 from baton.domain.desks.desk import DeskDefinition
 from baton.domain.errors import FieldProblem, InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
+from baton.domain.json_values import refuse_constant
 from baton.domain.tenants.identity import is_printable
 from baton.domain.wire_model import Timestamp, WireModel
 from baton.domain.yaml_text import InvalidYaml, YamlText, find_line, read_yaml
@@ -113,7 +114,7 @@ def make_etag(version: int) -> str:
 
 def _read_json(body: bytes) -> Any:
     try:
-        return json.loads(body, parse_constant=_refuse_constant)
+        return json.loads(body, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         raise MalformedJson(FORMS) from None
 
@@ -125,10 +126,6 @@ def _read_yaml(body: bytes) -> YamlText:
         raise InvalidAgent([FieldProblem("", str(error), line=error.line)]) from None
     except (UnicodeDecodeError, RecursionError):
         raise InvalidAgent("The body must be YAML, encoded as UTF-8.") from None
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _remove_served_fields(values: dict[str, Any]) -> SentAgent:
@@ -194,7 +191,7 @@ class ServedAgentChange(WireModel):
     warnings: list[str] = describe("Remarks on settings that are allowed but may surprise.", [])
 
 
-def to_change(response: Response, change: AgentChange) -> ServedAgentChange:
+def serve_change(response: Response, change: AgentChange) -> ServedAgentChange:
     """Return the served form of a change, and set the ``ETag`` of the version in force on the response."""
     response.headers["ETag"] = make_etag(change.in_force)
     agent = ServedAgent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
@@ -215,14 +212,7 @@ async def make_yaml_response(
     return Response(text, media_type=YAML, headers=headers)
 
 
-def check_comment(comment: str | None) -> None:
-    """Raise ``InvalidRequest`` for a comment that is not one line of text."""
-    if comment is not None and not is_printable(comment, MAX_COMMENT):
-        raise InvalidRequest(f"comment must be one line of at most {MAX_COMMENT} printable characters.")
-
-
-def check_override(reason: str | None) -> str | None:
-    """Return the reason for an override, None without one. Raises ``InvalidRequest`` unless it is one line of text."""
-    if reason is not None and not is_printable(reason, MAX_COMMENT):
-        raise InvalidRequest(f"override must be the reason: one line of at most {MAX_COMMENT} printable characters.")
-    return reason
+def check_remark(field: str, text: str | None) -> None:
+    """Raise ``InvalidRequest``, which names the ``field``, for a text that is not one line."""
+    if text is not None and not is_printable(text, MAX_COMMENT):
+        raise InvalidRequest(f"{field} must be one line of 1 to {MAX_COMMENT} printable characters.")

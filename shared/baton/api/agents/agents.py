@@ -12,13 +12,12 @@ from baton.api.agents.agent_bodies import (
     ListedAgent,
     OfferedDesk,
     ServedAgentChange,
-    check_comment,
-    check_override,
+    check_remark,
     make_etag,
     make_yaml_response,
     read_agent,
     read_expected,
-    to_change,
+    serve_change,
     wants_yaml,
 )
 from baton.api.http.dependencies import AgentId, Caller, UseCases, query
@@ -153,7 +152,8 @@ async def put_agent(
     in force, like `If-Match`.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
-    check_comment(comment)
+    check_remark("comment", comment)
+    check_remark("override", override)
     sent = await read_agent(request)
     async with audited_denials(app, scope, agent_id, WRITE):
         with sent.locating():
@@ -166,11 +166,11 @@ async def put_agent(
                 comment=comment,
                 is_dry=dry_run,
                 share=share,
-                override=check_override(override),
+                override=override,
             )
     if change.is_stored:
         response.status_code = 201 if change.is_new else 200
-    return to_change(response, change)
+    return serve_change(response, change)
 
 
 @router.delete(

@@ -11,11 +11,10 @@ from pydantic import Field
 from baton.api.agents.agent_bodies import (
     AS_YAML,
     ServedAgentChange,
-    check_comment,
-    check_override,
+    check_remark,
     make_yaml_response,
     read_expected,
-    to_change,
+    serve_change,
     wants_yaml,
 )
 from baton.api.agents.version_schemas import (
@@ -155,7 +154,8 @@ async def roll_back(
     The versions after it are withdrawn, and running sessions stop using them with their next turn.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
-    check_comment(body.comment)
+    check_remark("comment", body.comment)
+    check_remark("override", body.override)
     async with audited_denials(app, scope, agent_id, WRITE):
         change = await app.agent_editing.restore(
             scope,
@@ -163,9 +163,9 @@ async def roll_back(
             body.version,
             expected=read_expected(request, None),
             comment=body.comment,
-            override=check_override(body.override),
+            override=body.override,
         )
-    return to_change(response, change)
+    return serve_change(response, change)
 
 
 @router.put(
@@ -179,10 +179,9 @@ async def set_share(agent_id: AgentId, body: ShareRequest, scope: Caller, app: U
     Needs `agent:write`, and is audited.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
+    check_remark("override", body.override)
     async with audited_denials(app, scope, agent_id, WRITE):
-        rollout = await app.agent_rollouts.share(
-            scope, agent_id, body.version, body.share, override=check_override(body.override)
-        )
+        rollout = await app.agent_rollouts.share(scope, agent_id, body.version, body.share, override=body.override)
     return ServedRollout.from_record(rollout)
 
 
@@ -197,10 +196,9 @@ async def promote(agent_id: AgentId, body: PromotionRequest, scope: Caller, app:
     Needs `agent:write`, and is audited. A repeated request changes nothing.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
+    check_remark("override", body.override)
     async with audited_denials(app, scope, agent_id, WRITE):
-        rollout = await app.agent_rollouts.promote(
-            scope, agent_id, body.version, override=check_override(body.override)
-        )
+        rollout = await app.agent_rollouts.promote(scope, agent_id, body.version, override=body.override)
     return ServedRollout.from_record(rollout)
 
 
