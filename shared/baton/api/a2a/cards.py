@@ -262,7 +262,8 @@ async def read_signing_keys(request: Request, app: UseCases) -> Response:
 def find_card_subject(agents: RegisteredAgents, scope: Scope, agent_id: str | None) -> CardSubject:
     """Return the subject of an agent's card; the default agent's for None.
 
-    Raises ``UnknownAgent`` unless conversations of ``scope`` can begin with the agent or be handed over to it.
+    Raises ``UnknownAgent`` for a remote agent, and unless conversations of ``scope`` can begin with the agent or be
+    handed over to it.
     """
     agent = agents.get(scope, agent_id) if agent_id is not None else agents.for_new_thread(scope, None)
     visible = {definition.id: definition for definition in agents.list_visible(scope)}

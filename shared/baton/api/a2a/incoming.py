@@ -135,9 +135,12 @@ def _to_content_part(part: Part) -> dict[str, Any]:
 
 
 def _check_type(part: Part) -> None:
-    """Raise ``ContentTypeNotSupportedError`` unless the media type, or the type that it is an alias of, is accepted."""
+    """Raise ``ContentTypeNotSupportedError`` for a file whose media type and name are not those of an accepted type.
+
+    A file without a media type passes, and so do audio and video, which ``domain.threads.content`` refuses.
+    """
     essence = part.media_type.partition(";")[0].strip().lower()
-    is_recording = essence.startswith(("audio/", "video/"))  # ``domain.threads.content`` refuses audio and video
+    is_recording = essence.startswith(("audio/", "video/"))
     if (
         not essence
         or is_recording

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 from a2a.utils.errors import InvalidParamsError, InvalidRequestError, JSONParseError
 
-from baton.domain.json_values import count_values
+from baton.domain.json_values import count_values, refuse_constant
 from baton.domain.threads.content import MAX_PARTS
 
 MAX_VALUES = 100_000
@@ -24,7 +24,7 @@ def parse_json(body: bytes) -> Any:
     if count_values(body) > MAX_VALUES:
         raise InvalidRequestError(f"The body has more than {MAX_VALUES} values.")
     try:
-        return json.loads(body.decode(), parse_constant=_refuse_constant)
+        return json.loads(body.decode(), parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         raise JSONParseError("The body is not JSON.") from None
 
@@ -53,10 +53,6 @@ def with_whole_numbers(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 PART_KINDS = ("text", "file", "data")

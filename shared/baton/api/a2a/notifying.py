@@ -69,17 +69,17 @@ class TaskNotices:
         is not stored yet.
         """
         is_beginning = change.kind is ChangeKind.BEGAN and thread is not None and thread.is_in_run(change.run_id)
-        if is_beginning and change.root is not None and await self._find_concerned(change, change.root) is None:
+        if is_beginning and change.root is not None and await self._find_concerned_task(change, change.root) is None:
             raise NotYet("the message has not been stored")
         fields: dict[str, Any] = change.model_dump(exclude={"record"})
         for root in sorted({config.root for config in configs}):
-            if await self._find_concerned(change, root) is None:
+            if await self._find_concerned_task(change, root) is None:
                 continue
             for config in configs:
                 if config.root == root:
                     await self.ports.push_queue.send(PushNotice(**fields, task=root, config_id=config.id))
 
-    async def _find_concerned(self, change: ThreadChange | PushNotice, root: str) -> A2ATask | None:
+    async def _find_concerned_task(self, change: ThreadChange | PushNotice, root: str) -> A2ATask | None:
         """Return the task after the change; None if the change does not concern it, or if it was deleted."""
         task = await TaskReader(self.ports).read(change.scope, TaskId(change.thread_id, root))
         if task is None or task.user_id != change.user_id:
@@ -94,8 +94,8 @@ class TaskNotices:
         ports, scope = self.ports, notice.scope
         config = await ports.push_configs.get(scope, notice.thread_id, notice.task, notice.config_id)
         if config is None or not ports.webhooks.is_on:
-            return  # the configuration was removed meanwhile
-        task = await self._find_concerned(notice, notice.task)
+            return  # the configuration was removed, or notifications were switched off
+        task = await self._find_concerned_task(notice, notice.task)
         if task is None:
             return  # the task was forgotten meanwhile
         if (reason := ports.webhooks.find_refusal(config.url)) is not None:

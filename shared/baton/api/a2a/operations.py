@@ -48,9 +48,9 @@ STREAMS = ("SendStreamingMessage", "SubscribeToTask")
 
 
 def is_older_version(version: str | None) -> bool:
-    """Return whether the header ``A2A-Version`` is for version 0.3. By the specification, a missing header is too.
+    """Return whether the header ``A2A-Version`` means 0.3, as a missing header does by the specification.
 
-    Raises ``VersionNotSupportedError`` for versions other than 0 and 1.
+    Raises ``VersionNotSupportedError`` for major versions other than 0 and 1.
     """
     line = version.strip().split(".")[0] if version else "0"
     if version and line not in ("0", "1"):
@@ -100,14 +100,16 @@ async def to_frames(
     events: AsyncGenerator[Any, None],
     to_data: Callable[[Any], dict[str, Any]],
     to_failure: Callable[[Exception], dict[str, Any]],
-    **error_fields: str,
+    *,
+    error_event: str | None = None,
 ) -> AsyncGenerator[sse.Frame, None]:
-    """Yield a frame for each event. If an error ends the stream, yield a frame of it with ``error_fields``."""
+    """Yield a frame for each event. If an error ends the stream, yield a frame of it, with the type ``error_event``."""
     try:
         async for event in events:
             yield {"data": to_line(to_data(event))}
     except Exception as error:  # noqa: BLE001 - ``to_failure`` logs it
-        yield {**error_fields, "data": to_line(to_failure(error))}
+        event_type = {"event": error_event} if error_event is not None else {}
+        yield {**event_type, "data": to_line(to_failure(error))}
     finally:
         await events.aclose()
 

@@ -111,7 +111,7 @@ class Updates:
                 yield self._make_artifact_update(to_artifact(message), append=False)
 
     def end(self, task: A2ATask) -> TaskStatusUpdateEvent:
-        """Return the state of the task after the run."""
+        """Return the update with the task's state after the run."""
         return TaskStatusUpdateEvent(task_id=str(self._id), context_id=self._id.thread_id, status=make_status(task))
 
     def _empty_artifacts(self, message_ids: Sequence[str]) -> Iterator[Update]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Body, Depends, Path, Request, Response
 
@@ -177,7 +177,7 @@ async def get_procedure(
     `procedure:approve`.
     """
     before = decode_ordinal(cursor) if cursor else None
-    versions = await _read_versions(named, user_id, version=version, limit=limit, before=before)
+    versions = await _read_versions(named, user_id, version, limit=limit, before=before)
     if MARKDOWN in request.headers.get("accept", ""):
         return cast("ProcedureWithVersions", _make_markdown_response(versions.shown))
     named.response.headers["ETag"] = make_etag(versions.shown)
@@ -196,15 +196,23 @@ async def get_procedure(
 )
 async def export_procedure(named: Named, version: Version = None, user_id: UserId = None) -> Response:
     """Return a version as a SKILL.md, which can be sent again to create or change a procedure."""
-    return _make_markdown_response((await _read_versions(named, user_id, version=version, limit=1, before=None)).shown)
+    return _make_markdown_response((await _read_versions(named, user_id, version, limit=1, before=None)).shown)
 
 
-async def _read_versions(named: NamedProcedure, user_id: str | None, **page: Any) -> ProcedureVersions:
+async def _read_versions(
+    named: NamedProcedure, user_id: str | None, version: int | None, *, limit: int, before: int | None
+) -> ProcedureVersions:
+    """Return a version, by default the newest, and a page of all versions below ``before``.
+
+    A private skill, whose maker is ``user_id``, has only its newest version. Raises ``UnknownProcedure``.
+    """
     scope, agent_id, procedures = named.scope, named.agent.id, named.app.procedures
     if not is_private_id(named.id):
-        return await procedures.administration.read(scope, agent_id, named.id, **page)
+        return await procedures.administration.read(
+            scope, agent_id, named.id, version=version, limit=limit, before=before
+        )
     skill = await procedures.skills.read(scope, agent_id, named.id, user_id=user_id)
-    if page["version"] not in (None, skill.version):
+    if version not in (None, skill.version):
         raise errors.UnknownProcedure
     return ProcedureVersions(skill, [skill], None)
 

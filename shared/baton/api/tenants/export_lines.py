@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class ExportLines:
     """Replaces personal data in every piece; None for readers who see all of it."""
 
     async def write(
-        self, first: ExportPiece | None, pieces: AsyncIterator[ExportPiece], *, with_end: bool
+        self, first: ExportPiece | None, pieces: AsyncGenerator[ExportPiece], *, with_end: bool
     ) -> AsyncGenerator[str, None]:
         """Yield the text of an export. The line of a session is written message by message, because it may be long.
 
@@ -67,7 +67,7 @@ class ExportLines:
                 yield make_line({"type": "end"})
         finally:
             with contextlib.suppress(Exception):
-                await pieces.aclose()  # type: ignore[attr-defined]
+                await pieces.aclose()
 
     async def _to_text(self, piece: ExportPiece) -> str:
         match piece.kind:

@@ -52,7 +52,7 @@ class ServedCurrentLimits(WireModel):
 async def get_limits(caller: Caller, app: UseCases, response: Response) -> ServedCurrentLimits:
     """Return the limits of the tenant and of the deployment. Needs `tenant:manage`."""
     caller.require(Permission.TENANT_MANAGE, "limits.read")
-    return _to_response(app, await app.ports.tenant_limits.get(caller), response)
+    return _serve_limits(app, await app.ports.tenant_limits.get(caller), response)
 
 
 @router.put("", summary="Set the tenant's limits", responses=responses("limits_changed"))
@@ -76,7 +76,7 @@ async def put_limits(
         limit = getattr(app.limits.current.deployment, exceeded)
         raise InvalidRequest(f"{to_camel(exceeded)}: this deployment allows at most {limit}.")
     if limits == stored and stored.changed_by == caller.user_id:
-        return _to_response(app, stored, response)
+        return _serve_limits(app, stored, response)
     if not _allows_change(if_match, stored.revision):
         raise LimitsChanged
     author = {"changed_by": caller.user_id, "changed_at": app.ports.clock.now()}
@@ -90,10 +90,11 @@ async def put_limits(
         if rules is not None:
             detail[to_camel(name)] = rules.model_dump(mode="json", by_alias=True)
     await app.ports.audit.record(caller, "limits.change", thread_id=None, outcome="changed", detail=detail)
-    return _to_response(app, changed, response)
+    return _serve_limits(app, changed, response)
 
 
-def _to_response(app: App, limits: TenantLimits, response: Response) -> ServedCurrentLimits:
+def _serve_limits(app: App, limits: TenantLimits, response: Response) -> ServedCurrentLimits:
+    """Return the served form of the limits, and set their ``ETag`` on the response."""
     deployment = app.limits.current.deployment
     response.headers["ETag"] = f'"{limits.revision}"'
     return ServedCurrentLimits(

@@ -96,14 +96,14 @@ async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: Us
     detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
     if body.model is not None:
         detail["model"] = body.model
-    audited = partial(app.ports.audit.record, caller, "context.rerun", thread_id=thread.id)
+    audit = partial(app.ports.audit.record, caller, "context.rerun", thread_id=thread.id)
     try:
         turn = await app.reruns.turns.find(owner, thread, run_id, body.message_id)
     except errors.NotFound:
-        await audited(outcome="not_found", detail=detail)
+        await audit(outcome="not_found", detail=detail)
         raise
     more = {"agentId": body.agent_id, "agentVersion": body.agent_version, "without": body.without[:MAX_AUDITED_ITEMS]}
-    await audited(outcome="allowed", detail=detail | {name: value for name, value in more.items() if value})
+    await audit(outcome="allowed", detail=detail | {name: value for name, value in more.items() if value})
     options = RerunOptions(body.model, body.agent_version, frozenset(body.without), agent_id=body.agent_id)
     ran = await app.reruns.run(caller, turn, options)
     record = await app.memory.inspector.describe(thread.id, run_id, ran.inspection)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -114,7 +114,7 @@ class Exports:
 
     async def list_everything(
         self, scope: Scope, *, cursor: str | None = None, with_notes: bool = True
-    ) -> AsyncIterator[ExportPiece]:
+    ) -> AsyncGenerator[ExportPiece]:
         """Yield everything that is stored about the user. ``cursor`` continues an export after a page of threads.
 
         ``with_notes``: also the notes by people at desks, which users do not see. Raises ``InvalidRequest`` for a
@@ -143,7 +143,7 @@ class Exports:
         async for record in _list_all(partial(self.audit.of_tenant, scope, {"user_id": scope.user_id}, limit=100)):
             yield ExportPiece(ExportKind.AUDIT, record.thread_id, record)
 
-    async def list_sessions(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[ExportPiece]:
+    async def list_sessions(self, scope: Scope, *, cursor: str | None = None) -> AsyncGenerator[ExportPiece]:
         """Yield the user's sessions only, as they can be imported. Raises as ``list_everything`` does."""
         async for thread in self._list_threads(scope, cursor):
             if not isinstance(thread, ExportPiece):

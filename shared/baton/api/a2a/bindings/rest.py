@@ -42,7 +42,9 @@ async def respond(operation: str, request: Request, body: bytes, caller: A2ACall
         _, carry_out = OPERATIONS[operation]
         if operation in STREAMS:
             events = await operations.begin(carry_out(caller, params))
-            frames = operations.to_frames(events, _to_event, lambda error: _to_status(error, caller), event="error")
+            frames = operations.to_frames(
+                events, _to_event, lambda error: _to_status(error, caller), error_event="error"
+            )
             return sse.respond(frames, caller.timing)
         result = await operations.to_json(operation, params, await carry_out(caller, params)) or {}
         return JSONResponse(with_whole_numbers(result), media_type=A2A_JSON_MEDIA_TYPE)
