@@ -368,7 +368,7 @@ def provider() -> Iterator[str]:
         ("sk-old", {}, Outcome.FAILS, "refuses the key of s4/model-key (401)"),
         ("sk-busy", {}, Outcome.UNKNOWN, "does not answer at the moment (429)"),
         ("sk-key\n", {}, Outcome.FAILS, "the key of s4/model-key has characters"),
-        ("sk-key", {"ModelBaseUrl": "https://[models"}, Outcome.FAILS, "cannot be reached"),
+        ("sk-key", {"ModelBaseUrl": "https://models\x1f"}, Outcome.FAILS, "cannot be reached"),
         ("sk-key", {"ChatModel": "gpt-2"}, Outcome.FAILS, "does not list gpt-2 (ChatModel)"),
         ("sk-key", {"ChatModel": "bedrock/x"}, Outcome.NOTE, "only the default provider is asked"),
         ("sk-key", {"ModelBaseUrl": "http://127.0.0.1:9"}, Outcome.FAILS, "cannot be reached"),
