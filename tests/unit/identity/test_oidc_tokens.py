@@ -11,6 +11,7 @@ import jwt
 import pytest
 from pydantic import ValidationError
 
+from baton.adapters.tokens.timed_requests import TimedRequests
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.errors import StoreUnavailable, TokenExpired, Unauthorized
 from baton.domain.tenants.identity import OidcIssuer
@@ -330,6 +331,13 @@ class TestOutages:
         with pytest.raises(StoreUnavailable):
             verifier(issuer, jwksUrl=None).verify(signed(issuer))
         assert "too slowly" in caplog.text
+
+    def test_no_request_is_sent_after_the_deadline(self, issuer: LocalIssuer) -> None:
+        with TimedRequests(0.0) as requests:
+            requests._timer.join()
+            with pytest.raises(TimeoutError, match="too slowly"):
+                requests.read(f"{issuer.url}/jwks", {}, 1000)
+        assert issuer.asked == []
 
     def test_http_is_for_the_local_cloud_only(self, issuer: LocalIssuer) -> None:
         with pytest.raises(StoreUnavailable):

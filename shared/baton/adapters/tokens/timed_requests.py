@@ -44,7 +44,8 @@ class TimedRequests:
     def read(self, url: str, headers: dict[str, str], max_bytes: int) -> bytes:
         """Return at most ``max_bytes`` of the body at ``url``.
 
-        Raises ``OSError`` (``TimeoutError`` after the deadline) and ``http.client.HTTPException``.
+        Raises ``OSError`` (``TimeoutError`` after the deadline), ``http.client.HTTPException``, and ``ValueError`` for
+        an address that cannot be requested.
         """
         request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the caller has checked the scheme
         try:
@@ -69,6 +70,9 @@ class TimedRequests:
         def connect_and_record(*arguments: Any) -> socket.socket:
             new_socket = connect(*arguments)
             self._sockets.append(new_socket.dup())  # a duplicate, because TLS takes over the socket itself
+            if self._is_over:  # the timer has ended before it could shut this socket down
+                new_socket.close()
+                raise TimeoutError
             return new_socket
 
         connection._create_connection = connect_and_record  # type: ignore[attr-defined]
