@@ -13,7 +13,7 @@ import httpx
 import pytest
 from cryptography.fernet import Fernet
 from pydantic import ValidationError
-from starlette.responses import RedirectResponse, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, StreamingResponse
 
 from baton.adapters import egress
 from baton.adapters.a2a import RemoteAgents
@@ -264,6 +264,15 @@ async def test_an_endpoint_that_cannot_be_used_is_a_fault_of_the_agents(
     assert (remote.requests, len(issuer.asked)) == ([], 1)
 
 
+async def test_operators_learn_the_status_of_an_answer_that_is_no_json(
+    deployment: Deployment, issuer: TokenEndpoint, serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    issuer.answer = (502, HTMLResponse("<h1>Bad gateway</h1>", 502))
+    with pytest.raises(AgentFailed):
+        await deployment.ask(deployment.agent(serve(RemoteAgent())), deployment.scope())
+    assert "it answered HTTP 502" in caplog.text
+
+
 async def test_an_endpoint_that_answers_too_slowly_is_given_up(deployment: Deployment, issuer: TokenEndpoint) -> None:
     """It is never silent for long, which is all that the client limits."""
 
@@ -298,7 +307,7 @@ async def test_an_endpoint_outside_the_allowed_hosts_is_not_asked(
     agent = deployment.agent(serve(remote), token_url="https://idp.example/token")
     with pytest.raises(AgentFailed, match="credentials"):
         await deployment.ask(agent, deployment.scope())
-    assert "it cannot be used (Refused)" in caplog.text
+    assert "it cannot be called (Refused)" in caplog.text
     assert remote.requests == []
 
 

@@ -63,8 +63,8 @@ class TokenExchanges:
     async def obtain_token(self, scope: Scope, target: ExchangeTarget, client_secret: str) -> str:
         """Return a token with which to act for the scope's user at ``target``.
 
-        ``client_secret`` is Baton's secret at the token endpoint. Raises ``Unauthorized`` if the user has no token or
-        the token is refused, ``TokenExpired``, and ``InternalError`` if the endpoint cannot be used.
+        ``client_secret`` is Baton's secret at the token endpoint. Raises as ``SubjectTokens.open`` does,
+        ``Unauthorized`` if the endpoint refuses the user's token, and ``InternalError`` if it cannot be used.
         """
         subject, seconds = await asyncio.to_thread(self.subjects.open, scope)
         digest = hashlib.sha256(subject.encode()).hexdigest()
@@ -100,11 +100,14 @@ class TokenExchanges:
                         headers={"Accept": "application/json", "User-Agent": "baton"},
                         follow_redirects=False,
                     )
-                answer = response.json()
-            except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
-                raise _log_unusable(f"it cannot be used ({type(error).__name__})") from None
+            except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+                raise _log_unusable(f"it cannot be called ({type(error).__name__})") from None
+        try:
+            answer = response.json()
+        except (ValueError, RecursionError):
+            answer = None
         if not isinstance(answer, dict):
-            raise _log_unusable("its answer is not a JSON object")
+            raise _log_unusable(f"it answered HTTP {response.status_code} without a JSON object")
         if response.status_code == httpx.codes.OK:
             return answer
         code = answer.get("error")
