@@ -38,6 +38,9 @@ ROBOTS_SECONDS = 600.0
 """Seconds for which a ``robots.txt``, or the failure to read it, is cached."""
 MAX_HOSTS = 500
 """The number of hosts in memory besides those that are being read. The least recently used one is dropped first."""
+_LATER = frozenset({408, 429})
+"""Statuses below 500 after which a later request may get the file."""
+_PORTS = {"http": 80, "https": 443}
 _ACCEPT = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, */*;q=0.5"
 
 
@@ -106,7 +109,7 @@ class HttpPages:
         if not is_web_url(url):
             raise PageUnavailable("The address, or one that it redirects to, is not an http or https address.")
         parts = urlsplit(url)
-        name = f"{parts.scheme}://{parts.netloc}"
+        name = f"{parts.scheme}://{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
         host = self._hosts.setdefault(name, _Host())
         self._recent_hosts[name] = host
         return host
@@ -137,15 +140,9 @@ class HttpPages:
         for _ in range(MAX_REDIRECTS + 1):
             response = await self._get_when_free(host, robots_url, {}, MAX_ROBOTS_BYTES)
             if not response.has_redirect_location:
-                break
+                return _parse_robots(response)
             robots_url = _resolve_redirect(robots_url, response)
-        if 400 <= response.status_code < 500:
-            return None
-        if response.status_code != 200:
-            raise PageUnavailable(f"the server answers HTTP {response.status_code}.")
-        rules = RobotFileParser()
-        rules.parse(decode_text(response.content, MediaType("text/plain", "utf-8")).splitlines())
-        return rules
+        raise PageUnavailable(f"the server redirects more than {MAX_REDIRECTS} times.")
 
     async def _get_when_free(self, host: _Host, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
         """Wait until the host may be asked again, then send one request. Raises ``PageUnavailable``."""
@@ -174,6 +171,17 @@ class HttpPages:
             raise PageUnavailable("The server cannot be reached, or broke off its answer.") from error
         except (httpx.InvalidURL, UnicodeError, ValueError) as error:
             raise PageUnavailable("The address, or one that it redirects to, cannot be requested.") from error
+
+
+def _parse_robots(response: httpx.Response) -> RobotFileParser | None:
+    """Return the rules in a response; None if the host has none. Raises ``PageUnavailable`` for an outage."""
+    if 400 <= response.status_code < 500 and response.status_code not in _LATER:
+        return None
+    if response.status_code != 200:
+        raise PageUnavailable(f"the server answers HTTP {response.status_code}.")
+    rules = RobotFileParser()
+    rules.parse(decode_text(response.content, MediaType("text/plain", "utf-8")).splitlines())
+    return rules
 
 
 def _resolve_redirect(url: str, response: httpx.Response) -> str:

@@ -198,7 +198,15 @@ async def test_a_host_without_robots_allows_everything(site: Site) -> None:
     assert await reader().fetch(site.url("/a"), limit=LIMIT) is not None
 
 
-@pytest.mark.parametrize("robots", [("503 Down", [], b""), ("200 OK", [], b"x" * (web_pages.MAX_ROBOTS_BYTES + 1))])
+@pytest.mark.parametrize(
+    "robots",
+    [
+        ("503 Down", [], b""),
+        ("429 Too Many Requests", [], b""),
+        ("408 Request Timeout", [], b""),
+        ("200 OK", [], b"x" * (web_pages.MAX_ROBOTS_BYTES + 1)),
+    ],
+)
 async def test_a_host_whose_robots_cannot_be_read_is_left_alone(site: Site, robots: Answer) -> None:
     site.answers |= {"/robots.txt": robots, "/a": html()}
     pages = reader()
@@ -216,6 +224,20 @@ async def test_a_host_is_asked_for_one_page_at_a_time_and_not_too_often(site: Si
     assert site.most_at_once == 1
     assert len(waits) == 5
     assert all(0 < wait <= 1 for wait in waits)
+
+
+async def test_a_host_is_the_same_in_capital_letters(site: Site) -> None:
+    site.answers |= {"/a": html(), "/b": html()}
+    pages = reader(resolve=Names(["127.0.0.1"]))
+    await pages.fetch(site.url("/a", "docs.example"), limit=LIMIT)
+    await pages.fetch(site.url("/b", "Docs.Example"), limit=LIMIT)
+    assert [path for path, _ in site.asked] == ["/robots.txt", "/a", "/b"]
+
+
+async def test_a_robots_file_that_redirects_without_end_is_reported_as_such(site: Site) -> None:
+    site.answers |= {"/robots.txt": ("302 Found", [f"Location: {site.url('/robots.txt')}"], b""), "/a": html()}
+    with pytest.raises(PageUnavailable, match="redirects more than"):
+        await reader().fetch(site.url("/a"), limit=LIMIT)
 
 
 async def test_only_so_many_hosts_are_remembered(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
