@@ -221,11 +221,10 @@ async def connect(
 ) -> S:
     """Open a connection to ``host`` with ``open_to(address, seconds)``, at an address that ``policy`` allows.
 
-    ``timeout`` is in seconds, for resolving the name and for up to ``MAX_ADDRESSES`` addresses together; None waits as
-    long as the system does. Raises ``EgressRefused`` if one of
-    the addresses is forbidden, because a name with internal and external addresses is an attack or a mistake;
-    ``OSError`` for a name without addresses; ``TimeoutError`` for one that resolves too slowly; and otherwise the error
-    of the last address.
+    ``timeout`` is in seconds, for resolving the name and for up to ``MAX_ADDRESSES`` addresses together; with None, the
+    name and the last address have no limit. Raises ``EgressRefused`` if the host or one of these addresses is
+    forbidden, because a name with internal and external addresses is an attack or a mistake; ``OSError`` for a name
+    without addresses; ``TimeoutError`` for one that resolves too slowly; and otherwise the error of the last address.
     """
     policy.check_host(host)
     deadline = None if timeout is None else time.monotonic() + timeout

@@ -36,7 +36,7 @@ class SignatureVerifier:
         self, hook: InboundHook | None, headers: Mapping[str, Sequence[str]], body: bytes, now: datetime
     ) -> str:
         if hook is None:
-            _compute_digests(("absent",), body)  # so that the time of the answer does not show which hooks exist
+            _compute_digests(("absent",), body)  # in about the time in which an existing hook is refused
             raise Unauthorized(REFUSED)
         keys = await self._read_keys(hook)
         event_id = (

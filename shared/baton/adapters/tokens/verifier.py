@@ -136,7 +136,10 @@ class JwtVerifier:
         return {name: problem for name, problem in problems.items() if problem is not None}
 
     def _identify(self, token: str) -> Identity:
-        """Return the identity of a token with a valid signature. Raises one of ``_UNUSABLE``, ``StoreUnavailable``."""
+        """Return the identity of a token with a valid signature.
+
+        Raises one of ``_UNUSABLE``, and ``StoreUnavailable`` or ``InternalError`` if the keys cannot be read.
+        """
         unverified = jwt.decode_complete(token, options={"verify_signature": False})
         payload, header = unverified["payload"], unverified["header"]
         name, kid, algorithm = payload.get("iss"), header.get("kid"), header.get("alg")
@@ -158,7 +161,7 @@ class JwtVerifier:
         return _to_identity(claims, tenant, claims.get(issuer.permissions_claim))
 
     def _verify_embed_token(self, token: str, kid: str, *, has_audience: bool) -> Identity:
-        """Return the identity of an embed token. Raises ``TokenRefused``, PyJWT's errors and ``StoreUnavailable``."""
+        """Return the identity of an embed token. Raises as ``_identify`` does."""
         key = self._embed_keys.find(kid) if self._embed_keys is not None else None
         if key is None:
             raise TokenRefused(

@@ -25,8 +25,8 @@ class TokenVerifier(Protocol):
         """Return the identity that ``token`` proves.
 
         Raises ``TokenExpired`` for a token with a valid signature that has expired; ``Unauthorized`` for every other
-        invalid token, and ``StoreUnavailable`` if the keys cannot be read. An expired token with a further fault may
-        raise ``Unauthorized`` instead.
+        invalid token, and ``StoreUnavailable`` or ``InternalError`` if the keys cannot be read. An expired token with a
+        further fault may raise ``Unauthorized`` instead.
 
         Thread-safe. It may block for some seconds to fetch keys, so asynchronous code calls it in a thread (FastAPI
         does so for a plain ``def`` dependency).
