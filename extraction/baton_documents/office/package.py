@@ -14,6 +14,8 @@ from urllib.parse import unquote
 from baton_documents.office.xml import parse, qname, to_transitional
 
 TYPES = "[content_types].xml"
+_XML_ENDINGS = (".xml", ".rels", ".psmdcp")
+"""Endings of the names of XML. The last is that of the properties in files that .NET has written."""
 _OFFICE_RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 _CORE_PROPERTIES = "http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties"
 
@@ -112,9 +114,11 @@ class OfficePackage:
 
     @property
     def title(self) -> str | None:
-        """The title in the document's properties; None without one."""
+        """The title in the document's properties; None without one, and if their name is not one of XML."""
         name = self.find_related("", _CORE_PROPERTIES)
-        return ((self.read_tree(name).findtext(qname("dc:title")) or "").strip() or None) if name else None
+        if name is None or not is_xml(name):
+            return None
+        return (self.read_tree(name).findtext(qname("dc:title")) or "").strip() or None
 
 
 def normalise_part_name(name: str) -> str:
@@ -136,4 +140,4 @@ def blank_repeated(names: Iterable[str]) -> list[str]:
 
 def is_xml(name: str) -> bool:
     """Return whether the name of a part is one of XML."""
-    return name.lower().endswith((".xml", ".rels"))
+    return name.lower().endswith(_XML_ENDINGS)

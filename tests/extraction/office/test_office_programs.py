@@ -8,6 +8,7 @@ import pytest
 
 from baton_documents.reader import Extractor
 from tests import documents
+from tests.office_files import RELATIONS, archive, relations, shape, slide_parts, word_parts
 
 FILES = Path(__file__).parents[1] / "files" / "office"
 TYPES = {".docx": documents.DOCX, ".pptx": documents.PPTX}
@@ -64,3 +65,17 @@ def test_a_file_is_read_whole_without_a_problem(name: str) -> None:
     read = [extractor.extract(body, inspected.form, part) for part in inspected.parts]
     assert [block.text for text in read for block in text.blocks] == TEXTS[name]
     assert [error for text in read for error in text.page_errors] == []
+
+
+@pytest.mark.parametrize(("name", "title"), [("1.psmdcp", "Pump manual"), ("1.properties", None)])
+@pytest.mark.parametrize("main", ["word/document.xml", "ppt/presentation.xml"])
+def test_properties_may_have_any_name(main: str, name: str, title: str | None) -> None:
+    """The name that .NET gives to properties ends with ``.psmdcp``."""
+    parts = word_parts("<w:p/>") if main.startswith("word") else slide_parts(shape("<a:p/>"))
+    kind = "http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties"
+    linked = relations({"rId1": ("officeDocument", main), "rId2": ("properties", name)})
+    parts["_rels/.rels"] = linked.replace(f"{RELATIONS}/properties", kind)
+    parts[name] = '<properties><title xmlns="http://purl.org/dc/elements/1.1/">Pump manual</title></properties>'
+    body = archive(parts)
+    form = Extractor().detect(body, "", "")
+    assert Extractor().extract(body, form, (1, 1)).title == title
