@@ -104,9 +104,9 @@ class Channel:
         if event["user"] == await self.workspace.get_bot_id():
             return
         is_mention, root = job.kind == "slack.app_mention", event.get("thread_ts")
-        if root and self._desks.is_root(event["channel"], root):
+        if root and (thread_id := self._desks.find_thread(event["channel"], root)) is not None:
             if not is_mention:  # a mention is sent as a message, too
-                await self._desks.write(job)
+                await self._desks.write(job, thread_id)
         elif is_mention or event.get("channel_type") == "im":
             await self._users.send(job)
 

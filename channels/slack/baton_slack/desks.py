@@ -152,20 +152,20 @@ class DeskThreads:
         # The event of the return may have arrived first, and does not say who has pressed the button.
         await self._end(thread_id, link, f"{escape(name)} has handed it back.")
 
-    def is_root(self, channel: str, ts: str) -> bool:
-        """Return whether a thread of Slack belongs to a conversation at a desk."""
-        return self._records.get(f"root:{channel}:{ts}") is not None
+    def find_thread(self, channel: str, ts: str) -> str | None:
+        """Return the conversation at a desk that a thread of Slack belongs to; None for any other thread."""
+        root = self._records.get(f"root:{channel}:{ts}")
+        return str(root["threadId"]) if root is not None else None
 
-    async def write(self, job: Job) -> None:
-        """Send a person's message in the thread to the user, or keep it as a note.
+    async def write(self, job: Job, thread_id: str) -> None:
+        """Send a person's message in the thread of a conversation to the user, or keep it as a note.
 
         Messages of anybody but the person who has taken the conversation stay in Slack, unless they begin with
         ``note:``.
         """
         event = job.body
-        channel, root, user = event["channel"], event["thread_ts"], event["user"]
-        thread_id = (self._records.get(f"root:{channel}:{root}") or {})["threadId"]
-        press = {"channel": channel, "ts": root, "user": user}
+        channel, user = event["channel"], event["user"]
+        press = {"channel": channel, "ts": event["thread_ts"], "user": user}
         actor = await self._find_actor(press, thread_id)
         if actor is None:
             return
