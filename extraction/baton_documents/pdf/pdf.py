@@ -6,6 +6,7 @@ import ctypes
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,9 +175,8 @@ def _add_fields(document: Any, pages: dict[int, _Page]) -> None:
         return
     with pdf_fields.open_form(document) as form:
         for number, page in with_fields.items() if form is not None else ():
-            opened = document[number - 1]
-            page.values += pdf_fields.read_values(opened, form, page.places, page.states)
-            opened.close()
+            with closing(document[number - 1]) as opened:
+                page.values += pdf_fields.read_values(opened, form, page.places, page.states)
 
 
 def _find_usual_size(lines: Iterator[Line]) -> float:
