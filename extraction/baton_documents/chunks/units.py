@@ -127,7 +127,7 @@ class _Tables:
             else:
                 self._rows = find_header_rows(block.verbatim)
             self._page, self._sizes_between = block.page, []
-        elif block.kind is BlockKind.HEADING and not self._is_at_the_end_of_a_page(block):
+        elif block.kind is BlockKind.HEADING and not self._note_heading(block):
             self._sizes_between = None
         elif self._sizes_between is not None:
             self._sizes_between.append(len(block.text))
@@ -143,7 +143,7 @@ class _Tables:
         self._cells_ahead = rest.count(CELL_SEPARATOR) + (0 if line_end else self._cells_ahead)
         return header
 
-    def _is_at_the_end_of_a_page(self, block: TextBlock) -> bool:
+    def _note_heading(self, block: TextBlock) -> bool:
         """Note a heading. Return whether it is a header or footer: noted before, or with the page's number in it."""
         text = _NUMBER.sub("", block.text)
         is_known = text in self._headings

@@ -114,7 +114,7 @@ class _Reader:
         name = self.panels.names.get(node.mem_id)
         if name is None and html_visibility.is_hidden(attributes, self.styles.get(node.mem_id)):
             return False
-        if self._is_control(tag, attributes) or node.mem_id in self.panels.tab_lists:
+        if self._is_left_out(tag, attributes) or node.mem_id in self.panels.tab_lists:
             return False
         if self._read_whole(node, tag, attributes):
             return False
@@ -139,7 +139,7 @@ class _Reader:
         if self.visibilities[-1]:
             self.parts.append(text)
 
-    def _is_control(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
+    def _is_left_out(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
         """Return whether an element is a button outside headings or a closed dialog, or repeats the formula before."""
         if tag == "button":
             return not _BUTTONS_OF.intersection(self.open_blocks)

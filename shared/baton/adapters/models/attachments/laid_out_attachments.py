@@ -165,7 +165,7 @@ class Attachments:
             batch = unread[start : start + _AT_ONCE]
             files: list[AttachedFile | str] = await gather_all(*(self._read_file(part) for _, part in batch))
             for (key, _), file in zip(batch, files, strict=True):
-                self._read[key] = self._check_bounds(file)
+                self._read[key] = self._admit_file(file)
 
     async def _read_file(self, part: _Attached) -> AttachedFile | str:
         """Return the file, or the sentence that names it and says why it is missing."""
@@ -185,8 +185,8 @@ class Attachments:
         kind = await off_loop(len(data) * GUESSING, detect_file_type, data, name, source.mime_type)
         return AttachedFile.of(part, data, kind)
 
-    def _check_bounds(self, file: AttachedFile | str) -> AttachedFile | str:
-        """Return the file, or a sentence in its place if no model gets it or the request would be too large."""
+    def _admit_file(self, file: AttachedFile | str) -> AttachedFile | str:
+        """Return the file and count its bytes, or a sentence if no model gets it or the request would be too large."""
         if isinstance(file, str):
             return file
         if file.type.kind is FileKind.OTHER:
