@@ -19,7 +19,7 @@ _PAGES = {DocumentFormat.PPTX: "slide", DocumentFormat.XLSX: "sheet"}
 def read(body: bytes, name: str, form: DocumentFormat) -> DocumentText:
     """Return the text of a document up to ``MAX_CHARACTERS``. Parts after that are not read.
 
-    Raises ``DocumentRefused``, even when only the format of the content is not ``form``.
+    Raises ``DocumentRefused``, for content of another format too.
     """
     extractor = Extractor()
     media_type = next(media_type for media_type, document_format in MEDIA_TYPES.items() if document_format is form)

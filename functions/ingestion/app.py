@@ -29,7 +29,7 @@ libraries = knowledge.library_commands
 @logger.inject_lambda_context(clear_state=True)
 @observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Handle an "Object Created" event of S3 or a schedule, or carry out the ``step`` that the state machine names."""
+    """Handle an "Object Created" event of S3, a schedule or a ``command``, or carry out a ``step`` of the machine."""
     if event.get("source") == "aws.scheduler":
         seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
         return asdict(event_loop.run(sources.refresh_due(seconds=seconds)))

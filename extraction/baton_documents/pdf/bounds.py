@@ -50,7 +50,10 @@ class PdfGraph:
 
     @classmethod
     def of(cls, body: bytes) -> PdfGraph | None:
-        """Return a file's graph; None if only PDFium can read it. Raises ``DocumentRefused`` if it is encrypted."""
+        """Return a file's graph; None if only PDFium can read it.
+
+        Raises ``DocumentRefused`` if the file is encrypted, or if an object stream is too large.
+        """
         try:
             return cls(_BoundedDocument(PDFParser(io.BytesIO(body))))
         except PDFPasswordIncorrect:

@@ -71,7 +71,7 @@ class ClosableIterator(AsyncIterator[bytes]):
 
 
 class MeteredIterator(ClosableIterator):
-    """An iterator over ``parts`` in pieces of ``MAX_PIECE`` bytes. Raises ``StreamTooLong``.
+    """An iterator over ``parts`` in pieces of at most ``MAX_PIECE`` bytes. Raises ``StreamTooLong``.
 
     It lets other tasks run between pieces.
     """

@@ -146,6 +146,6 @@ class DocumentReader(Protocol):
     async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float) -> DocumentText:
         """Return the document's text, cut at a length that a prompt can hold.
 
-        Raises ``DocumentUnreadable`` if the file is not of the format ``form``, has no text, may not be opened, or is
-        not read within ``seconds``.
+        Raises ``DocumentUnreadable`` if the file is not of the format ``form``, has no text, may not be opened, or
+        cannot be read within ``seconds`` or at the moment.
         """
