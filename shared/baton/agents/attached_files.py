@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 from collections import Counter
@@ -38,6 +39,7 @@ class AttachedFiles:
         self._context = context
         self._agent_id = agent_id
         self._room = MAX_ATTACHED_BYTES
+        self._keeping = asyncio.Lock()  # a tool may attach several files at the same time
         self.sources: list[Mapping[str, Any]] = []
 
     async def keep(self, file: NewFile) -> str:
@@ -45,6 +47,10 @@ class AttachedFiles:
 
         Raises ``ToolFailed`` for a file that cannot be kept, ``LeaseLost`` and ``StoreUnavailable``.
         """
+        async with self._keeping:
+            return await self._keep(file)
+
+    async def _keep(self, file: NewFile) -> str:
         if len(self.sources) >= MAX_FILES:
             raise ToolFailed(f"A call attaches at most {MAX_FILES} files.")
         if len(file.body) > self._room:

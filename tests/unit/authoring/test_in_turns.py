@@ -404,6 +404,27 @@ async def test_progress_after_the_end_of_a_call_is_not_shown() -> None:
     assert ("1 of 2" in str(said.events), "2 of 2" in str(said.events)) == (True, False)
 
 
+async def test_files_that_are_attached_at_the_same_time_share_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baton.agents.attached_files.MAX_ATTACHED_BYTES", 10)
+
+    @tool
+    async def attach(context: CallContext) -> str:
+        """Attach two files."""
+        files = [context.attach(b"123456", name=f"{name}.txt") for name in "ab"]
+        kept = await asyncio.gather(*files, return_exceptions=True)
+        return f"{sum(isinstance(each, str) for each in kept)} kept"
+
+    harness = coded(shop(attach), answers=(Answer.calling(call("attach")), "Well."))
+    keep = harness.files.keep
+
+    async def keep_later(*arguments: Any) -> str:
+        await asyncio.sleep(0)
+        return await keep(*arguments)
+
+    monkeypatch.setattr(harness.files, "keep", keep_later)
+    assert results(await harness.say()) == ["1 kept"]
+
+
 async def test_tools_of_a_consulted_agent_show_progress_and_attach_files_too() -> None:
     @tool
     async def look(context: CallContext) -> str:
