@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -99,6 +100,8 @@ class AgentWork:
         self.hooks = Hooks.of(context, agent, task_id)
         self.sources = SourceCollection()
         """All passages, files and other sources that the agent got, whether or not its answer cites them."""
+        self.beginning = asyncio.Lock()
+        """Held while a background task begins, because each beginning counts the open tasks."""
         self.result = AgentResult(agent, context.get_model(agent), Usage(), is_limited=bool(tools.missing))
         """The result so far; it is final once the agent has answered."""
 

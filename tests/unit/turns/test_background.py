@@ -15,6 +15,7 @@ from baton.api.threads.background import SentTaskReport
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import HttpTool
 from baton.domain.errors import NotFound, StoreUnavailable, TaskExpired, ThreadUnavailable, Unauthorized
+from baton.domain.runs.tool_call import ToolCall
 from baton.domain.schedules.background_task import (
     MAX_ENDED_MESSAGE,
     MAX_INPUT_BYTES,
@@ -25,7 +26,9 @@ from baton.domain.schedules.background_task import (
 )
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
+from baton.threads.background.background_work import MAX_OPEN
 from tests.contracts.schedules import new_background_task
+from tests.fakes.chat_model import Answer
 from tests.harness.due import MAIN, RESEARCHER, DueHarness
 from tests.harness.handoffs import calling
 from tests.harness.harness import ASSISTANT
@@ -69,6 +72,25 @@ def changes(due: DueHarness, connection_id: str) -> list[dict[str, Any]]:
 
 def said(messages: list[Any]) -> list[str]:
     return [message.text for message in messages if message.is_said and message.text]
+
+
+async def test_calls_of_one_answer_begin_no_more_tasks_than_a_conversation_may_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    due = DueHarness(assistant=MAIN, others=(RESEARCHER,))
+    of_thread = due.background_tasks.of_thread
+
+    async def read_slowly(*arguments: Any) -> Any:
+        tasks = await of_thread(*arguments)
+        await asyncio.sleep(0)
+        return tasks
+
+    monkeypatch.setattr(due.background_tasks, "of_thread", read_slowly)
+    questions = [json.dumps({"message": f"Question {number}"}) for number in range(MAX_OPEN + 2)]
+    calls = [ToolCall(f"c{number}", "ask_researcher", question) for number, question in enumerate(questions)]
+    due.model.script(Answer.calling(*calls), "I am on it.")
+    await due.say("m1", "Research all this.")
+    assert len(await of_thread(due.ada, due.thread_id)) == MAX_OPEN
 
 
 async def test_the_user_goes_on_talking_and_the_result_comes_by_itself(due: DueHarness) -> None:

@@ -45,7 +45,10 @@ async def begin_agent(
     if size > MAX_INPUT_BYTES:
         return CallOutcome.refused(TOO_LONG)
     scope, thread_id, asked_by = work.context.scope, work.context.thread_id, work.agent
-    task = await background.begin_agent(scope, thread_id, call.id, message, agent=agent, asked_by=asked_by, data=data)
+    async with work.beginning:
+        task = await background.begin_agent(
+            scope, thread_id, call.id, message, agent=agent, asked_by=asked_by, data=data
+        )
     return _make_begun_outcome(task) if task is not None else CallOutcome.refused(TOO_MANY)
 
 
@@ -69,9 +72,10 @@ class LaterAnswer:
         if self._background is None or self._rules is None:
             return None
         context = self._work.context
-        self._task = await self._background.begin_tool(
-            context.scope, context.thread_id, self._call, self._rules, asked_by=self._work.agent.id
-        )
+        async with self._work.beginning:
+            self._task = await self._background.begin_tool(
+                context.scope, context.thread_id, self._call, self._rules, asked_by=self._work.agent.id
+            )
         return CallOutcome.refused(TOO_MANY) if self._task is None else None
 
     @property

@@ -78,7 +78,6 @@ class CoroutineSteps:
             StepKind.CALL: self._journal.slots,
             StepKind.MODEL: self._journal.slots,
             StepKind.ASK: asyncio.Semaphore(ASKS_AT_ONCE),
-            StepKind.BEGIN: asyncio.Semaphore(1),  # each beginning counts the open tasks
         }
         """The slots for parallel steps of a kind. Steps of other kinds need none."""
         self._loop = asyncio.get_running_loop()
