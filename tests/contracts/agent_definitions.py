@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from dataclasses import replace
 from typing import Any
 
@@ -62,6 +63,16 @@ class AgentDefinitionsContract:
         page = await stores.agent_definitions.versions(stores.ada, "tutor", limit=5, before=4)
         assert [each.number for each in page] == [3, 2, 1]
         assert list(await stores.agent_definitions.versions(stores.ada, "tutor", limit=5, before=1)) == []
+
+    async def test_a_page_of_long_versions_is_full(self, stores: Stores) -> None:
+        listed = AgentList()
+        for number in range(1, 31):
+            long_version = replace(
+                made(stores, number), values={**VALUES, "system_prompt": secrets.token_urlsafe(45_000)}
+            )
+            listed = await append(stores, long_version, 60_000, after=listed)
+        page = await stores.agent_definitions.versions(stores.ada, "tutor", limit=29)
+        assert [version.number for version in page] == list(range(30, 1, -1))
 
     async def test_of_changes_at_once_one_wins_and_nothing_of_the_others_is_kept(self, stores: Stores) -> None:
         versions = [made(stores, 1, agent_id=f"tutor-{number}") for number in range(4)]

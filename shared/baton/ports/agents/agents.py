@@ -48,4 +48,4 @@ class AgentDefinitions(Protocol):
     async def versions(
         self, scope: Scope, agent_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[AgentVersion]:
-        """Return at most ``limit`` versions of one agent below ``before``, the newest first."""
+        """Return one agent's newest ``limit`` versions below ``before``, newest first, or all if there are fewer."""

@@ -79,9 +79,9 @@ class DynamoAgentDefinitions(TableStore):
         if before is not None:
             last = agent_keys.agent_version(scope, agent_id, max(0, before - 1))["SK"]
         items = await self._table.read_all(
-            agent_keys.own_agents(scope), first=prefix, last=last, newest_first=True, limit=limit, enough=1
+            agent_keys.own_agents(scope), first=prefix, last=last, newest_first=True, limit=limit, enough=limit
         )
-        return [_to_version(item) for item in items]
+        return [_to_version(item) for item in items[:limit]]
 
 
 def _to_entry(number: int, size: int, rollout: Item) -> AgentEntry:
