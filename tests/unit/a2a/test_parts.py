@@ -18,6 +18,8 @@ from baton.ports.agents.agent_client import AgentFile
         ("data:text/html,<script>alert(1)</script>", None),
         ("file:///etc/passwd", None),
         ("/relative", None),
+        (f"https://files.example.com/{'a' * 3_000}", f"https://files.example.com/{'a' * 3_000}"),
+        (f"https://files.example.com/{'a' * 9_000}", None),
     ],
 )
 def test_a_file_has_no_address_but_one_of_the_web(expected: str, kept: str | None) -> None:

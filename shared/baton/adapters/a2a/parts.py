@@ -16,7 +16,7 @@ from baton.adapters.a2a.extension import make_conversation_metadata
 from baton.adapters.a2a.failures import shorten
 from baton.domain.handoffs.handoff import ContextMode
 from baton.domain.threads.a2a_task import EXTENSION_URI
-from baton.domain.web_url import has_credentials
+from baton.domain.web_url import is_web_url
 from baton.ports.agents.agent_client import AgentData, AgentFile, AgentTask, Attachment, HandedOver
 from baton_documents.media_types import OCTETS, MediaType
 
@@ -24,8 +24,6 @@ MAX_DATA_CHARS = 32_000
 """The maximum length of the JSON of one data part, in characters. A longer one is cut and passed on as text."""
 MAX_NAME = 200
 """The length to which a file's name or media type is cut, in characters."""
-MAX_ADDRESS = 2_048
-"""The length to which a file's address is cut, in characters."""
 THOUGHTS = ("adk_thought", "thought")
 """Members of a part's metadata that mark it as thinking. Google's ADK writes the first one."""
 UNKNOWN = "[A part of a kind that is not understood here.]"
@@ -56,7 +54,9 @@ def read_extras(item: Message | Artifact) -> Iterator[tuple[str, AgentData | Age
             yield f"{label} {hash(part.raw)}", AgentFile(Attachment(*label, data=part.raw))
         elif part.HasField("url"):
             label = _name_and_type(part)
-            yield f"{label} {part.url}", AgentFile(Attachment(*label, url=_to_linkable_address(part.url)))
+            # Clients link to the address. One of another scheme could run a script in the client's page.
+            url = part.url if is_web_url(part.url) else None
+            yield f"{label} {part.url}", AgentFile(Attachment(*label, url=url))
 
 
 def make_data_part(value: Any) -> Part:
@@ -90,16 +90,6 @@ def _is_thought(part: Part) -> bool:
 
 def _name_and_type(part: Part) -> tuple[str | None, str | None]:
     return shorten(part.filename, MAX_NAME) or None, shorten(part.media_type, MAX_NAME) or None
-
-
-def _to_linkable_address(address: str) -> str | None:
-    """Return an address that clients may link to, cut to ``MAX_ADDRESS``; None for other addresses.
-
-    Addresses of other schemes than HTTP could run a script in the client's page. An address with a user name or
-    password would reveal them to every reader of the answer.
-    """
-    is_web = address.casefold().startswith(("https://", "http://")) and not has_credentials(address)
-    return address[:MAX_ADDRESS] if is_web else None
 
 
 def _make_note(part: Part) -> str:
