@@ -21,6 +21,7 @@ from baton.memory.episodes.session_closing import ClosingStep
 from baton.ports.threads.handoffs import CompletedQuery
 from baton.ports.threads.leases import LeaseRequest
 from tests.contracts.dead_deliveries import dead_delivery
+from tests.contracts.schedules import new_schedule
 from tests.contracts.stores import answered, new_thread_id, said, turn
 from tests.fakes.chat_model import Answer
 from tests.integration.privacy.conftest import World
@@ -298,6 +299,18 @@ class TestUser:
         assert (await world.run(ADA, request.id))[-1] == "done"
         assert world.versions() == []
         assert traces_of(world, thread_id) == []
+
+    async def test_a_user_with_newer_schedules_stays_in_the_tenants_list_of_them(self, world: World) -> None:
+        schedules, erasure = world.stores.schedules, world.ports.erasure
+        await schedules.add(ADA, new_schedule(world.clock.now(), "old"))
+        cutoff = world.clock.now()
+        world.clock.advance(1)
+        await schedules.add(ADA, new_schedule(world.clock.now(), "newer"), is_first=False)
+        assert await erasure.sweep_user(ADA, before=cutoff) == {"schedules": 1}
+        assert [schedule.id for schedule in await schedules.of_user(ADA)] == ["newer"]
+        assert [user async for user in schedules.users(ADA)] == ["ada"]
+        assert await erasure.sweep_user(ADA, before=world.clock.now()) == {"schedules": 1}
+        assert [user async for user in schedules.users(ADA)] == []
 
     async def test_asking_twice_makes_one_request(self, world: World) -> None:
         first = await world.app.privacy.forget_calls.forget_user(ADA, "me")

@@ -82,7 +82,10 @@ class Erasure(Protocol):
         """Remove the tombstone and the owner of the id, so that the id is unused again."""
 
     async def sweep_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
-        """Remove the user's items outside of threads, except those that were changed after ``before``."""
+        """Remove the user's items outside of threads, except those that were changed after ``before``.
+
+        Return the counts of removed items. The tenant's list of users with schedules names the user only if some stay.
+        """
 
     async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         """Return the number of items that ``sweep_user`` would remove, by kind."""

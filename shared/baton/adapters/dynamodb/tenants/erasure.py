@@ -21,6 +21,7 @@ from baton.adapters.dynamodb.table import get_key
 from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.adapters.dynamodb.tenants import erased_items
 from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_count_name, find_desk_place, may_stay
+from baton.adapters.dynamodb.threads.due_items import note_scheduler
 from baton.adapters.dynamodb.writes import IS_NEW
 from baton.concurrency.tasks import gather_each
 from baton.domain.memory.episode import derive_episode_id
@@ -145,16 +146,21 @@ class DynamoErasure(TimedTableStore):
 
     async def sweep_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
+        has_newer_schedules = False
+        await self._table.delete(keys.scheduler(scope))  # first, because a new schedule may note the user meanwhile
         async for page in self._table.query(keys.user_listing(scope)):
-            old = [item for item in page if item.get("changed_at", 0) <= to_millis(before)]
+            old, newer = _divide_by_age(page, before)
             await self._remove_all(old, {}, counts)
-        await self._table.delete(keys.scheduler(scope))  # a user with newer schedules is noted with the next one
+            has_newer_schedules |= any(item["SK"].startswith(keys.SCHEDULE) for item in newer)
+        if has_newer_schedules:
+            await note_scheduler(self._table, scope)
         return counts
 
     async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
         async for page in self._table.query(keys.user_listing(scope)):
-            counts.update(find_count_name(item) for item in page if item.get("changed_at", 0) <= to_millis(before))
+            old, _ = _divide_by_age(page, before)
+            counts.update(map(find_count_name, old))
         return counts
 
     async def sweep_audit(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[Mapping[str, int], bool]:
@@ -268,6 +274,13 @@ def _to_trace(item: Item) -> ThreadTrace:
         is_buried=item.get("thread_status") == TOMBSTONE,
         run_id=unpack_id(item["run_id"]) if "run_id" in item else None,
     )
+
+
+def _divide_by_age(items: Sequence[Item], before: datetime) -> tuple[list[Item], list[Item]]:
+    """Return a user's items that were last changed until ``before``, and the others."""
+    last = to_millis(before)
+    old = [item for item in items if item.get("changed_at", 0) <= last]
+    return old, [item for item in items if item.get("changed_at", 0) > last]
 
 
 def _make_condition(item: Item | None) -> tuple[str, Item]:

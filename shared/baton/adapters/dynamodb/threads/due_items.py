@@ -11,6 +11,7 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import BACKGROUND_TASK, SCHEDULE
 from baton.adapters.dynamodb.shards import read_due_entries
+from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.domain.schedules.background_task import LISTING_TIME, BackgroundTask
 from baton.domain.schedules.due_entry import DueEntry
@@ -29,7 +30,7 @@ class DynamoSchedules(TimedTableStore):
 
     async def add(self, scope: Scope, schedule: Schedule, *, is_first: bool = True) -> Schedule:
         if is_first:  # before the schedule, so that the tenant's list names everybody who has one
-            await self._table.put({**keys.scheduler(scope), "user_id": scope.user_id})
+            await note_scheduler(self._table, scope)
         item = self._make_item(scope, schedule)
         stored = await create_revised(self._table, item)
         return _to_schedule(stored) if stored != item else schedule
@@ -154,6 +155,11 @@ class DynamoDueItems(TimedTableStore):
         message = later.message
         key = keys.later_run(message.scope, message.thread_id, message.request.message_id)
         await self._table.delete(key, condition="idle_check_at = :at", values={":at": to_millis(later.at)})
+
+
+async def note_scheduler(table: Table, scope: Scope) -> None:
+    """Add the user to the tenant's list of users with schedules."""
+    await table.put({**keys.scheduler(scope), "user_id": scope.user_id})
 
 
 def _make_due_attributes(member: str, moment: datetime) -> Item:
