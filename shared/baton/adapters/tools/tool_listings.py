@@ -52,10 +52,10 @@ class _ListingCache(LRUCache[int, _Listing]):
 class Listings:
     """The cached tools of each definition object. A definition never changes, so its identity is the key.
 
-    Only the first caller waits for the source. Later callers get the cached tools or failure. If these are old, a
-    background task asks the source again, but only during turns, and a failed source at most every ``RETRY_SECONDS``.
-    If Lambda freezes the environment meanwhile, the request fails later and the next turn starts another. A permanent
-    failure (a function that does not exist) is not retried.
+    Callers wait for the source until it has been asked once. Later callers get the cached tools or failure. If these
+    are old, a background task asks the source again, but only during turns, and a failed source at most every
+    ``RETRY_SECONDS``. If Lambda freezes the environment meanwhile, the request fails later and the next turn starts
+    another. A permanent failure (a function that does not exist) is not retried.
     """
 
     def __init__(

@@ -126,13 +126,20 @@ class ToolSource(ABC, Generic[D]):
 
     @abstractmethod
     async def list_tools(self, definition: D) -> Sequence[SourceTool]:
-        """Return the tools of ``definition``. Raises ``ToolFailed``, and ``Unreachable`` if the endpoint fails."""
+        """Return the tools of ``definition``.
+
+        Raises ``ToolFailed``, ``Unreachable`` if the endpoint fails, and other errors if the tool cannot be loaded.
+        """
 
     @abstractmethod
     async def call(
         self, definition: D, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
-        """Call the tool ``own_name``. Raises ``ToolFailed``, and ``Unreachable`` if the endpoint fails."""
+        """Call the tool ``own_name``.
+
+        Raises ``ToolFailed``, ``Unreachable`` if the endpoint fails, ``Unauthorized`` and ``StoreUnavailable`` for its
+        credentials, and any error of a tool in Python.
+        """
 
     async def read_task(self, definition: D, location: str, context: CallContext, *, deletes: bool) -> ToolResult:
         """Read or delete the state of work that a call has begun. Raises as ``call`` does."""

@@ -22,7 +22,7 @@ class ConnectionGone(Exception):
 
 
 class ConnectionBusy(Exception):
-    """The gateway throttles. The caller should post less often."""
+    """The gateway throttles, fails or does not answer. The caller should post again later."""
 
 
 class FrameRefused(Exception):
