@@ -97,7 +97,7 @@ async def get_schedule(
     return await _serve(app, caller, await app.self_started.schedule_making.get(caller, schedule_id, owner_id=user_id))
 
 
-@router.patch("/{schedule_id}", summary="Change a schedule", responses=responses("forbidden not_found"))
+@router.patch("/{schedule_id}", summary="Change a schedule", responses=responses("forbidden not_found unknown_agent"))
 async def change_schedule(
     schedule_id: ScheduleId, body: ScheduleChangeRequest, caller: Caller, app: UseCases, user_id: OfUser = None
 ) -> ServedSchedule:

@@ -146,8 +146,8 @@ async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, body: 
     summary="Merge a fork's answer",
     response_model_exclude_unset=True,
     responses=responses(
-        "thread_led_by_parent not_a_fork nothing_to_merge handoff_in_progress message_too_large thread_busy "
-        "store_unavailable"
+        "thread_led_by_parent not_a_fork nothing_to_merge handoff_in_progress approvals_waiting message_too_large "
+        "thread_busy store_unavailable"
     ),
 )
 async def merge(
