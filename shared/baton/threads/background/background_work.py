@@ -21,7 +21,7 @@ from baton.domain.schedules.background_task import (
     BackgroundTask,
     derive_background_task_id,
 )
-from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
+from baton.domain.tenants.identity import Scope, ThreadRef, derive_record_id, derive_run_id
 from baton.domain.text import cut_to_bytes
 from baton.domain.threads.message import StoredMessage, join_answer_texts
 from baton.domain.threads.queued import ForgottenTask
@@ -30,7 +30,7 @@ from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import MessageRequest
 from baton.ports.agents.tools import ToolResult
 from baton.ports.clock import Clock
-from baton.ports.tenants.audit import AuditLog
+from baton.ports.tenants.audit import AuditLog, Once
 from baton.ports.threads.background import BackgroundTasks
 from baton.ports.threads.connections import LiveRegistry
 from baton.ports.threads.threads import ThreadStore
@@ -196,10 +196,6 @@ class BackgroundWork:
             )
             if closed_task is not None:
                 await self._stop_cancelled(scope, thread_id, closed_task)
-                detail = {"taskId": task.id}
-                await self.audit.record(
-                    scope, "background.cancel", thread_id=thread_id, outcome="cancelled", detail=detail
-                )
                 return closed_task
             await asyncio.sleep(0)
         raise StoreUnavailable
@@ -346,8 +342,17 @@ class BackgroundWork:
         await self.audit.record(scope, "background.begin", thread_id=thread_id, outcome="working", detail=details)
 
     async def _stop_cancelled(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
+        """Stop the work of a cancelled task, and audit the cancellation. A repetition adds no second record."""
         await self._stop(scope, task)
         await self.results.have_read(scope, thread_id, task)
+        await self.audit.record(
+            scope,
+            "background.cancel",
+            thread_id=thread_id,
+            outcome="cancelled",
+            detail={"taskId": task.id},
+            once=Once(derive_record_id(thread_id, "background.cancel", task.id), _get_end_time(task)),
+        )
 
     async def _stop(self, scope: Scope, task: BackgroundTask) -> None:
         """Stop the run of a task's agent; nothing for a tool's task."""
