@@ -56,7 +56,10 @@ class OwnerPermissions:
         return NEVER
 
     async def _find_last(self, scope: Scope, since: datetime) -> LastGrant | None:
-        """Return the permissions of the user's last message after ``since``; None if there is none."""
+        """Return the permissions of the user's last message after ``since``, in their most recent conversations.
+
+        Return None if there is none.
+        """
         last: LastGrant | None = None
         threads, _ = await self.store.list_threads(scope, limit=MAX_THREADS, cursor=None)
         for thread in threads:
