@@ -19,7 +19,7 @@ from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.turn_queue import HeldRecord
 from baton.threads.leases import POLL_SECONDS, LeaseWatch, holding
 from baton.threads.outbox.follow import Follower
-from baton.threads.outbox.outbox import Emit, discard, without_repeats
+from baton.threads.outbox.outbox import Emit, discard, drop_repeats
 from baton.threads.outbox.replay import Replays
 from baton.threads.requests.queue_mapping import make_queued_message
 from baton.turns.admission import REFUSALS, Admission
@@ -195,7 +195,7 @@ class Turns:
         now = asyncio.get_running_loop().time()
         deadline = now + seconds
         wait_until = deadline if patience is None else min(deadline, now + patience)
-        call = TurnCall(scope, request, without_repeats(emit), deadline, subscriber, gives_up, record)
+        call = TurnCall(scope, request, drop_repeats(emit), deadline, subscriber, gives_up, record)
         waiting_call = WaitingCall(self._services, seconds, is_queued=is_queued, is_listed=is_listed, gives_up=gives_up)
         await waiting_call.check(scope, request)
         call = await self._admission.narrow_permissions(call)

@@ -167,7 +167,7 @@ class CoroutineSteps:
 
     async def begin(self, work: Awaitable[Any]) -> Any:
         """Await the coroutine as the first branch, in which step numbers begin with 1."""
-        return await self._places.as_first(work, self._journal.began_at)
+        return await self._places.run_first(work, self._journal.began_at)
 
     def check_awaited(self, returned: Any) -> None:
         """Raise ``StepNotAwaited`` if the coroutine has dropped a step, or if ``returned`` is a step."""
@@ -187,7 +187,7 @@ class CoroutineSteps:
         """The tasks of steps that have not ended, including steps that nobody awaits."""
         return [task for task in self._tasks if not task.done()]
 
-    async def never(self) -> NoReturn:
+    async def wait_forever(self) -> NoReturn:
         """Wait until the coroutine is stopped."""
         # Each wait needs a new future. A cancelled future is done, so code that catches the cancellation would loop.
         await self._loop.create_future()
@@ -259,7 +259,7 @@ class CoroutineSteps:
         problem = await self._calls.use_control_tool(name, arguments)
         if problem is None:
             self.end()
-            await self.never()
+            await self.wait_forever()
         return problem
 
     async def _take_gather(
@@ -272,7 +272,7 @@ class CoroutineSteps:
                     branch.close()
             position = await self._require_position(position)
             self.end(RunLimitReached(f"gather takes at most {MAX_BRANCHES} branches, and has {len(branches)}."))
-            await self.never()
+            await self.wait_forever()
         tasks = [
             asyncio.ensure_future(self._places.run_branch(branch, position, number, owner))
             for number, branch in enumerate(branches)
@@ -291,7 +291,7 @@ class CoroutineSteps:
         position, task = await self._require_position(position), asyncio.current_task()
         if _count_chars(about) > MAX_STEP_BYTES:
             self.end(RunLimitReached(TOO_MUCH.format(place=position.path, most=MAX_STEP_BYTES)))
-            await self.never()
+            await self.wait_forever()
         if task is not None:
             self._tasks.add(task)
         step = await self._end_on_error(self._find_or_carry_out(position.path, kind, about, work, may_wait=may_wait))
@@ -302,7 +302,7 @@ class CoroutineSteps:
         """Return ``position``. If it is None, let other tasks run and then raise ``RuntimeError``."""
         if position is None:
             if self.ending.done():
-                await self.never()
+                await self.wait_forever()
             await asyncio.sleep(0)
             raise RuntimeError(FOREIGN)
         return position
@@ -313,7 +313,7 @@ class CoroutineSteps:
             return await work
         except Exception as error:  # noqa: BLE001 - the turn ends with it
             self.end(error)
-            await self.never()
+            await self.wait_forever()
 
     async def _find_or_carry_out(
         self, path: str, kind: StepKind, about: object, work: StepWork, *, may_wait: bool
@@ -328,18 +328,18 @@ class CoroutineSteps:
             self._repeat(record)
             return record
         if self._is_waiting and not may_wait:
-            await self.never()
+            await self.wait_forever()
         async with self._slots.get(kind, nullcontext()):
             # Another step may have begun to wait while this one waited for its slot.
             if self._is_waiting and not may_wait:
-                await self.never()
+                await self.wait_forever()
             if not await self._context.may_act():
-                await self.never()
+                await self.wait_forever()
             self._active += 1
             try:
                 step = _limit_size(await work(self._make_step(path, kind, about)))
                 if self._context.stop.is_set():
-                    await self.never()
+                    await self.wait_forever()
                 await self._keep(step)
                 self._is_waiting |= step.waits
             finally:
@@ -347,14 +347,14 @@ class CoroutineSteps:
                 if self._is_waiting and not self._active:
                     self.end()
         if step.waits:
-            await self.never()
+            await self.wait_forever()
         return step
 
     async def _continue_or_wait(self) -> None:
         """Let other tasks run, because recorded steps do not wait. Never return if the coroutine has ended."""
         await asyncio.sleep(0)
         if self.ending.done() or self._context.stop.is_set():
-            await self.never()
+            await self.wait_forever()
         self.check_awaited(None)
         self._journal.take()
 

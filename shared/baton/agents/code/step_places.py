@@ -62,7 +62,7 @@ class StepPlaces:
         self._thread_id = thread_id
         self._seed = seed
 
-    async def as_first(self, work: Awaitable[Any], began_at: datetime) -> Any:
+    async def run_first(self, work: Awaitable[Any], began_at: datetime) -> Any:
         """Await ``work`` as the first branch. The current task must do nothing else."""
         _current.set(StepBranch(self, "", self._seed, began_at, asyncio.current_task()))
         return await work

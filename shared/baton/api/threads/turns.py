@@ -72,7 +72,7 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: U
         raise errors.NotFound(f"There is no record of this run. The conversation may have no such run; {reason}")
     rated = await app.ports.feedback.between(caller, thread, 0, thread.next_ordinal)
     feedback = [feedback for feedback in rated if feedback.run_id == record["runId"]]
-    context = ServedContextRecord.model_validate(await app.memory.inspector.with_feedback(record, feedback))
+    context = ServedContextRecord.model_validate(await app.memory.inspector.add_feedback(record, feedback))
     return await app.privacy.readers.redact_for(caller, thread.user_id, context)
 
 

@@ -80,7 +80,7 @@ async def embed_documents(
 def _make_message_document(episode: Episode, messages: Sequence[EpisodeMessage], index: int) -> IndexDocument:
     message = messages[index]
 
-    def with_neighbours(before: int, after: int) -> IndexedText:
+    def make_view(before: int, after: int) -> IndexedText:
         near = messages[max(0, index - before) : index + after + 1]
         # The message comes first, then the nearest: embedding models cut long texts at their ends.
         near = sorted(near, key=lambda episode_message: abs(episode_message.ordinal - message.ordinal))
@@ -105,7 +105,7 @@ def _make_message_document(episode: Episode, messages: Sequence[EpisodeMessage],
         episode,
         MESSAGE,
         message.id,
-        {TURN: with_neighbours(0, 0), PAIR: with_neighbours(1, 0), WINDOW: with_neighbours(AROUND, AROUND)},
+        {TURN: make_view(0, 0), PAIR: make_view(1, 0), WINDOW: make_view(AROUND, AROUND)},
         text=message.text,
         at=message.timestamp,
         agent_id=message.agent_id,

@@ -100,19 +100,19 @@ class Inspection:
     def replace_question(self, old: Prompt, new: Prompt) -> None:
         """Replace the user's question, in earlier prompts too, by the question as a guardrail has changed it."""
 
-        def with_new(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
+        def replace_in(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
             return tuple(
                 new if prompt.role is old.role and prompt.content == old.content else prompt for prompt in prompts
             )
 
         self.contexts = [
-            replace(context, context=replace(context.context, prompts=with_new(context.context.prompts)))
+            replace(context, context=replace(context.context, prompts=replace_in(context.context.prompts)))
             for context in self.contexts
         ]
         for call in self.calls:
-            call.prompts = with_new(call.prompts)
+            call.prompts = replace_in(call.prompts)
 
-    def messages_of(self, thread_id: str) -> Iterator[StoredMessage]:
+    def list_messages_of(self, thread_id: str) -> Iterator[StoredMessage]:
         """Yield the messages of a thread that were in a prompt's history, or left out of it."""
         for context in self.contexts:
             if context.context.thread_id == thread_id:

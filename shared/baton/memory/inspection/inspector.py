@@ -91,7 +91,7 @@ class Inspector:
         record = make_context_record(inspection, thread_id, run_id, self.counter, now)
         if sum(_measure_texts(record)) > MAX_RECORD_BYTES:
             record = json.loads(limit_size(record))
-        stored_messages = (*inspection.messages_of(thread_id), *messages)
+        stored_messages = (*inspection.list_messages_of(thread_id), *messages)
         return compact(record, stored_messages, {make_system_prompt(context.agent) for context in inspection.contexts})
 
     async def _prepare(self, record: dict[str, Any], *, is_redacted: bool) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Inspector:
             before = page.next_before
         return messages
 
-    async def with_feedback(self, record: dict[str, Any], feedback: Sequence[Feedback]) -> dict[str, Any]:
+    async def add_feedback(self, record: dict[str, Any], feedback: Sequence[Feedback]) -> dict[str, Any]:
         """Return a record with the feedback on the run's answers, whose comments are redacted if the record is.
 
         Raises as the detector does.

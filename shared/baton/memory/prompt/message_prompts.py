@@ -14,7 +14,7 @@ from baton.domain.runs.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.threads.content import Content
 from baton.domain.threads.message import EVENT, IMPORTED, MessageStatus, Role, StoredMessage
-from baton.memory.prompt.quoting import as_source, quote
+from baton.memory.prompt.quoting import clean_name, quote
 from baton.ports.agents.chat_model import Prompt, TokenCounter
 
 MESSAGE_FRAME_TOKENS = 4
@@ -206,7 +206,7 @@ def to_prompts(
 
 def _describe_person(person: Person, message: StoredMessage) -> str:
     """Return a person's name, safe for one line, with their desk if it is known."""
-    name = as_source(person.name)
+    name = clean_name(person.name)
     return f"{name} of {message.agent_name}" if message.agent_name else name
 
 
@@ -251,7 +251,7 @@ def make_mask_note(text: str) -> str:
 
 def quote_cause(source: RunSource, text: str) -> str:
     """Return the cause of a run that no message of the user has begun, in words for a model."""
-    words = BEGUN_BY[source.kind].format(text=quote(text), id=as_source(source.id), type=as_source(source.type or ""))
+    words = BEGUN_BY[source.kind].format(text=quote(text), id=clean_name(source.id), type=clean_name(source.type or ""))
     return f"{words}\n{LATE.format(minutes=max(1, source.late // 60))}" if source.late else words
 
 

@@ -17,6 +17,8 @@ MAX_SNIPPET_CHARS = 1_200
 MAX_KNOWLEDGE_CHARS = MAX_HEADER + 1 + MAX_CHUNK
 """Characters of one chunk in a prompt. A longer text is cut to the part with most of the message's words."""
 MAX_SECTION_CHARS = 200
+MAX_NAME_CHARS = 80
+"""Characters of the name of a source, a person or a cause."""
 MAX_EXCERPT_CHARS = 240
 """Characters of a passage that a reader is shown beside a citation."""
 ELLIPSIS = "..."
@@ -61,7 +63,7 @@ def write_episode_line(item: FoundItem, text: str, *, zone: str) -> str:
         else f"{item.at.date()}{'' if zone == DEFAULT_ZONE else f' ({DEFAULT_ZONE})'}"
     )
     validity = f" (no longer valid since {item.superseded_at.date()})" if item.superseded_at is not None else ""
-    return f"- {day}: {as_source(item.title)}{validity}: {quote(text)}"
+    return f"- {day}: {clean_name(item.title)}{validity}: {quote(text)}"
 
 
 def write_knowledge_line(item: FoundItem, text: str) -> str:
@@ -140,9 +142,9 @@ def _describe_location(item: FoundItem) -> str:
     return f"{section}{pages}{link}"
 
 
-def as_source(title: str) -> str:
-    """Return a source in one line of at most 80 characters; ``unknown`` if nothing is left of it.
+def clean_name(name: str) -> str:
+    """Return a name in one line of at most ``MAX_NAME_CHARS``; ``unknown`` if nothing is left of it.
 
     It has no quotation marks, so that it cannot be taken for the quoted text.
     """
-    return re.sub(r'[\s"]+', " ", _UNSAFE.sub(" ", title)).strip()[:80] or "unknown"
+    return re.sub(r'[\s"]+', " ", _UNSAFE.sub(" ", name)).strip()[:MAX_NAME_CHARS] or "unknown"

@@ -285,7 +285,7 @@ class Forks:
 
     def _copy(self, message: StoredMessage, ordinal: int, *, keeps_calls: bool = False) -> StoredMessage:
         """Return the fork's copy of a parent's message. Uploads stay with the parent."""
-        content = _without_uploads(message.content)
+        content = _replace_uploads(message.content)
         tokens = message.tokens if content == message.content else count_message_tokens(content, self.counter)
         calls = message.tool_calls if keeps_calls else ()
         return replace(message, content=content, tokens=tokens, ordinal=ordinal, tool_calls=calls, fence=0, end=None)
@@ -301,7 +301,7 @@ def is_led_by_parent(thread: Thread) -> bool:
     return thread.parent_thread_id is not None and uuid.UUID(thread.id).version == 5
 
 
-def _without_uploads(content: Content) -> Content:
+def _replace_uploads(content: Content) -> Content:
     """Return the content with a sentence in place of each upload, which the fork cannot read."""
     if isinstance(content, str):
         return content

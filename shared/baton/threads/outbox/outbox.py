@@ -18,8 +18,8 @@ def discard(event: Event) -> None:
     """Drop the event: no caller waits for it."""
 
 
-def without_repeats(emit: Emit) -> Emit:
-    """Return an ``Emit`` that drops repeated events, because a followed run is replayed once it has finished."""
+def drop_repeats(emit: Emit) -> Emit:
+    """Return an ``Emit`` that passes each event to ``emit`` once: a followed run is replayed once it has finished."""
     last_seq = 0
 
     def emit_new(event: Event) -> None:
