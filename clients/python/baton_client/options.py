@@ -27,6 +27,12 @@ class Options:
     """Seconds without a byte after which a stream's connection counts as lost. The server writes every ten seconds."""
     time_zone: str | None = None
     """The user's time zone, sent with every message; None sends none."""
+    locale: str | None = None
+    """The user's language, sent with every message and request for a desk; None sends none."""
+
+
+CONNECT_SECONDS = 10.0
+"""The longest wait for a connection, if the timeout is a number."""
 
 
 def choose_time_zone(chosen: str | None) -> str | None:
@@ -53,7 +59,7 @@ def check_retries(max_retries: int) -> int:
 
 
 def make_timeout(timeout: float | httpx.Timeout) -> httpx.Timeout:
-    """Return the timeout for httpx. A number applies to each phase, with at most 10 seconds to connect."""
+    """Return the timeout for httpx. A number applies to each phase, with at most ``CONNECT_SECONDS`` to connect."""
     if isinstance(timeout, httpx.Timeout):
         return timeout
-    return httpx.Timeout(timeout, connect=min(timeout, 10.0))
+    return httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))

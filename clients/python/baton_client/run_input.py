@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from baton_client.addresses import given
 from baton_client.errors import ConfigurationError
 from baton_client.interrupt_answers import Answer
 from baton_client.tools import ClientTool
@@ -49,6 +50,7 @@ class RunInput:
         context: Mapping[str, str],
         branch: Mapping[str, Any] | None,
         time_zone: str | None = None,
+        locale: str | None = None,
         while_busy: WhileBusy | None = None,
         over_spending: bool = False,
     ) -> RunInput:
@@ -60,14 +62,8 @@ class RunInput:
             message = {"id": message_id, "role": "user", "content": to_parts(content)}
         # A lost connection must not stop the run: this client resumes it, or cancels it explicitly.
         forwarded: dict[str, Any] = {"onDisconnect": "continue"}
-        if agent_id is not None:
-            forwarded["agentId"] = agent_id
-        if branch is not None:
-            forwarded["branch"] = dict(branch)
-        if time_zone is not None:
-            forwarded["timeZone"] = time_zone
-        if while_busy is not None:
-            forwarded["whileBusy"] = while_busy
+        forwarded |= given(agentId=agent_id, branch=dict(branch) if branch is not None else None)
+        forwarded |= given(timeZone=time_zone, locale=locale, whileBusy=while_busy)
         if over_spending:
             forwarded["overSpending"] = True
         return cls(thread_id, str(uuid.uuid4()), message, tuple(answers), tuple(tools), context, forwarded)

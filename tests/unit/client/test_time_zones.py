@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from baton_client import APIStatusError, Baton
+from baton_client.run_input import RunInput
 from baton_client.time_zones import find_machine_time_zone
 from tests.unit.client.scripted import Script, Served, problem
 
@@ -134,3 +135,30 @@ def test_an_import_has_the_zone_of_then_and_not_the_machines(served: Served) -> 
         client.episodes.import_session("s-1", [], **fields)  # type: ignore[arg-type]
     zones = [json.loads(request.content).get("timeZone") for request in served.script.requests]
     assert zones == [None, "Europe/Vienna"]
+
+
+def test_the_language_of_the_client_is_sent_unless_a_call_names_another() -> None:
+    script = Script()
+    script.answer("*", httpx.Response(200, json=ANSWER))
+    with httpx.Client(transport=script) as http:
+        client = Baton("http://baton.test", locale="de-AT", http_client=http)
+        client.messages.create("Hello")
+        client.messages.create("Hello", locale="fr")
+        client.desks.ask("t")
+        client.with_options(locale="").messages.create("Hello")
+    assert [json.loads(request.content).get("locale") for request in script.requests] == ["de-AT", "fr", "de-AT", None]
+
+
+def test_the_language_of_a_run_is_among_its_properties() -> None:
+    run_input = RunInput.of(
+        "Hello",
+        thread_id="t",
+        message_id="m",
+        agent_id=None,
+        answers=(),
+        tools=(),
+        context={},
+        branch=None,
+        locale="de",
+    )
+    assert run_input.to_json()["forwardedProps"]["locale"] == "de"

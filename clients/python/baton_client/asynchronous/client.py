@@ -53,6 +53,7 @@ class AsyncBaton:
         headers: Mapping[str, str] | None = None,
         resume_seconds: float = 120.0,
         time_zone: str | None = None,
+        locale: str | None = None,
         http_client: httpx.AsyncClient | None = None,
     ) -> None:
         """Connect to ``base_url``, or ``BATON_URL``, or a local server.
@@ -67,6 +68,8 @@ class AsyncBaton:
             resume_seconds: for how many seconds a stream tries to resume without a new event.
             time_zone: the IANA name of the user's time zone, which is sent with messages. Default: the zone of this
                 machine, if it is known and not UTC. An empty name sends none, for programs whose users are elsewhere.
+            locale: the user's language, such as ``de-AT``, which is sent with messages. It counts where the token has
+                no claim ``locale``.
             http_client: your own client, for proxies and certificates. You close it.
 
         Raises ``ConfigurationError`` if an argument cannot be used.
@@ -78,6 +81,7 @@ class AsyncBaton:
             headers={"User-Agent": f"baton-client-python/{VERSION}", **(headers or {})},
             resume_seconds=resume_seconds,
             time_zone=choose_time_zone(time_zone),
+            locale=locale or None,
         )
         self._http = http_client or httpx.AsyncClient()
         self._owns_http = http_client is None
@@ -117,6 +121,7 @@ class AsyncBaton:
         headers: Mapping[str, str] | None = None,
         resume_seconds: float | None = None,
         time_zone: str | None = None,
+        locale: str | None = None,
     ) -> AsyncBaton:
         """Return a client with other options, such as another user's token, over the same connections.
 
@@ -131,6 +136,7 @@ class AsyncBaton:
             headers={**current.headers, **(headers or {})},
             resume_seconds=current.resume_seconds if resume_seconds is None else resume_seconds,
             time_zone=current.time_zone if time_zone is None else choose_time_zone(time_zone),
+            locale=current.locale if locale is None else locale or None,
         )
         tokens = self._transport.tokens if token is None else AsyncTokens(token)
         other = object.__new__(type(self))

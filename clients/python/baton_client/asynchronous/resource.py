@@ -25,6 +25,10 @@ class AsyncResource:
         """Return the time zone to send: the client's if ``chosen`` is None, and None if it is empty."""
         return self._transport.options.time_zone if chosen is None else chosen or None
 
+    def _choose_locale(self, chosen: str | None) -> str | None:
+        """Return the language to send: the client's if ``chosen`` is None, and None if it is empty."""
+        return self._transport.options.locale if chosen is None else chosen or None
+
     async def _get(self, address: str, type_: type[T], **params: Any) -> T:
         return await self._transport.read_value(Request(method="GET", path=address, params=params), type_)
 

@@ -22,9 +22,13 @@ SILENCE_SECONDS = 30.0
 class AsyncDesks(AsyncResource):
     """``client.desks``. All methods but ``ask`` need ``desk:answer`` and the permission of the desk."""
 
-    async def ask(self, thread_id: str, *, desk_id: str | None = None) -> MessageAnswer:
-        """Hand one of the caller's conversations over to a desk, by default to the first desk of its agent."""
-        return await self._post(path(AT_DESK, thread_id=thread_id), MessageAnswer, given(deskId=desk_id))
+    async def ask(self, thread_id: str, *, desk_id: str | None = None, locale: str | None = None) -> MessageAnswer:
+        """Hand one of the caller's conversations over to a desk, by default to the first desk of its agent.
+
+        ``locale`` overrides the client's ``locale``.
+        """
+        body = given(deskId=desk_id, locale=self._choose_locale(locale))
+        return await self._post(path(AT_DESK, thread_id=thread_id), MessageAnswer, body)
 
     async def mine(self) -> builtins.list[Desk]:
         """Return the desks that the caller answers."""

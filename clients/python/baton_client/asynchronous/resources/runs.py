@@ -30,6 +30,7 @@ class AsyncRuns(AsyncResource):
         approve: Approve | None = None,
         branch: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
+        locale: str | None = None,
         while_busy: WhileBusy | None = None,
         over_spending: bool = False,
         keep_running: bool = False,
@@ -43,10 +44,10 @@ class AsyncRuns(AsyncResource):
         texts about the user's situation for the agent, by their descriptions. ``approve`` decides on calls that wait
         for a person; without it the run ends with ``stream.interrupts``. ``branch`` is ``{"from": message_id}``, which
         replaces the user's message of that id by ``message``; or ``{"from": message_id, "regenerate": True}``, which
-        answers it again, without a ``message``. ``time_zone`` overrides the client's ``time_zone``. ``while_busy`` is
-        the treatment of the message while a run is in progress; if the message enters that run, the events are those of
-        that run. ``over_spending`` continues beyond a spending limit that asks. Leaving the block before the end stops
-        the run, unless ``keep_running``.
+        answers it again, without a ``message``. ``time_zone`` and ``locale`` override those of the client.
+        ``while_busy`` is the treatment of the message while a run is in progress; if the message enters that run, the
+        events are those of that run. ``over_spending`` continues beyond a spending limit that asks. Leaving the block
+        before the end stops the run, unless ``keep_running``.
 
         Raises ``ConfigurationError`` without a message, answers or a ``branch``, and for a function that cannot be a
         tool.
@@ -62,6 +63,7 @@ class AsyncRuns(AsyncResource):
             context=context or {},
             branch=branch,
             time_zone=self._choose_zone(time_zone),
+            locale=self._choose_locale(locale),
             while_busy=while_busy,
             over_spending=over_spending,
         )
@@ -87,6 +89,7 @@ class AsyncRuns(AsyncResource):
         approve: Approve | None = None,
         branch: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
+        locale: str | None = None,
         while_busy: WhileBusy | None = None,
         over_spending: bool = False,
         keep_running: bool = False,
@@ -106,6 +109,7 @@ class AsyncRuns(AsyncResource):
             approve=approve,
             branch=branch,
             time_zone=time_zone,
+            locale=locale,
             while_busy=while_busy,
             over_spending=over_spending,
             keep_running=keep_running,

@@ -24,9 +24,13 @@ SILENCE_SECONDS = 30.0
 class Desks(Resource):
     """``client.desks``. All methods but ``ask`` need ``desk:answer`` and the permission of the desk."""
 
-    def ask(self, thread_id: str, *, desk_id: str | None = None) -> MessageAnswer:
-        """Hand one of the caller's conversations over to a desk, by default to the first desk of its agent."""
-        return self._post(path(AT_DESK, thread_id=thread_id), MessageAnswer, given(deskId=desk_id))
+    def ask(self, thread_id: str, *, desk_id: str | None = None, locale: str | None = None) -> MessageAnswer:
+        """Hand one of the caller's conversations over to a desk, by default to the first desk of its agent.
+
+        ``locale`` overrides the client's ``locale``.
+        """
+        body = given(deskId=desk_id, locale=self._choose_locale(locale))
+        return self._post(path(AT_DESK, thread_id=thread_id), MessageAnswer, body)
 
     def mine(self) -> builtins.list[Desk]:
         """Return the desks that the caller answers."""

@@ -27,6 +27,7 @@ class Messages(Resource):
         agent_id: str | None = None,
         branch: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
+        locale: str | None = None,
         while_busy: WhileBusy | None = None,
         over_spending: bool | None = None,
         timeout: float | None = None,
@@ -35,10 +36,11 @@ class Messages(Resource):
 
         ``thread_id`` may be the host application's own id; without one a conversation begins. ``message_id`` is the
         idempotency key: sending the same message again gives the same answer. ``branch`` is that of
-        ``client.runs.stream``. ``time_zone`` overrides the client's ``time_zone``. ``while_busy`` is the treatment of
-        the message while a run is in progress; a message that enters the run gets the run's answer. ``over_spending``
-        continues beyond a spending limit that asks. ``timeout`` is in seconds; an answer can take minutes, and
-        ``client.runs.stream`` shows it as it arrives. Raises ``ConfigurationError`` without message and branch.
+        ``client.runs.stream``. ``time_zone`` and ``locale`` override those of the client. ``while_busy`` is the
+        treatment of the message while a run is in progress; a message that enters the run gets the run's answer.
+        ``over_spending`` continues beyond a spending limit that asks. ``timeout`` is in seconds; an answer can take
+        minutes, and ``client.runs.stream`` shows it as it arrives. Raises ``ConfigurationError`` without message and
+        branch.
         """
         if message is None and branch is None:
             raise ConfigurationError("Give a message, or a branch that answers an earlier message again.")
@@ -46,5 +48,5 @@ class Messages(Resource):
         content = to_parts(message) if message is not None else None
         zone = self._choose_zone(time_zone)
         optional = given(message=content, sessionId=thread_id, agentId=agent_id, branch=branch, timeZone=zone)
-        optional |= given(whileBusy=while_busy, overSpending=over_spending)
+        optional |= given(locale=self._choose_locale(locale), whileBusy=while_busy, overSpending=over_spending)
         return self._post("/v1/messages", MessageAnswer, body | optional, read_seconds=timeout)
