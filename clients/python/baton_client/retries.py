@@ -10,6 +10,7 @@ from collections.abc import Mapping
 FIRST_SECONDS = 0.5
 """The longest wait before the first repetition; it doubles with each one."""
 MOST_SECONDS = 8.0
+"""The longest wait before any repetition, without a server's advice."""
 LONGEST_ADVICE = 60.0
 """The longest ``Retry-After`` in seconds that is waited for. Beyond it the request is not repeated."""
 STATUSES = frozenset({408, 429, 502, 503, 504})

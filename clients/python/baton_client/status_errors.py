@@ -18,6 +18,7 @@ from baton_client.errors import (
     RateLimitError,
     ServerError,
 )
+from baton_client.retries import STATUSES
 
 
 def error_of(problem: Mapping[str, Any], *, status: int, retry_after: float | None = None) -> APIStatusError:
@@ -28,7 +29,7 @@ def error_of(problem: Mapping[str, Any], *, status: int, retry_after: float | No
         _read_text(problem.get("detail")) or f"The server answered {status}.",
         code=code,
         status=status,
-        retryable=bool(problem.get("retryable", status in {429, 502, 503, 504})),
+        retryable=bool(problem.get("retryable", status in STATUSES)),
         title=_read_text(problem.get("title")),
         request_id=_read_text(problem.get("requestId")) or None,
         problems=[_read_problem(error) for error in errors if isinstance(error, Mapping)]
@@ -60,9 +61,7 @@ def error_of_run(message: str, code: str | None, metadata: Mapping[str, Any]) ->
 def _find_class(code: str, status: int | None) -> type[APIStatusError]:
     if code in BY_CODE:
         return BY_CODE[code]
-    if status is None:
-        return ServerError
-    if status >= 500:
+    if status is None or status >= 500:
         return ServerError
     kinds = {401: AuthenticationError, 403: PermissionDeniedError, 404: NotFoundError, 429: RateLimitError}
     return kinds.get(status, ConflictError if status in {409, 412} else BadRequestError)

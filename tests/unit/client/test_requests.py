@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -10,6 +11,7 @@ import pytest
 
 import baton_client
 from baton_client import Baton, conditions
+from baton_client.asynchronous.transport import MAX_ERROR_BYTES
 from tests.unit.client.scripted import THREAD_ID, Json, Served, problem
 
 THREAD: Json = {
@@ -288,3 +290,38 @@ def test_waiting_for_a_report_ends(served: Served) -> None:
     served.script.answer("*", httpx.Response(200, json=running))
     with pytest.raises(baton_client.APITimeoutError, match="not ready after 30 s"):
         served.client.users.wait_until_forgotten("r", timeout=30)
+
+
+def test_a_new_procedure_is_sent_again_because_its_content_makes_one_version(served: Served) -> None:
+    route = "POST /v1/agents/assistant/procedures"
+    served.script.answer(route, problem(503, "store_unavailable"), problem(403, "forbidden"))
+    with pytest.raises(baton_client.APIStatusError):
+        served.client.procedures.create("assistant", "---\nname: Alert\n---")
+    assert len(served.script.sent(route)) == 2
+
+
+class EndlessBody(httpx.SyncByteStream):
+    """A body of large pieces, which counts those that were read."""
+
+    read = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        while self.read < 10:
+            self.read += 1
+            yield b"x" * MAX_ERROR_BYTES
+
+
+def test_an_error_without_an_end_is_not_read_on(served: Served) -> None:
+    body = EndlessBody()
+    served.script.answer("*", lambda _: httpx.Response(404, stream=body))
+    with pytest.raises(baton_client.APIStatusError) as caught:
+        served.client.threads.get("t")
+    assert (caught.value.status, body.read) == (404, 2)
+
+
+@pytest.mark.parametrize("status", [408, 429, 502, 503, 504])
+def test_an_error_of_a_gateway_may_be_repeated(served: Served, status: int) -> None:
+    served.script.answer("*", httpx.Response(status, text="busy"))
+    with pytest.raises(baton_client.APIStatusError) as caught:
+        served.client.threads.get("t")
+    assert caught.value.retryable

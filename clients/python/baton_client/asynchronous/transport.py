@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -27,7 +28,7 @@ logger = logging.getLogger("baton_client")
 T = TypeVar("T")
 
 MAX_ERROR_BYTES = 1024 * 1024
-"""The most bytes of an error's body, which is read whole."""
+"""Bytes of an error's body after which it is not read on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,7 @@ class AsyncTransport:
     async def read_text(self, request: Request) -> str:
         """Return the answer's body as text. Raises like ``read_value``."""
         async with self.open(request) as response:
-            await _read(response)
+            await response.aread()
             return response.text
 
     async def upload(self, target: UploadTarget, content: bytes) -> None:
@@ -88,11 +89,11 @@ class AsyncTransport:
             try:
                 response = await self.http.request(target.method, target.url, content=content, headers=headers)
             except httpx.TransportError as problem:
-                failure: str = f"{problem}"
+                failure = str(problem)
             else:
                 if response.is_success:
                     return
-                failure = f"{response.status_code}"
+                failure = str(response.status_code)
                 if response.status_code not in STATUSES | {500}:
                     break
             if attempt <= self.options.max_retries:
@@ -179,7 +180,7 @@ class AsyncTransport:
 async def _read_json(response: httpx.Response) -> Any:
     if response.status_code == 204:
         return None
-    await _read(response)
+    await response.aread()
     try:
         return response.json()
     except ValueError as problem:
@@ -189,19 +190,17 @@ async def _read_json(response: httpx.Response) -> Any:
         ) from problem
 
 
-async def _read(response: httpx.Response) -> None:
-    await response.aread()
-
-
 async def _read_error(response: httpx.Response, advised: float | None) -> APIStatusError:
-    size = response.headers.get("content-length", "0")
+    body = bytearray()
     problem: Any = None
-    if not size.isdigit() or int(size) <= MAX_ERROR_BYTES:
-        try:
-            await response.aread()
-            problem = response.json()
-        except (httpx.TransportError, ValueError):
-            problem = None
+    try:
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > MAX_ERROR_BYTES:
+                break
+        problem = json.loads(body)
+    except (httpx.TransportError, ValueError):
+        problem = None  # the status alone must do
     await response.aclose()
     details = problem if isinstance(problem, dict) else {}
     return error_of(details, status=response.status_code, retry_after=advised)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Iterator, Mapping
@@ -29,7 +30,7 @@ logger = logging.getLogger("baton_client")
 T = TypeVar("T")
 
 MAX_ERROR_BYTES = 1024 * 1024
-"""The most bytes of an error's body, which is read whole."""
+"""Bytes of an error's body after which it is not read on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,7 @@ class Transport:
     def read_text(self, request: Request) -> str:
         """Return the answer's body as text. Raises like ``read_value``."""
         with self.open(request) as response:
-            _read(response)
+            response.read()
             return response.text
 
     def upload(self, target: UploadTarget, content: bytes) -> None:
@@ -90,11 +91,11 @@ class Transport:
             try:
                 response = self.http.request(target.method, target.url, content=content, headers=headers)
             except httpx.TransportError as problem:
-                failure: str = f"{problem}"
+                failure = str(problem)
             else:
                 if response.is_success:
                     return
-                failure = f"{response.status_code}"
+                failure = str(response.status_code)
                 if response.status_code not in STATUSES | {500}:
                     break
             if attempt <= self.options.max_retries:
@@ -181,7 +182,7 @@ class Transport:
 def _read_json(response: httpx.Response) -> Any:
     if response.status_code == 204:
         return None
-    _read(response)
+    response.read()
     try:
         return response.json()
     except ValueError as problem:
@@ -191,19 +192,17 @@ def _read_json(response: httpx.Response) -> Any:
         ) from problem
 
 
-def _read(response: httpx.Response) -> None:
-    response.read()
-
-
 def _read_error(response: httpx.Response, advised: float | None) -> APIStatusError:
-    size = response.headers.get("content-length", "0")
+    body = bytearray()
     problem: Any = None
-    if not size.isdigit() or int(size) <= MAX_ERROR_BYTES:
-        try:
-            response.read()
-            problem = response.json()
-        except (httpx.TransportError, ValueError):
-            problem = None
+    try:
+        for chunk in response.iter_bytes():
+            body += chunk
+            if len(body) > MAX_ERROR_BYTES:
+                break
+        problem = json.loads(body)
+    except (httpx.TransportError, ValueError):
+        problem = None  # the status alone must do
     response.close()
     details = problem if isinstance(problem, dict) else {}
     return error_of(details, status=response.status_code, retry_after=advised)

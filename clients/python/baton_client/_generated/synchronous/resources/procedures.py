@@ -112,17 +112,9 @@ class Procedures(Resource):
         return self._delete(address, Procedure, version=version, reason=reason)
 
     def _save(self, method: str, address: str, draft: Draft, version: int | None) -> Procedure:
-        # A new procedure is not sent again: the server has no id by which to recognise it.
-        is_repeatable = version is not None
+        # Safe to repeat: the same content makes no second version.
         if not isinstance(draft, str):
             body = dict(draft) | given(version=version)
-            return self._send(method, address, Procedure, json=body, is_repeatable=is_repeatable)
-        return self._send(
-            method,
-            address,
-            Procedure,
-            content=draft.encode(),
-            headers=MARKDOWN,
-            params={"version": version},
-            is_repeatable=is_repeatable,
-        )
+            return self._send(method, address, Procedure, json=body)
+        params = {"version": version}
+        return self._send(method, address, Procedure, content=draft.encode(), headers=MARKDOWN, params=params)
