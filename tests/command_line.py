@@ -8,12 +8,12 @@ from pathlib import Path
 from click.testing import Result
 from typer.testing import CliRunner
 
-from baton_client.command.application import GROUP, command_line
+from baton_client.command.application import GROUP, make_command_line
 
 
 def run_baton(*arguments: str | Path, answers: str = "") -> Result:
     """Run a command. ``answers`` are the lines that a person would type."""
-    application = command_line(lambda: entry_points(group=GROUP))
+    application = make_command_line(lambda: entry_points(group=GROUP))
     return CliRunner().invoke(application, [str(argument) for argument in arguments], input=answers)
 
 

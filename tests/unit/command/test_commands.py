@@ -13,7 +13,7 @@ import httpx
 import pytest
 from typer.main import get_command
 
-from baton_client.command.application import command_line
+from baton_client.command.application import make_command_line
 from tests.unit.command.served import ScriptedServer, listing, problem
 
 THREAD = {"id": "t-1", "title": "Lisbon", "status": "active", "lastActivityAt": "2026-11-23T12:00:00Z", "lastSeq": 0}
@@ -434,7 +434,7 @@ def test_a_broken_configuration_is_reported(server: ScriptedServer) -> None:
 
 
 def test_options_that_take_no_value_show_none_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    command = get_command(command_line())
+    command = get_command(make_command_line())
     command.main(["threads", "list", "--help"], standalone_mode=False)
     output = capsys.readouterr().out
     assert "--everybody" in output

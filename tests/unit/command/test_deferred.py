@@ -14,7 +14,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import baton_client
-from baton_client.command.application import COMMANDS, GROUP, SERVER_COMMANDS, command_line
+from baton_client.command.application import COMMANDS, GROUP, SERVER_COMMANDS, make_command_line
 from baton_client.command.deferred import DeferredCommand
 
 START = """
@@ -74,7 +74,7 @@ def whole(command: DeferredCommand) -> str:
 
 
 def test_the_list_of_commands_says_what_the_commands_say() -> None:
-    commands = get_command(command_line(lambda: entry_points(group=GROUP)))
+    commands = get_command(make_command_line(lambda: entry_points(group=GROUP)))
     listed = {name: commands.get_command(None, name) for name in commands.list_commands(None)}
     assert list(listed) == [*COMMANDS, *SERVER_COMMANDS]
     assert {name: command.help for name, command in listed.items()} == {
@@ -84,7 +84,7 @@ def test_the_list_of_commands_says_what_the_commands_say() -> None:
 
 def test_commands_of_other_distributions_are_listed_with_their_purpose() -> None:
     point = EntryPoint("greet", f"{__name__}:greet", GROUP)
-    application = command_line(lambda: [point])
+    application = make_command_line(lambda: [point])
     assert "Greet somebody." in CliRunner().invoke(application, ["--help"]).stdout
     assert CliRunner().invoke(application, ["greet", "Ada"]).stdout == "Hello Ada\n"
 
@@ -95,7 +95,7 @@ def greet(name: str) -> None:
 
 
 def test_a_command_that_cannot_be_loaded_says_so_and_leaves_the_others() -> None:
-    application = command_line(lambda: [EntryPoint("broken", "no_such_module:run", GROUP)])
+    application = make_command_line(lambda: [EntryPoint("broken", "no_such_module:run", GROUP)])
     ended = CliRunner().invoke(application, ["broken", "--anything"])
     assert ended.exit_code == 2
     assert "Install its package again" in ended.stderr
@@ -103,7 +103,7 @@ def test_a_command_that_cannot_be_loaded_says_so_and_leaves_the_others() -> None
 
 
 def test_a_misspelt_command_is_recognised() -> None:
-    ended = CliRunner().invoke(command_line(list), ["chta"])
+    ended = CliRunner().invoke(make_command_line(list), ["chta"])
     assert "Did you mean 'chat'?" in ended.stderr
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import typer.main
 
 from baton_client.command import app
-from baton_client.command.application import GROUP, SERVER_COMMANDS, command_line
+from baton_client.command.application import GROUP, SERVER_COMMANDS, make_command_line
 from baton_client.command.exits import ExitCode
 from tests.unit.docs.pages import ROOT
 
@@ -44,7 +44,7 @@ def commands(command: Any, name: str) -> Iterator[str]:
 
 def test_the_reference_has_every_command_with_its_options() -> None:
     written = [line for line in PAGE.read_text().splitlines() if line.startswith("| `baton ")]
-    server: Any = typer.main.get_command(command_line(lambda: entry_points(group=GROUP)))
+    server: Any = typer.main.get_command(make_command_line(lambda: entry_points(group=GROUP)))
     of_server = [commands(server.get_command(None, name), f"baton {name}") for name in SERVER_COMMANDS]
     assert written == [*commands(typer.main.get_command(app), "baton"), *chain.from_iterable(of_server)]
 

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from typer.testing import CliRunner
 
-from baton_client.command.application import command_line
+from baton_client.command.application import make_command_line
 from baton_local.root import ROOT
 from baton_project import extras
 from baton_project.extras import LOCAL, TEST, list_extra_packages
@@ -157,7 +157,7 @@ def test_commands_that_need_an_extra_name_it(
 
     monkeypatch.setattr(extras, "distribution", distribution)
     make(tmp_path / "my-shop")
-    app = command_line(lambda: importlib.metadata.entry_points(group="baton.commands"))
+    app = make_command_line(lambda: importlib.metadata.entry_points(group="baton.commands"))
     ended = CliRunner().invoke(app, [*command, "--folder", str(tmp_path / "my-shop")])
     assert ended.exit_code == 2
     assert ended.stderr == (

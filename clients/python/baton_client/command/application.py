@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from baton_client.command.deferred import DeferredCommand, without_types_of_flags
+from baton_client.command.deferred import DeferredCommand, hide_types_of_flags
 
 GROUP = "baton.commands"
 """The entry points by which distributions add commands."""
@@ -102,7 +102,7 @@ class CommandLine(TyperGroup):
                 self.add_command(_make_other(name, by_name.get(name)))
 
 
-def command_line(points: Points | None = None) -> typer.Typer:
+def make_command_line(points: Points | None = None) -> typer.Typer:
     """Return the command line, with the commands of other distributions if there are ``points``."""
 
     class Commands(CommandLine):
@@ -112,7 +112,7 @@ def command_line(points: Points | None = None) -> typer.Typer:
     application = typer.Typer(
         name="baton", cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
     )
-    application.callback()(_options)
+    application.callback()(_take_options)
     return application
 
 
@@ -161,7 +161,7 @@ def print_version() -> None:
     typer.echo(version("baton-client"))
 
 
-def _options(
+def _take_options(
     context: typer.Context,
     profile: Annotated[
         str | None, typer.Option(help="The profile of the configuration file; also BATON_PROFILE.")
@@ -178,7 +178,7 @@ def _options(
     context.obj = with_options(get_environment(context), profile=profile, url=url, no_color=no_color)
 
 
-app = command_line()
+app = make_command_line()
 
 
 def main() -> None:
@@ -186,7 +186,7 @@ def main() -> None:
     # httpx has a command, too. Without this every import of httpx loads its parser, colours and lists of languages.
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     try:
-        without_types_of_flags(get_command(command_line(lambda: entry_points(group=GROUP))))()
+        hide_types_of_flags(get_command(make_command_line(lambda: entry_points(group=GROUP))))()
     except KeyboardInterrupt:
         # A second Ctrl-C while the first one is being handled.
         from baton_client.command.exits import ExitCode

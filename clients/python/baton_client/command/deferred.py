@@ -30,10 +30,10 @@ class DeferredCommand(TyperCommand):
         if isinstance(loaded, typer.Typer):
             # Help without frames and colours: the library that draws them takes longer to load than most commands.
             loaded.rich_markup_mode = None
-            return without_types_of_flags(get_group(loaded))
+            return hide_types_of_flags(get_group(loaded))
         single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
         single.command(self.name)(loaded)
-        return without_types_of_flags(get_command(single))
+        return hide_types_of_flags(get_command(single))
 
     def get_short_help_str(self, limit: int = 0) -> str:
         """Return the purpose for the list of commands, whole."""
@@ -44,11 +44,11 @@ class DeferredCommand(TyperCommand):
         return self.whole.make_context(*arguments, **options)
 
 
-def without_types_of_flags(command: Any) -> Any:
+def hide_types_of_flags(command: Any) -> Any:
     """Return the command. Its help shows no types of options that take no value."""
     for parameter in (*command.params, command.get_help_option(command.context_class(command))):
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""
     for parameter in getattr(command, "commands", {}).values():
-        without_types_of_flags(parameter)
+        hide_types_of_flags(parameter)
     return command
