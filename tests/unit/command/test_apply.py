@@ -141,3 +141,13 @@ def test_agents_that_ship_are_left_to_deployments_and_their_documents_are_applie
     assert "agent shop (ships with the deployment" in result.stdout
     assert "document shop/returns.md: version 1" in result.stdout
     assert len(server.sent("PUT /v1/agents/shop")) == 1
+
+
+def test_a_procedure_that_is_no_text_is_named(server: ScriptedServer, folder: Path) -> None:
+    (folder / "procedures" / "shop").mkdir(parents=True)
+    (folder / "procedures" / "shop" / "alert.md").write_bytes(b"\xff\xfe")
+    known(server)
+    server.answer("PUT /v1/agents/shop", answered())
+    result = server.run("apply", str(folder), "--yes")
+    assert result.exit_code == 2
+    assert "alert.md is not UTF-8" in result.stderr

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import httpx
 import jwt
+import keyring
 import pytest
 from typer.testing import CliRunner
 
-from baton_client.command.application import SERVER_COMMANDS, command_line
+from baton_client.command.application import SERVER_COMMANDS, make_command_line
+from baton_client.command.configuration import Profile
 from baton_client.command.session import Environment
+from baton_client.command.token_store import TokenStore
 from tests.unit.command.served import ScriptedServer, listing, problem
 
 ISSUER = "https://issuer.test"
@@ -97,6 +100,25 @@ def test_an_ended_sign_in_asks_for_another_one(issuer: ScriptedServer) -> None:
     assert "baton login" in result.stderr
 
 
+def test_another_error_of_a_renewal_is_not_the_end_of_the_sign_in(issuer: ScriptedServer) -> None:
+    issuer.answer("POST /token", httpx.Response(200, json={**TOKENS, "expires_in": 1}))
+    assert issuer.run(*LOGIN).exit_code == 0
+    issuer.answer("POST /token", httpx.Response(400, json={"error": "temporarily_unavailable"}))
+    result = issuer.run("threads", "list")
+    assert result.exit_code == 1
+    assert "temporarily_unavailable" in result.stderr
+
+
+def test_signing_out_removes_an_entry_of_the_keyring_that_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    entries = {"default http://127.0.0.1:8080": "no JSON"}
+    monkeypatch.setattr(keyring, "get_password", lambda _, account: entries.get(account))
+    monkeypatch.setattr(keyring, "delete_password", lambda _, account: entries.pop(account))
+    assert TokenStore(Profile(), tmp_path).delete()
+    assert entries == {}
+
+
 def test_a_token_file_that_others_can_read_is_not_used(issuer: ScriptedServer) -> None:
     issuer.answer("POST /token", httpx.Response(200, json=TOKENS))
     assert issuer.run(*LOGIN).exit_code == 0
@@ -123,7 +145,7 @@ def test_tokens_never_travel_unencrypted(issuer: ScriptedServer) -> None:
 
 
 def test_an_absent_command_says_where_it_comes_from() -> None:
-    app = command_line(list)
+    app = make_command_line(list)
     for name in SERVER_COMMANDS:
         result = CliRunner().invoke(app, [name, "my-assistant", "--anything"])
         assert result.exit_code == 2

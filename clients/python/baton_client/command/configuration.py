@@ -49,7 +49,8 @@ def find_configuration_folder() -> Path:
 def read_profile(folder: Path, variables: Mapping[str, str], *, name: str | None, url: str | None) -> Profile:
     """Return the profile in use: options come before environment variables, these before ``config.toml``.
 
-    Raises ``CommandError`` if the file is wrong, or has no profile of that name.
+    Raises ``CommandError`` if the file is wrong, or has no profile of that name, and ``ConfigurationError`` for an
+    address that is no HTTP address.
     """
     profile_name = name or variables.get("BATON_PROFILE") or DEFAULT_PROFILE
     profiles = read_profiles(folder)
@@ -67,7 +68,7 @@ def read_profiles(folder: Path) -> dict[str, Profile]:
     """Return the profiles of ``config.toml`` by name. Raises ``CommandError``, which names the problem."""
     path = folder / "config.toml"
     try:
-        tables = tomllib.loads(path.read_text())
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
         return {name: Profile(name=name, **fields) for name, fields in tables.get("profiles", {}).items()}
     except FileNotFoundError:
         return {}

@@ -16,6 +16,10 @@ from baton_client.command.token_store import StoredTokens
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 DEFAULT_POLL_SECONDS = 5
+DEFAULT_CODE_SECONDS = 600
+"""The lifetime of a code whose issuer names none, which it must (RFC 8628, section 3.2)."""
+DEFAULT_TOKEN_SECONDS = 3600
+"""The lifetime of a token whose issuer names none."""
 SLOW_DOWN_SECONDS = 5
 """The seconds by which ``slow_down`` lengthens the interval (RFC 8628, section 3.5)."""
 
@@ -75,7 +79,7 @@ async def sign_in(
         str(authorization.get("user_code")),
     )
     interval = _read_seconds(authorization.get("interval"), DEFAULT_POLL_SECONDS)
-    deadline = time.monotonic() + _read_seconds(authorization.get("expires_in"), 600)
+    deadline = time.monotonic() + _read_seconds(authorization.get("expires_in"), DEFAULT_CODE_SECONDS)
     while time.monotonic() < deadline:
         await asyncio.sleep(interval)
         answer = await _read_json(
@@ -98,15 +102,20 @@ async def sign_in(
 
 
 async def renew_tokens(http: httpx.AsyncClient, old: StoredTokens) -> StoredTokens:
-    """Return new tokens for a refresh token. Raises ``CommandError`` if it is no longer accepted."""
+    """Return new tokens for a refresh token. Raises ``CommandError`` if the issuer refuses, whatever its reason."""
     expired = CommandError("Your sign-in has expired. Run `baton login`.", ExitCode.FORBIDDEN)
     if not old.refresh_token or not old.token_endpoint or not old.client_id:
         raise expired
     _check_secure(old.token_endpoint)
     data = {"grant_type": "refresh_token", "refresh_token": old.refresh_token, "client_id": old.client_id}
     answer = await _read_json(await http.post(old.token_endpoint, data=data))
-    if "error" in answer:
-        raise expired
+    match answer.get("error"):
+        case None:
+            pass
+        case "invalid_grant":
+            raise expired
+        case error:
+            raise CommandError(f"The issuer refused to renew the token: {error} {answer.get('error_description', '')}")
     return _make_tokens(answer, old.token_endpoint, old.client_id, old.refresh_token)
 
 
@@ -114,7 +123,7 @@ def _make_tokens(answer: dict[str, Any], endpoint: str, client_id: str, refresh_
     token = answer.get("access_token")
     if not isinstance(token, str):
         raise CommandError("The issuer answered without a token.")
-    lifetime = _read_seconds(answer.get("expires_in"), 3600)
+    lifetime = _read_seconds(answer.get("expires_in"), DEFAULT_TOKEN_SECONDS)
     return StoredTokens(
         token, time.time() + lifetime, answer.get("refresh_token") or refresh_token, endpoint, client_id
     )

@@ -26,7 +26,9 @@ from baton_client.errors import BatonError
 MOST_SKEW_SECONDS = 60
 """The largest difference from the server's clock. Beyond it, tokens are refused as expired or not yet valid."""
 UNCERTAIN_SECONDS = 5
+"""The largest difference that the measurement itself may cause."""
 SOON_SECONDS = 300
+"""The time before the end of a token in which the user is warned."""
 NEEDED_FOR_MODELS = frozenset({"server", "token"})
 """Checks without which models cannot be tried."""
 
@@ -160,8 +162,10 @@ def _check_versions(served: str, own: str) -> Check:
     if not server or not client or server == client:
         return Check("versions", ok=True, detail=detail)
     if server > client:
-        return Check("versions", False, detail, "Update this command: `pip install -U 'baton-client[command]'`.", 1)  # noqa: FBT003
-    return Check("versions", False, detail, "The server is older: commands that it does not know will fail.", 1)  # noqa: FBT003
+        advice = "Update this command: `pip install -U 'baton-client[command]'`."
+    else:
+        advice = "The server is older: commands that it does not know will fail."
+    return Check("versions", False, detail, advice, ExitCode.FAILED)  # noqa: FBT003
 
 
 async def _check_token(session: Session) -> Check:

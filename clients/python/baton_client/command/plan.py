@@ -62,7 +62,7 @@ class Step:
 
 
 async def make_plan(connection: Connection, folder: Folder, parameters: Mapping[str, str]) -> list[Step]:
-    """Return the steps, in the order of their execution. Raises ``CommandError``, which names all wrong files.
+    """Return the steps, in the order of their execution. Raises ``CommandError``, which names all refused agents.
 
     Agents are stored with the ``parameters``, but new ones without ``share``.
     """
@@ -146,7 +146,10 @@ async def _plan_documents(
 
 
 async def _plan_procedure(connection: Connection, procedure: OwnedFile, *, is_new: bool) -> Step:
-    text = procedure.file.read_text()
+    try:
+        text = procedure.file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as problem:
+        raise CommandError(f"{procedure.file} is not UTF-8: {problem}. Nothing was sent.", ExitCode.USAGE) from problem
     before = "" if is_new else await _read_newest_text(connection, procedure.agent_id, _find_title(text))
     if _normalise(before) == _normalise(text):
         return Step("procedure", "none", procedure)

@@ -130,12 +130,14 @@ def export(
             texts[target] = await session.connection.read_text(
                 file_address, accept="text/markdown", version=item["version"]
             )
-        conflicts = [str(target) for target, text in texts.items() if target.exists() and target.read_text() != text]
+        conflicts = [
+            str(target) for target, text in texts.items() if target.exists() and target.read_bytes() != text.encode()
+        ]
         if conflicts:
             raise CommandError(f"{conflicts[0]} exists with another text; nothing was written.", ExitCode.CONFLICT)
         for target, text in texts.items():
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text)
+            target.write_bytes(text.encode())
         written = [{"path": str(target)} for target in texts]
         session.output.print_rows(
             written, [("PATH", lambda item: item["path"])], empty="The agent has none that is approved."

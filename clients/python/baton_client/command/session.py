@@ -25,7 +25,7 @@ from baton_client.command.output import Output
 from baton_client.command.project_variables import read_own_variables
 from baton_client.command.token_store import TokenStore
 from baton_client.errors import APIConnectionError, BatonError
-from baton_client.options import Options
+from baton_client.options import Options, make_timeout
 
 TIMEOUT_SECONDS = 30.0
 MAX_RETRIES = 2
@@ -69,7 +69,7 @@ class Environment:
 
     def make_http_client(self) -> httpx.AsyncClient:
         """Return a client without a token."""
-        return httpx.AsyncClient(transport=self.transport, timeout=httpx.Timeout(TIMEOUT_SECONDS, connect=10.0))
+        return httpx.AsyncClient(transport=self.transport, timeout=make_timeout(TIMEOUT_SECONDS))
 
 
 class SignIn:
@@ -195,8 +195,12 @@ async def open_session(environment: Environment, output: Output) -> AsyncIterato
         sign_in = SignIn(environment, profile, http)
         # A variable's token cannot be renewed: asking again would only repeat the request.
         source = environment.variables["BATON_TOKEN"] if sign_in.is_variable else sign_in.get_token
-        timeout = httpx.Timeout(TIMEOUT_SECONDS, connect=10.0)
-        options = Options(base_url=profile.url, timeout=timeout, max_retries=MAX_RETRIES, resume_seconds=RESUME_SECONDS)
+        options = Options(
+            base_url=profile.url,
+            timeout=make_timeout(TIMEOUT_SECONDS),
+            max_retries=MAX_RETRIES,
+            resume_seconds=RESUME_SECONDS,
+        )
         transport = AsyncTransport(http, AsyncTokens(source), options)
         yield Session(environment, profile, output, Connection(transport), http, sign_in)
 

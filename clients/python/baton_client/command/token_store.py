@@ -74,7 +74,7 @@ class TokenStore:
             had = self._file.exists()
             self._file.unlink(missing_ok=True)
             return had
-        had = self.read() is not None
+        had = self._read_keyring() is not None  # whatever it holds
         if had:
             _call_keyring("delete_password", SERVICE, self._account)
         return had
