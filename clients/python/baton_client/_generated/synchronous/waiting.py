@@ -11,7 +11,11 @@ from typing import Any
 from baton_client.errors import APITimeoutError
 
 FIRST_SECONDS = 0.2
+"""The first pause between two reads."""
 MOST_SECONDS = 5.0
+"""The longest pause between two reads."""
+GROWTH = 1.5
+"""The factor between two successive pauses."""
 
 
 def wait_until(read: Callable[[], Any], is_done: Callable[[Any], bool], timeout: float, what: str) -> Any:
@@ -29,4 +33,4 @@ def wait_until(read: Callable[[], Any], is_done: Callable[[Any], bool], timeout:
         if seconds <= 0:
             raise APITimeoutError(f"The {what} was not ready after {timeout:g} s. The server still works on it.")
         time.sleep(min(pause, seconds))
-        pause = min(MOST_SECONDS, 1.5 * pause)
+        pause = min(MOST_SECONDS, GROWTH * pause)

@@ -69,7 +69,7 @@ class AsyncSources(AsyncResource):
         return await self._get(path(SOURCE, agent_id=agent_id, source_id=source_id), Source)
 
     async def refresh(self, agent_id: str, source_id: str) -> Source:
-        """Read a source now, before its next refresh is due."""
+        """Have a source read within minutes, before its next refresh is due."""
         return await self._post(path(SOURCE + "/refresh", agent_id=agent_id, source_id=source_id), Source)
 
     async def delete(self, agent_id: str, source_id: str) -> DeletedSource:

@@ -1,4 +1,4 @@
-"""Dead deliveries: events that no attempt could deliver to a webhook."""
+"""Dead deliveries: events whose delivery to a webhook was given up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class AsyncWebhooks(AsyncResource):
     """``client.webhooks``. All methods need ``tenant:manage``."""
 
     def dead_deliveries(self, *, limit: int | None = None) -> AsyncPager[WebhookDelivery]:
-        """List the deliveries that failed for a whole day, the newest first."""
+        """List the deliveries that were given up, the newest first."""
         return self._list(DELIVERIES, WebhookDelivery, status="dead", limit=limit)
 
     async def redeliver(self, delivery_id: str) -> WebhookDelivery:

@@ -92,7 +92,8 @@ class Agents(Resource):
 
     def figures(self, agent_id: str, *, since: datetime | None = None) -> Pager[VersionFigures]:
         """List turns, failures, tokens, cost and ratings by version. Pages cover different turns: add them up."""
-        return self._list(path(AGENT + "/figures", agent_id=agent_id), VersionFigures, **given(**{"from": since}))
+        period = {"from": since.isoformat() if since else None}
+        return self._list(path(AGENT + "/figures", agent_id=agent_id), VersionFigures, **period)
 
     def roll_back(
         self, agent_id: str, version: int, *, comment: str | None = None, override: str | None = None

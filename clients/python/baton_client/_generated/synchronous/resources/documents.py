@@ -71,7 +71,7 @@ class Sources(Resource):
         return self._get(path(SOURCE, agent_id=agent_id, source_id=source_id), Source)
 
     def refresh(self, agent_id: str, source_id: str) -> Source:
-        """Read a source now, before its next refresh is due."""
+        """Have a source read within minutes, before its next refresh is due."""
         return self._post(path(SOURCE + "/refresh", agent_id=agent_id, source_id=source_id), Source)
 
     def delete(self, agent_id: str, source_id: str) -> DeletedSource:
