@@ -169,6 +169,6 @@ def _check_prices(plan: Plan, models: ProjectModels, prices: Prices) -> None:
 def _list_notes(agents: AgentFiles, plan: Plan, models: ProjectModels) -> Iterator[str]:
     if plan.asks_judge and not models.can_judge:
         yield NO_JUDGE
-    own = sorted(agent.id for agent in agents.all() if getattr(agent, "model", None))
+    own = sorted(agent.id for agent in agents.all() if agent.model.name is not None)
     if plan.model not in (None, SCRIPTED) and own:
         yield f"These agents keep the models of their definitions, whatever --model says: {', '.join(own)}."

@@ -42,6 +42,14 @@ def test_the_model_and_the_embedding_model_are_those_of_the_environment(
     assert all(run.usd for case in record.cases for run in case.runs)
 
 
+def test_only_agents_that_name_a_model_keep_it(project: Project, tmp_path: Path) -> None:
+    edited(project.agents / "orders.yaml", "id: orders\n", "id: orders\nmodel: {name: baton-demo}\n")
+    results = tmp_path / "results.json"
+    run(project, str(saved(project, {"name": "Hi", "input": "Hi"})), "--model", "baton-demo", "--json", str(results))
+    record = EvaluationRecord.model_validate_json(results.read_text())
+    assert record.notes == ("These agents keep the models of their definitions, whatever --model says: orders.",)
+
+
 def test_a_judge_is_asked_by_its_name_and_without_a_script_for_it_does_not_judge(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
