@@ -97,6 +97,9 @@ class Action(Part):
         actions = self.model_fields_set & set(ACTIONS)
         if len(actions) != 1:
             raise ValueError(f"does one of: {', '.join(name.rstrip('_') for name in ACTIONS)}")
+        [action] = actions
+        if not getattr(self, action):
+            raise ValueError(f"{action.rstrip('_')} cannot be false, null or empty: leave the action out")
         if self.files and self.say is None:
             raise ValueError("files go with say")
         if self.comment is not None and self.approve is None and self.decline is None:

@@ -42,6 +42,8 @@ def test_a_text_is_one_message_and_a_list_is_several_turns(tmp_path: Path) -> No
         ({**GOOD, "input": []}, "1: input: Tuple should have at least 1 item"),
         ({**GOOD, "input": [{"approve": True}]}, "1: input: the first turn is a message, or asks"),
         ({**GOOD, "input": ["Hello", {"say": "x", "decline": True}]}, "1: input.1: does one of: say, approve, decline"),
+        ({**GOOD, "input": ["Hello", {"approve": False}]}, "1: input.1: approve cannot be false, null or empty"),
+        ({**GOOD, "input": ["Hello", {"exit": False}]}, "1: input.1: exit cannot be false, null or empty"),
         ({**GOOD, "input": {"say": "Read it", "files": ["no.pdf"]}}, "1: input.0.files: there is no file no.pdf"),
         (
             {**GOOD, "input": {"say": "Read it", "files": ["/etc/hosts"]}},
