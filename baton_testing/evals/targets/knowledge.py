@@ -107,47 +107,52 @@ async def read_knowledge(
     ports.clock = FakeClock(now - timedelta(days=1))
     ports.document_files = _Files()  # type: ignore[assignment]
     ports.ingestions = _NoPipeline()  # type: ignore[assignment]
-    embedder = make_embedder()
-    if embedder is not None:
-        ports.embedder = embedder  # type: ignore[assignment]
-        ports.search.dimensions = embedder.dimensions
-    app = build(ports)
-    names: dict[str, str] = {}
     owned: list[tuple[Scope, OwnedFile, str | None]]
     owned = [(Scope(tenant, USER), file, None) for tenant in sorted(tenants) for file in files]
     owned += [(ProjectScope(), file, (permissions or {}).get(file.agent_id)) for file in shelved]
-    for scope, file, permission in owned if not problems else ():
-        names[file.document_id] = file.file.name
-        try:
-            problem = await _ingest(app, scope, file, permission)
-        except (EmbedderUnavailable, WrongEmbeddings) as failure:
-            raise CannotRun(f"{file.file}: the embedding model failed: {failure.detail}") from None
-        if problem is not None:
-            problems.append(f"{file.file}: {problem}")
-    if embedder is not None:
-        await embedder.aclose()
+    embedder = make_embedder()
+    try:
+        if embedder is not None:
+            ports.embedder = embedder  # type: ignore[assignment]
+            ports.search.dimensions = embedder.dimensions
+        app = build(ports)
+        for scope, file, permission in owned if not problems else ():
+            try:
+                problem = await _ingest(app, scope, file, permission)
+            except (EmbedderUnavailable, WrongEmbeddings) as failure:
+                raise CannotRun(f"{file.file}: the embedding model failed: {failure.detail}") from None
+            if problem is not None:
+                problems.append(f"{file.file}: {problem}")
+    finally:
+        if embedder is not None:
+            await embedder.aclose()
     if problems:
         raise CannotRun("\n".join(dict.fromkeys(problems)))
+    names = {file.document_id: file.file.name for _, file, _ in owned}
     return ProjectKnowledge(ports.documents, ports.search, names, make_embedder())
 
 
 async def _ingest(app: App, scope: Scope, file: OwnedFile, permission: str | None) -> str | None:
     """Make a file part of an agent's knowledge. Return the reason if it cannot be, otherwise None."""
-    name, body = file.file.name, await asyncio.to_thread(file.file.read_bytes)
+    name = file.file.name
     content_type = type_by_name(name)
     if content_type not in MEDIA_TYPES:
         return "its ending is of no kind of document: .pdf .docx .pptx .xlsx .html .md .txt .csv"
     try:
+        size = (await asyncio.to_thread(file.file.stat)).st_size
         request = check_request(
             name=name,
             content_type=content_type,
-            size=len(body),
+            size=size,
             sha256=None,
             document_id=file.document_id,
             details={"required_permission": permission},
         )
+        body = await asyncio.to_thread(file.file.read_bytes)
     except InvalidRequest as refusal:
         return refusal.detail
+    except OSError as problem:
+        return f"it cannot be read: {problem.strerror}"
     document = await app.knowledge.documents.put(scope, file.agent_id, replace(request, source_id=SOURCE), body)
     ref = DocumentRef(scope.tenant_id, file.agent_id, document.id, document.latest.number)
     steps = app.knowledge.ingestion
