@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import multiprocessing
 import subprocess
 import tarfile
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import IO
 
 from baton_testing.errors import CannotRun
 from baton_testing.evals.results import EvaluationRecord
@@ -20,7 +21,10 @@ from baton_testing.evals.targets.project_run import Plan, evaluate_project
 DIR, REV, MODEL = "dir:", "rev:", "model:"
 MAX_ARCHIVE = 512 * 1024 * 1024
 """The most bytes of a revision's archive."""
+PIECE_BYTES = 1024 * 1024
+"""The bytes that are read from Git at once."""
 GIT_SECONDS = 120
+"""The longest wait for an answer of Git."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +85,45 @@ def _find_commit(name: str, project: Path) -> str | None:
 @contextmanager
 def check_out(commit: str, project: Path) -> Iterator[Path]:
     """Extract the project of a commit into a folder that is removed afterwards. Raises ``CannotRun``."""
-    command = ["git", "-C", str(project), "archive", "--format=tar", commit, "."]
-    with tempfile.TemporaryDirectory(prefix="baton-eval-") as folder:
+    with tempfile.TemporaryDirectory(prefix="baton-eval-") as folder, tempfile.TemporaryFile() as file:
+        _write_archive(commit, project, file)
+        file.seek(0)
         try:
-            completed = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)  # noqa: S603
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            raise CannotRun(f"--against: {commit[:12]} cannot be read: {problem}") from None
-        if completed.returncode != 0:
-            words = completed.stderr.decode("utf-8", "replace").strip()
-            raise CannotRun(f"--against: {commit[:12]} cannot be read: {words}")
-        if len(completed.stdout) > MAX_ARCHIVE:
-            raise CannotRun(f"--against: {commit[:12]} has more than {MAX_ARCHIVE} bytes")
-        try:
-            with tarfile.open(fileobj=io.BytesIO(completed.stdout)) as archive:
+            with tarfile.open(fileobj=file) as archive:
                 archive.extractall(folder, filter="data")
         except (tarfile.TarError, OSError) as problem:  # such as a link to a place outside
             raise CannotRun(f"--against: {commit[:12]} cannot be unpacked: {problem}") from None
         yield Path(folder)
+
+
+def _write_archive(commit: str, project: Path, file: IO[bytes]) -> None:
+    """Write the archive of a commit into a file. Raises ``CannotRun`` if it cannot be read, or is too large."""
+    command = ["git", "-C", str(project), "archive", "--format=tar", commit, "."]
+    try:
+        with (
+            tempfile.TemporaryFile() as errors,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as git,  # noqa: S603
+        ):
+            watchdog = threading.Timer(GIT_SECONDS, git.kill)
+            watchdog.start()
+            try:
+                assert git.stdout is not None  # noqa: S101 - it is a pipe
+                while piece := git.stdout.read(PIECE_BYTES):
+                    if file.tell() + len(piece) > MAX_ARCHIVE:
+                        raise CannotRun(f"--against: {commit[:12]} has more than {MAX_ARCHIVE} bytes")
+                    file.write(piece)
+                code, is_late = git.wait(), watchdog.finished.is_set()
+            finally:
+                watchdog.cancel()
+                git.kill()  # if it is still running
+            if is_late:
+                raise CannotRun(f"--against: Git did not read {commit[:12]} within {GIT_SECONDS} seconds")
+            if code != 0:
+                errors.seek(0)
+                words = errors.read().decode("utf-8", "replace").strip()
+                raise CannotRun(f"--against: {commit[:12]} cannot be read: {words}")
+    except OSError as problem:
+        raise CannotRun(f"--against: {commit[:12]} cannot be read: {problem}") from None
 
 
 def evaluate_apart(plan: Plan) -> EvaluationRecord:

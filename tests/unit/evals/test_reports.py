@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from junitparser import JUnitXml
 
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
+from baton_testing.evals.targets import against
 from baton_testing.evals.targets.against import Other, check_out, find_other
 from tests.unit.evals.command import run, saved
 from tests.unit.project.conftest import edited
@@ -77,6 +80,27 @@ def test_a_revision_with_a_link_to_a_place_outside_is_reported_and_not_followed(
     commit = find_other("rev:HEAD", tmp_path).revision
     with pytest.raises(CannotRun, match="cannot be unpacked"), check_out(str(commit), tmp_path):
         pass
+
+
+def test_a_revision_over_the_limit_is_refused_before_it_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
+    (tmp_path / "large.txt").write_bytes(b"x" * 3_000_000)
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
+        subprocess.run([*git, *command], check=True)
+    commit = str(find_other("rev:HEAD", tmp_path).revision)
+    sizes: list[int] = []
+
+    class File(io.BytesIO):
+        def write(self, piece: Any, /) -> int:
+            sizes.append(len(piece))
+            return super().write(piece)
+
+    monkeypatch.setattr(against, "MAX_ARCHIVE", 1_500_000)
+    with pytest.raises(CannotRun, match="has more than 1500000 bytes"):
+        against._write_archive(commit, tmp_path, File())
+    assert sum(sizes) <= 1_500_000
 
 
 def test_a_problem_that_quotes_a_data_set_sends_nothing_to_the_terminal(project: Project) -> None:
