@@ -18,6 +18,7 @@ from baton.ports.agents.chat_model import (
     ModelSettings,
     Prompt,
     TextDelta,
+    TextTakenBack,
     ToolSpec,
 )
 from baton.ports.documents.files import ThreadFiles
@@ -109,7 +110,7 @@ class RecordingModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the model's chunks, and record the request and the answer, as far as it came."""
+        """Yield the model's chunks, and record the request and the answer, as far as it came and was not taken back."""
         request = RenderedRequest.of(settings, prompts, tools)
         text: list[str] = []
         calls: list[tuple[str, str]] = []
@@ -121,6 +122,8 @@ class RecordingModel:
                     match chunk:
                         case TextDelta(piece):
                             text.append(piece)
+                        case TextTakenBack():
+                            text.clear()
                         case ToolCall(_, name, arguments):
                             calls.append((name, arguments))
                         case Finished(why, _, used):
