@@ -58,22 +58,23 @@ class StoredDesks:
                 self.person, self.is_at_desk = None, name in ARRIVALS
 
     def _list_sentences(self, messages: Sequence[Json]) -> list[tuple[str, dict[str, str], str]]:
-        """Return the fixed sentences among messages, in the form of ``_find_sentence``."""
-        return [sentence for message in messages if (sentence := self._find_sentence(message)) is not None]
+        """Return the fixed sentences among messages, in the form of ``find_sentence``."""
+        return [sentence for message in messages if (sentence := find_sentence(message, self.agents)) is not None]
 
-    def _find_sentence(self, message: Json) -> tuple[str, dict[str, str], str] | None:
-        """Return the name of a fixed sentence, its values, and the agent that says it; None for another message."""
-        if message["role"] != "assistant" or is_by_person(message):
-            return None
-        for name, sentence in list_fixed_sentences(self.agents):
-            parts = re.split(r"\{(\w+)\}", sentence)
-            pattern = "".join(f"(?P<{part}>.+)" if index % 2 else re.escape(part) for index, part in enumerate(parts))
-            if match := re.fullmatch(pattern, read_text(message).strip(), re.DOTALL):
-                return name, match.groupdict(), str(message["metadata"].get("agentId"))
+
+def find_sentence(message: Json, agents: AgentFiles) -> tuple[str, dict[str, str], str] | None:
+    """Return the name of a fixed sentence, its values, and the agent that says it; None for another message."""
+    if message["role"] != "assistant" or is_by_person(message):
         return None
+    for name, sentence in _list_fixed_sentences(agents):
+        parts = re.split(r"\{(\w+)\}", sentence.strip())
+        pattern = "".join(f"(?P<{part}>.+)" if index % 2 else re.escape(part) for index, part in enumerate(parts))
+        if match := re.fullmatch(pattern, read_text(message).strip(), re.DOTALL):
+            return name, match.groupdict(), str(message["metadata"].get("agentId"))
+    return None
 
 
-def list_fixed_sentences(agents: AgentFiles) -> Iterator[tuple[str, str]]:
+def _list_fixed_sentences(agents: AgentFiles) -> Iterator[tuple[str, str]]:
     """Yield the names and texts of the sentences that Baton says for agents: the agents' own, then the defaults."""
     for agent in agents.all():
         for of_locale in agent.sentences.values():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from baton.domain.schedules.run_source import CauseKind
 from baton.domain.times import is_time_zone
 from baton_testing.recordings.stored_causes import find_cause, list_unmade, make_event_step
 from baton_testing.recordings.stored_decisions import find_decisions, find_waiting_message
-from baton_testing.recordings.stored_desks import StoredDesks, is_by_person, list_fixed_sentences
+from baton_testing.recordings.stored_desks import StoredDesks, find_sentence, is_by_person
 from baton_testing.recordings.stored_thread import Json, StoredThread, read_text
 
 MODELS_TOOLS = (ADVANCE, END, RETURN, SILENT)
@@ -81,9 +80,8 @@ class ThreadTest:
             is_due = is_reminder or acted == {}  # a reminder, or a return from a desk because of time
             pause = at - before if before is not None and at is not None else timedelta()
             if is_due and at is not None and begins_at is not None:
-                pause = max(
-                    pause, at - begins_at - waited
-                )  # includes the short pauses, which are not steps of the test
+                # Include the short pauses, which are not steps of the test.
+                pause = max(pause, at - begins_at - waited)
             wait: Json = {}
             if pause >= LONG_PAUSE or is_due:
                 minutes = int(pause.total_seconds() // 60) + is_due
@@ -249,16 +247,12 @@ class ThreadTest:
 
     def _is_fixed(self, message: Json) -> bool:
         agent = self.agents.get(str(message["metadata"].get("agentId")))
-        sentences = (sentence for _, sentence in list_fixed_sentences(self.agents))
-        return agent is not None and any(_is_sentence(sentence, read_text(message)) for sentence in sentences)
+        return agent is not None and find_sentence(message, self.agents) is not None
 
     def _list_expectations(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
+        refused = self._find_refused()
         for call in self.stored.tool_calls:
-            if (
-                call["runId"] == run_id
-                and self._is_outside(call["toolName"])
-                and call["id"] not in self._find_refused()
-            ):
+            if call["runId"] == run_id and self._is_outside(call["toolName"]) and call["id"] not in refused:
                 yield {"tool": call["toolName"], "arguments": _read_arguments(call["input"])}
         waiting = find_waiting_message(messages)
         for name in dict.fromkeys(
@@ -393,9 +387,3 @@ def _list_files(message: Json) -> list[str]:
 def _read_time(message: Json) -> datetime | None:
     timestamp = message["metadata"].get("timestamp")
     return datetime.fromisoformat(timestamp) if timestamp else None
-
-
-def _is_sentence(sentence: str, text: str) -> bool:
-    """Return whether a text is the sentence, with any values for its placeholders."""
-    pattern = ".+".join(re.escape(part.strip()) for part in re.split(r"\{\w+\}", sentence))
-    return re.fullmatch(pattern, text.strip(), re.DOTALL) is not None
