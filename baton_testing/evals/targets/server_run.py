@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -115,10 +115,11 @@ class _Run:
         """Run the cases and fill ``evaluation``. Raises ``CannotRun``."""
         plan = self.plan
         asks_judge = any(isinstance(check, Judge) for case in plan.cases for check in case.case.checks)
-        judging = _make_judge(plan.judge) if asks_judge else None
-        if judging is not None:
-            self.judge_name = judging.name
-        async with open_client(plan.url) as client:
+        async with AsyncExitStack() as stack:
+            judging = await stack.enter_async_context(_open_judge(plan.judge)) if asks_judge else None
+            if judging is not None:
+                self.judge_name = judging.name
+            client = await stack.enter_async_context(open_client(plan.url))
             self.address = client.base_url
             try:
                 await client.users.me()
@@ -137,8 +138,9 @@ class _Run:
             await self.evaluation.run()
 
 
-def _make_judge(name: str | None) -> JudgeModel:
-    """Return the judge at the endpoint that the environment names. Raises ``CannotRun``."""
+@asynccontextmanager
+async def _open_judge(name: str | None) -> AsyncIterator[JudgeModel]:
+    """Yield the judge at the endpoint that the environment names. Raises ``CannotRun``."""
     from baton_testing.models.real import RealModel
 
     if name is None and not os.environ.get("BATON_CHAT_MODEL"):
@@ -146,5 +148,9 @@ def _make_judge(name: str | None) -> JudgeModel:
             "No model is named that could judge, as checks of the type judge ask for. Give --judge or set "
             "BATON_CHAT_MODEL, and OPENAI_BASE_URL and OPENAI_API_KEY if the endpoint needs them."
         )
+    prices = read_prices(os.environ.get(PRICES))
     real = RealModel(name)
-    return JudgeModel(MeteredModel(real), name or real.names.default, read_prices(os.environ.get(PRICES)))
+    try:
+        yield JudgeModel(MeteredModel(real), name or real.names.default, prices)
+    finally:
+        await real.aclose()
