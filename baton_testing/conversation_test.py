@@ -13,6 +13,7 @@ from pydantic import AwareDatetime, BeforeValidator, Field, field_validator, mod
 from baton.domain.tenants.identity import PermissionName
 from baton.domain.times import is_time_zone
 from baton_testing.actions import Action, Part
+from baton_testing.matching import matches_partly
 from baton_testing.models.answering import MODEL_ERRORS
 
 
@@ -206,8 +207,6 @@ class ToolStub(Outcome):
 
         A stub without cases and outcome answers every call with null.
         """
-        from baton_testing.matching import matches_partly
-
         if (fitting := next((case for case in self.cases if matches_partly(arguments, case.when)), None)) is not None:
             return fitting
         otherwise = self.model_dump(include=set(Outcome.model_fields), exclude_unset=True)

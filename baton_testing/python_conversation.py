@@ -258,12 +258,12 @@ class Conversation:
     def end(self) -> None:
         """Close connections and the event loop."""
 
-        async def end() -> None:
+        async def close() -> None:
             await self._model.aclose()
             await self._ports.functions.aclose()
 
         try:
-            self._run(end())
+            self._run(close())
         finally:
             self._loop.close()
 
@@ -299,7 +299,10 @@ class Conversation:
 
 
 def _to_scripted(answers: Sequence[Answer]) -> list[ScriptedAnswer]:
-    """Raises ``ConversationFailed`` for invalid values, because tests may be written without a type checker."""
+    """Return answers in one form.
+
+    Raises ``ConversationFailed`` for invalid values, because tests may be written without a type checker.
+    """
     if not isinstance(answers, list | tuple):
         raise ConversationFailed(f"`answers` is {answers!r}, which is not a list. {ANSWERS_EXAMPLE}")
     scripted = [ScriptedAnswer(say=answer) if isinstance(answer, str) else answer for answer in answers]
@@ -325,6 +328,6 @@ class ConversationMaker(Protocol):
 
         ``agent`` is the main agent, by default the project's; ``tools`` are answers for tools by name: a ``ToolStub``
         or a function; ``reach`` names tools and servers outside that are really called. Python tools are, unless they
-        are in ``tools``. ``begins_at`` is the time of its beginning, with a
-        time zone; by default that of conversation tests.
+        are in ``tools``. ``begins_at`` is the time of its beginning, with a time zone; by default that of conversation
+        tests.
         """

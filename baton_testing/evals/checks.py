@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -174,7 +174,7 @@ class Cites(Check):
 
 
 class Retrieves(Check):
-    """The first ``k`` passages that were retrieved come from these documents, and from no others."""
+    """The first ``k`` passages that were retrieved are from these documents, by recall and precision."""
 
     type: Literal["retrieves"]
     documents: Words = Field(min_length=1)
@@ -251,26 +251,6 @@ AnyCheck = Annotated[
     | PythonScorer,
     Field(discriminator="type"),
 ]
-CHECKS: tuple[type[Check], ...] = (
-    Contains,
-    NotContains,
-    Regex,
-    Equals,
-    JsonEquals,
-    JsonSchema,
-    Similarity,
-    ToolCalled,
-    ToolNotCalled,
-    ToolOrder,
-    Consulted,
-    HandedOffTo,
-    AnsweredBy,
-    Cites,
-    Retrieves,
-    MaxTokens,
-    MaxCost,
-    Judge,
-    PythonScorer,
-)
+CHECKS: tuple[type[Check], ...] = get_args(get_args(AnyCheck)[0])
 TYPES = {str(check.model_fields["type"].annotation.__args__[0]): check for check in CHECKS}  # type: ignore[union-attr]
 """Each check by its type."""

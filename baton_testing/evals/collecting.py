@@ -17,7 +17,6 @@ from baton_testing.evals.answer import read_text
 from baton_testing.evals.dataset import MAX_TURNS
 from baton_testing.evals.reading import MAX_LINE
 
-MAX_COLLECTED = 1_000
 MAX_THREADS = 5_000
 """The most conversations that are read."""
 MAX_MESSAGES = 2_000
@@ -111,7 +110,7 @@ async def _read_messages(client: AsyncBaton, thread_id: str) -> list[Message]:
 def _make_case(
     thread: Thread, turn: Turn, messages: Sequence[Message], delivered: Collection[str]
 ) -> dict[str, Any] | None:
-    """Return the case of a turn; None if its messages were not read, or no text of a user began it.
+    """Return the case of a turn; None if its messages were not read, no user began it, or a question has no text.
 
     ``delivered`` are the runs whose messages people answered. They are left out, because agents never got them.
     """

@@ -68,27 +68,27 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
     """Return the differences of all metrics of both evaluations. Cases are paired by their names."""
     old = {case.name: case for case in before.cases}
     pairs = [(old[case.name], case) for case in after.cases if case.name in old]
-    shares = [(a.name, a.share, b.share) for a, b in pairs]
-    judged = [(name, x, y) for name, x, y in shares if x is not None and y is not None]
+    shares = [(old_case.name, old_case.share, new_case.share) for old_case, new_case in pairs]
+    judged = [(name, former, latter) for name, former, latter in shares if former is not None and latter is not None]
     names = list(dict.fromkeys(score.metric for _, case in pairs for run in case.runs for score in run.scores))
-    differences = [_compare_metric(PASSED, [(x, y) for _, x, y in judged])]
+    differences = [_compare_metric(PASSED, [(former, latter) for _, former, latter in judged])]
     differences += [_compare_metric(name, _pair_means(pairs, name)) for name in names]
     return Comparison(
         before=before.label,
         after=after.label,
         differences=tuple(difference for difference in differences if difference is not None),
-        improved=tuple(name for name, x, y in judged if y > x),
-        worsened=tuple(name for name, x, y in judged if y < x),
+        improved=tuple(name for name, former, latter in judged if latter > former),
+        worsened=tuple(name for name, former, latter in judged if latter < former),
         unpaired=len({*old, *(case.name for case in after.cases)}) - len(judged),
     )
 
 
 def _pair_means(pairs: Sequence[tuple[CaseRecord, CaseRecord]], name: str) -> list[tuple[float, float]]:
     pairs_of_scores = []
-    for a, b in pairs:
-        x, y = _compute_mean(a, name), _compute_mean(b, name)
-        if x is not None and y is not None:
-            pairs_of_scores.append((x, y))
+    for old_case, new_case in pairs:
+        former, latter = _compute_mean(old_case, name), _compute_mean(new_case, name)
+        if former is not None and latter is not None:
+            pairs_of_scores.append((former, latter))
     return pairs_of_scores
 
 
@@ -102,7 +102,7 @@ def _compute_mean(case: CaseRecord, name: str) -> float | None:
 def _compare_metric(name: str, values: Sequence[tuple[float, float]]) -> Difference | None:
     if not values:
         return None
-    changes = [y - x for x, y in values]
+    changes = [latter - former for former, latter in values]
     estimate = estimate_mean(changes)
     assert estimate is not None  # noqa: S101 - there are values
     better, worse = sum(change > 0 for change in changes), sum(change < 0 for change in changes)
@@ -115,8 +115,8 @@ def _compare_metric(name: str, values: Sequence[tuple[float, float]]) -> Differe
     return Difference(
         name=name,
         cases=len(values),
-        before=fmean(x for x, _ in values),
-        after=fmean(y for _, y in values),
+        before=fmean(former for former, _ in values),
+        after=fmean(latter for _, latter in values),
         mean=estimate.mean,
         low=estimate.low,
         high=estimate.high,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from baton.domain.runs.usage import NO_PRICES, Price, Prices
 from baton_testing.errors import CannotRun
@@ -23,7 +23,7 @@ def read_prices(text: str | None) -> Prices:
         return NO_PRICES
     try:
         return Prices(_PRICES.validate_python(json.loads(text)))
-    except (ValueError, ValidationError):
+    except ValueError:
         example = '{"gpt-6-luna": {"input": 0.25, "output": 2}}'
         raise CannotRun(f"{PRICES} has to be JSON with a price for each model's name, such as {example}.") from None
 

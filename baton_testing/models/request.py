@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -52,7 +52,7 @@ class RenderedRequest:
         return tuple(_list_lines(self.values))
 
 
-def _render_message(prompt: Prompt, number_of: Any) -> dict[str, Any]:
+def _render_message(prompt: Prompt, number_of: Callable[[str], str]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": prompt.role.value, "content": content_as_json(prompt.content)}
     if prompt.tool_calls:
         message["tool_calls"] = [
@@ -71,8 +71,8 @@ def _list_lines(values: Mapping[str, Any]) -> Iterator[str]:
         yield f"tool {tool['name']}: {tool['description']}"
         yield f"  {_to_text(tool['parameters'])}"
     for message in values["messages"]:
-        about = [message["role"], *(f"{name}: {message[name]}" for name in ("name", "tool_call_id") if name in message)]
-        yield f"[{', '.join(about)}]"
+        about = f", tool_call_id: {message['tool_call_id']}" if "tool_call_id" in message else ""
+        yield f"[{message['role']}{about}]"
         content = message["content"]
         yield from content.splitlines() if isinstance(content, str) else map(_to_text, content)
         yield from (f"  calls {call['name']} {call['arguments']}" for call in message.get("tool_calls", ()))

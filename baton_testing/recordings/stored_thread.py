@@ -54,12 +54,12 @@ async def read_thread(client: httpx.AsyncClient, thread_id: str) -> StoredThread
     messages = await _read_all(client, f"{base}/messages", roles="user,assistant,tool")
     messages.sort(key=lambda message: message["metadata"]["ordinal"])
     tasks = [
-        await _get(client, f"{base}/tasks/{quote(record['taskId'])}")
+        await _get(client, f"{base}/tasks/{quote(record['taskId'], safe='')}")
         for record in await _read_all(client, f"{base}/tasks")
     ]
     contexts: dict[str, Json] = {}
     for run_id in dict.fromkeys(str(message["metadata"]["runId"]) for message in messages):
-        context = await _read_context(client, f"{base}/turns/{quote(run_id)}/context")
+        context = await _read_context(client, f"{base}/turns/{quote(run_id, safe='')}/context")
         if context is not None:
             contexts[run_id] = context
     return StoredThread(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import yaml
 
-from baton.adapters.agents.yaml_document import YamlDocument
 from baton_testing.batch import record
 from baton_testing.conversation_files import ReadFile
 from baton_testing.conversation_ports import make_token_counter
@@ -19,6 +18,7 @@ from baton_testing.project_agents import AgentPlace
 from baton_testing.recordings.stored_thread import StoredThread
 from baton_testing.recordings.thread_test import ThreadTest
 from baton_testing.reports.result import ConversationResult
+from baton_testing.reports.terminal import make_printable
 from baton_testing.runner import Runner
 
 HEAD = """\
@@ -51,23 +51,17 @@ def write_test(stored: StoredThread, agent_place: AgentPlace, path: Path) -> Wri
         raise CannotRun(f"The conversation {stored.id} has no messages.")
     agents = agent_place.load()
     test = ThreadTest(stored, agents)
-    replayed = ReadFile(
-        path, ConversationFile.model_validate(test.make_content(with_answers=True)), YamlDocument(path, {}, None)
-    )
+    replayed = ReadFile.of(path, ConversationFile.model_validate(test.make_content(with_answers=True)))
     answering = Answering(ModelKind.SCRIPTED, records=True, may_keep_some=True)
     result = Runner(agents, make_token_counter(), answering).run(replayed, 0)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = test.make_content(with_answers=False)
     text = yaml.dump(content, Dumper=_WithoutAliases, sort_keys=False, allow_unicode=True, width=110)
     left_out = test.list_left_out()
-    lacks = "".join(f"# Left out: {part}\n" for part in map(_make_printable_line, left_out))
+    lacks = "".join(f"# Left out: {part}\n" for part in map(make_printable, left_out))
     path.write_text(HEAD.format(path=path) + lacks + text, encoding="utf-8")
     record([result])
     return Written(path, Cassette.derive_path(path), result, tuple(left_out))
-
-
-def _make_printable_line(text: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in text)
 
 
 class _WithoutAliases(yaml.SafeDumper):

@@ -14,6 +14,8 @@ from baton_testing.reports.result import ConversationResult
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that are not allowed in XML 1.0."""
+MAX_MESSAGE = 300
+"""The most characters of a failure's message."""
 
 
 def write_junit(report: Report, path: Path) -> None:
@@ -45,7 +47,7 @@ def _make_case(result: ConversationResult) -> TestCase:
             for failure in failing.failures
         ]
         message = f"{failing.failures[0].expected}: {failing.failures[0].happened}"
-        failure = JUnitFailure(clean_for_xml(message)[:300], "expectation")
+        failure = JUnitFailure(clean_for_xml(message)[:MAX_MESSAGE], "expectation")
         failure.text = clean_for_xml("\n\n".join([*failures, *failing.notes, "\n".join(failing.transcript)]))
         case.result = [failure]
     return case

@@ -7,9 +7,7 @@ from pathlib import Path
 from junitparser import Failure, Skipped, TestCase
 
 from baton_testing.evals.results import CaseRecord, EvaluationRecord, count
-from baton_testing.reports.junit import clean_for_xml, write_suites
-
-MAX_MESSAGE = 300
+from baton_testing.reports.junit import MAX_MESSAGE, clean_for_xml, write_suites
 
 
 def write_junit(record: EvaluationRecord, path: Path) -> None:

@@ -90,7 +90,7 @@ def _list_retrieved(ports: ConversationPorts, last: Observation) -> tuple[Source
 
 
 def _find_last_turn(actions: Sequence[Action]) -> int:
-    """Return the index of the user's last turn. Only actions of people at desks, and waits, follow it."""
+    """Return the index of the last action that is neither of a person at a desk nor a wait."""
     others = ("person", "wait")
     return max(index for index, action in enumerate(actions) if all(getattr(action, name) is None for name in others))
 

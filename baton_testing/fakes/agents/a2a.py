@@ -13,7 +13,7 @@ from baton.domain.threads.webhook_delivery import WebhookDelivery
 
 
 class FakeA2ATasks:
-    """``ports.a2a_tasks.A2ATasks``."""
+    """``ports.agents.a2a.A2ATasks``."""
 
     def __init__(self) -> None:
         self.marks: dict[tuple[str, str, str], TaskMark] = {}

@@ -24,7 +24,7 @@ class FakeDocuments:
         self.before_write: Callable[[], Awaitable[None]] | None = None
         """A function that is called before every write, for example to let it fail."""
         self.after_write: Callable[[], Awaitable[None]] | None = None
-        """A function that is called after every write that changed something."""
+        """A function that is called after every write that was not refused."""
 
     async def create(self, scope: Scope, document: Document) -> Document:
         await self._call(self.before_write)

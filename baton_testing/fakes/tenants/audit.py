@@ -29,7 +29,7 @@ class AuditRecord:
 
 @dataclass
 class FakeAuditLog:
-    """``ports.tenants.audit.AuditLog``."""
+    """``ports.tenants.audit.AuditTrail``."""
 
     clock: Clock = field(default_factory=FakeClock)
     records: list[AuditRecord] = field(default_factory=list)

@@ -14,7 +14,7 @@ ATTEMPTS = 24
 
 
 class FakeActivityCounts:
-    """``ports.threads.activity.ActivityCounts``."""
+    """``ports.tenants.tenants.ActivityCounts``."""
 
     def __init__(self, leases: FakeLeases) -> None:
         self._leases = leases
