@@ -34,7 +34,7 @@ def known(histories: RecentHistories, lease: Lease, size: int) -> list[StoredMes
         {"created_at": to_millis(thread.created_at), "committed_fence": 1, "next_ordinal": thread.next_ordinal},
     )
     messages = [replace(said(lease), ordinal=number) for number in range(thread.next_ordinal)]
-    histories.keep(lease.scope, thread, messages, size)
+    histories.keep(lease.scope, thread, messages, [size, *(0 for _ in messages[1:])])
     return messages
 
 
@@ -79,3 +79,20 @@ async def test_what_an_earlier_worker_wrote_is_not_kept(fence: int) -> None:
     histories.extend(lease, Commit(next_ordinal=end, last_seq=9, usage=Usage(1, 1), tokens=20))
     committed = replace(lease, thread=replace(lease.thread, next_ordinal=end))
     assert found(histories, committed) is (fence == 0)
+
+
+async def test_messages_that_were_dropped_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent_histories, "MAX_SIZE", 20 * MESSAGE_SIZE)
+    monkeypatch.setattr(recent_histories, "MAX_MESSAGES", 2)
+    histories, lease = RecentHistories(), await lease_of("t")
+    known(histories, lease, 6 * MESSAGE_SIZE)
+    for _ in range(3):
+        for index in range(2):
+            histories.note_written(lease, said(lease, index=index), MESSAGE_SIZE)
+        end = lease.thread.next_ordinal + 2
+        histories.extend(lease, Commit(next_ordinal=end, last_seq=9, usage=Usage(1, 1), tokens=20))
+        lease = replace(lease, thread=replace(lease.thread, next_ordinal=end))
+    first = lease.thread.next_ordinal - 2
+    kept = histories.find(lease.scope, lease.thread, token_budget=BUDGET, first_ordinal=first)
+    assert kept is not None
+    assert [message.ordinal for message in kept] == [first, first + 1]

@@ -98,7 +98,7 @@ class DynamoMessages(DynamoLeases):
             read = items, await self._to_messages(scope, thread.id, items)
         items, messages = read
         if is_newest:
-            self._histories.keep(scope, thread, messages, sum(map(_estimate_memory, messages)))
+            self._histories.keep(scope, thread, messages, [_estimate_memory(message) for message in messages])
         return messages
 
     async def _read_cheaply(

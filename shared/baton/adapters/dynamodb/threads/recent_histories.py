@@ -43,8 +43,8 @@ class _History:
     next_ordinal: int
     messages: tuple[StoredMessage, ...] = ()
     """The newest messages, in order and without a gap, up to ``next_ordinal``."""
-    size: int = 0
-    """The size of ``messages``, in bytes."""
+    sizes: tuple[int, ...] = ()
+    """The sizes of ``messages``, in bytes."""
     written: dict[int, tuple[StoredMessage, int]] = field(default_factory=dict)
     """The messages of the run in progress, as a read returns them, and their sizes, by ordinal."""
 
@@ -91,14 +91,14 @@ class RecentHistories:
         is_whole = tokens > token_budget or (bool(history.messages) and history.messages[0].ordinal <= first_ordinal)
         return messages[::-1] if is_whole else None
 
-    def keep(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage], size: int) -> None:
-        """Keep the newest messages of the thread, which were just read. ``size`` is the bytes of their contents."""
+    def keep(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage], sizes: Sequence[int]) -> None:
+        """Keep the newest messages of the thread, which were just read. ``sizes`` are those of their contents."""
         key = _make_key(scope, thread.id)
         with self._lock:
             history = self._known.get(key)
             if history is None or not _is_current(history, thread) or not _reaches(messages, thread.next_ordinal):
                 return
-            self._keep(key, replace(history, messages=tuple(messages), size=size + MESSAGE_SIZE * len(messages)))
+            self._keep(key, replace(history, messages=tuple(messages), sizes=tuple(sizes)))
 
     def note_written(self, lease: Lease, message: StoredMessage, size: int) -> None:
         """Note a message of the run in progress, as a read returns it. ``size`` is its content's size in bytes."""
@@ -122,9 +122,9 @@ class RecentHistories:
             # A worker that lost the lease may have written a message later.
             if any(message.fence != lease.fence for message, _ in added):
                 return
-            size = history.size + sum(size + MESSAGE_SIZE for _, size in added)
             messages = (*history.messages, *(message for message, _ in added))[-MAX_MESSAGES:]
-            self._keep(key, _History(history.created_at, lease.fence, commit.next_ordinal, messages, size))
+            sizes = (*history.sizes, *(size for _, size in added))[-MAX_MESSAGES:]
+            self._keep(key, _History(history.created_at, lease.fence, commit.next_ordinal, messages, sizes))
 
     def forget(self, scope: Scope, thread_id: str) -> None:
         """Forget the messages of a thread."""
@@ -156,5 +156,5 @@ def _reaches(messages: Sequence[StoredMessage], end: int) -> bool:
 
 
 def _measure(history: _History) -> int:
-    written = sum(size + MESSAGE_SIZE for _, size in history.written.values())
-    return history.size + written + MESSAGE_SIZE
+    sizes = [*history.sizes, *(size for _, size in history.written.values())]
+    return sum(sizes) + MESSAGE_SIZE * (len(sizes) + 1)
