@@ -92,7 +92,8 @@ class DocumentFolder:
     def take_over(self) -> Round:
         """Read the folder once, and report and return the changes. Raises ``OSError`` and the errors of the store.
 
-        If the server refuses the documents of an agent, that is reported, and the other agents get theirs.
+        If the server refuses the documents of an agent, or a file cannot be read, that is reported. The other agents
+        get their documents.
         """
         required = self._agents()
         result, agents = Round(), sorted(required)
@@ -111,8 +112,9 @@ class DocumentFolder:
         for agent_id in agents:
             try:
                 self._store_files(agent_id, files.get(agent_id, []), result)
-            except APIStatusError as problem:
-                reason = (problem.detail or problem.code).rstrip(".")
+            except (APIStatusError, OSError) as problem:
+                reason = problem.detail or problem.code if isinstance(problem, APIStatusError) else str(problem)
+                reason = reason.rstrip(".")
                 result.problems.append(f"{self.folder.name}/{agent_id}: {reason}. The next edit tries again.")
         self._report(result)
         return result

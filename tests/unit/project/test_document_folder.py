@@ -140,6 +140,30 @@ def test_what_cannot_be_a_document_is_reported_once_and_keeps_nothing_else_back(
     assert developer.looks() == []
 
 
+def test_a_file_that_cannot_be_read_keeps_back_no_documents_of_others(
+    developer: Developer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    developer.looks()
+    read = Path.read_bytes
+
+    def fail(path: Path) -> bytes:
+        if path.name == "returns.md":
+            raise PermissionError("returns.md: Permission denied")
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    developer.writes("orders/returns.md", "# Returns, newer")
+    developer.agents["zoo"] = ()
+    developer.writes("zoo/page.md", "# Page")
+    assert developer.looks() == [
+        "Documents that agents know now: documents/zoo/page.md",
+        "Not known to agents: documents/orders: returns.md: Permission denied. The next edit tries again.",
+    ]
+    assert "orders/returns.md" in developer.server.stored
+    monkeypatch.undo()
+    assert developer.looks() == ["Documents that agents know now: documents/orders/returns.md"]
+
+
 def test_an_agent_that_comes_later_finds_its_documents(developer: Developer) -> None:
     developer.writes("returns/page.md", "# Page")
     developer.looks()
