@@ -98,16 +98,21 @@ class TraceRoutes:
 
 
 def _unpack(body: bytes, encoding: str | None) -> bytes:
-    """Return a body without its gzip encoding. Raises ``ValueError`` if it is no gzip, or larger than ``MAX_BODY``."""
+    """Return a body without its gzip encoding.
+
+    Raises ``ValueError`` if it is no gzip or its end is missing, and ``BodyTooLarge``.
+    """
     if encoding != "gzip":
         return body
     unpacking = zlib.decompressobj(wbits=31)
     try:
-        unpacked = unpacking.decompress(body, MAX_BODY)
+        unpacked = unpacking.decompress(body, MAX_BODY + 1)
     except zlib.error as error:
         raise ValueError("the body is no gzip") from error
-    if unpacking.unconsumed_tail:
-        raise ValueError(f"the body has more than {MAX_BODY} bytes")
+    if len(unpacked) > MAX_BODY:
+        raise BodyTooLarge
+    if not unpacking.eof:
+        raise ValueError("the end of the gzip is missing")
     return unpacked
 
 

@@ -79,15 +79,18 @@ async def test_the_newest_traces_are_kept_each_with_a_limited_number_of_spans(co
     assert await names(await collector.show(3)) == ["span 1", "span 2", "span 3"]
 
 
-@pytest.mark.parametrize("body", [b"no protobuf", bytes(MAX_BODY + 1)])
-async def test_what_cannot_be_read_is_refused(collector: Collector, body: bytes) -> None:
-    assert await collector.take(body) == 400
+@pytest.mark.parametrize(
+    ("body", "status"), [(b"no protobuf", 400), (bytes(MAX_BODY), 400), (bytes(MAX_BODY + 1), 413)]
+)
+async def test_what_cannot_be_read_is_refused(collector: Collector, body: bytes, status: int) -> None:
+    assert await collector.take(body) == status
 
 
 async def test_a_large_body_is_refused_before_all_of_it_is_read(collector: Collector) -> None:
     assert (await collector.client.post(PATH, content=bytes(MAX_BODY + 1))).status_code == 413
 
 
-async def test_a_body_that_is_no_gzip_is_refused(collector: Collector) -> None:
-    answer = await collector.client.post(PATH, content=b"plain", headers={"Content-Encoding": "gzip"})
+@pytest.mark.parametrize("body", [b"plain", gzip.compress(exported((1, 4, 0, "acme")))[:-1]])
+async def test_a_body_that_is_no_whole_gzip_is_refused(collector: Collector, body: bytes) -> None:
+    answer = await collector.client.post(PATH, content=body, headers={"Content-Encoding": "gzip"})
     assert answer.status_code == 400
