@@ -46,7 +46,7 @@ def carry_over(data_dir: Path, files: OwnerFiles) -> None:
                 for start in range(0, len(documents), BATCH):
                     batch = documents[start : start + BATCH]
                     files.change(key, lambda file, batch=batch: file.put(batch))  # type: ignore[misc]
-        except (sqlite3.Error, SearchUnavailable, NoFile) as problem:
+        except (sqlite3.Error, ValueError, SearchUnavailable, NoFile) as problem:
             logger.warning(
                 "The search index of an earlier release was not carried over from %s: %s "
                 "`python -m baton.composition.admin search rebuild` makes it again.",

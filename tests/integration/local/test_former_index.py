@@ -89,7 +89,8 @@ async def test_a_damaged_file_stays_where_it_is(
     former = tmp_path / "search" / "v1" / ada.tenant_id
     write_former(former / "knowledge.sqlite", document("b", "soup", agent_id="cook"))
     (former / "procedures.sqlite").write_bytes(b"This is no database. " * 100)
+    write_former(former / "unknown.sqlite", document("c", "bread", agent_id="cook"))
     carry_over(tmp_path, files)
     assert await listed(SqliteIndex(files, DIMENSIONS), ada, KNOWLEDGE) == ["b"]
-    assert [path.name for path in former.iterdir()] == ["procedures.sqlite"]
+    assert sorted(path.name for path in former.iterdir()) == ["procedures.sqlite", "unknown.sqlite"]
     assert "search rebuild" in caplog.text
