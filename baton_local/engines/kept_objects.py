@@ -7,6 +7,7 @@ the body. Only the local cloud with BATON_DATA_DIR uses it.
 import json
 import tempfile
 import threading
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -25,21 +26,22 @@ class KeptObjects:
 
     def restore(self, endpoint: str) -> None:
         """Put every kept object into the S3 at ``endpoint``, and create the objects' buckets."""
-        s3 = client("s3", endpoint)
         self._is_restoring = True
-        for file in sorted(self._folder.glob("*.object")):
-            header, _, body = file.read_bytes().partition(b"\n")
-            description = json.loads(header)
-            s3.create_bucket(Bucket=description["bucket"])
-            s3.put_object(
-                Bucket=description["bucket"],
-                Key=description["key"],
-                Body=body,
-                ContentType=description["contentType"],
-                Metadata=description["metadata"],
-            )
-        self._is_restoring = False
-        s3.close()
+        try:
+            with closing(client("s3", endpoint)) as s3:
+                for file in sorted(self._folder.glob("*.object")):
+                    header, _, body = file.read_bytes().partition(b"\n")
+                    description = json.loads(header)
+                    s3.create_bucket(Bucket=description["bucket"])
+                    s3.put_object(
+                        Bucket=description["bucket"],
+                        Key=description["key"],
+                        Body=body,
+                        ContentType=description["contentType"],
+                        Metadata=description["metadata"],
+                    )
+        finally:
+            self._is_restoring = False
 
     def follow(self, path: str, *, whole_bucket: bool) -> None:
         """Update the folder from moto's object at ``/bucket/key``.
