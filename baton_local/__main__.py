@@ -24,8 +24,7 @@ def main(**settings: Any) -> int:
     ``LocalSettings``.
     """
     _log_to_terminal()
-    requests: list[float] = []
-    """The monotonic times at which an end was requested."""
+    requests: list[float] = []  # the monotonic times at which an end was requested
     running = False
 
     def stop(*_: object) -> None:

@@ -68,9 +68,9 @@ class AdvancedClock:
         return JSONResponse({"now": to_iso(now)})
 
     def advance(self, duration: timedelta) -> datetime:
-        """Advance the clock, stop at up to ``MAX_STOPS`` times at which work is due to run it, and return the new time.
+        """Advance the clock and return the new time. Work that becomes due on the way runs at its time.
 
-        Raises the errors of the sweeper.
+        The clock stops at ``MAX_STOPS`` of these times at most. Raises the errors of the sweeper.
         """
         with self._lock:
             drain_deadline = time.monotonic() + MAX_DRAIN_SECONDS
@@ -120,7 +120,7 @@ def _read_now() -> datetime:
 
 
 def _find_next_due(after: datetime, until: datetime) -> datetime | None:
-    """Return the first time after ``after``, and before ``until``, at which work is due; None if none is."""
+    """Return the first time after ``after``, up to ``until``, at which work is due; None if none is."""
     from baton.composition import deployed_ports
     from baton.composition.startup import event_loop
     from baton.composition.startup.environment import current

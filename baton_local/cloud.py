@@ -171,7 +171,7 @@ class LocalCloud:
         urls = engines.start()
         self._read_template(urls)
         variables = self.environment
-        self._describe(variables)
+        self._fill_about(variables)
         load_executions = self._running.enter_context(state_machines.executed(self.functions.invoke))
         cloud_resources = self._create_resources()
         self._running.enter_context(environment.applied(self.environment))
@@ -237,7 +237,7 @@ class LocalCloud:
         self._document = cloud_resources.create(self._embed_keys)
         return cloud_resources
 
-    def _describe(self, variables: Mapping[str, str]) -> None:
+    def _fill_about(self, variables: Mapping[str, str]) -> None:
         """Set the part of ``about`` that follows from the functions' ``variables``, and collect failures of tools."""
         self.about["model"] = variables["BATON_CHAT_MODEL"]
         self.about["hasOwnAgents"] = variables["BATON_AGENTS_DIR"] != str(ROOT / "agents")

@@ -126,7 +126,6 @@ def make_variables(
     merged["OPENAI_BASE_URL"] = demo
     merged["OPENAI_API_KEY"] = "offline"
     merged["BATON_AGENTS_DIR"] = str(ROOT / "agents")
-    merged["BATON_SEARCH_URL"] = search_url
     merged["BATON_SETTINGS_SECONDS"] = SETTINGS_SECONDS
     merged["BATON_PIPELINES_SINCE"] = datetime.now(UTC).isoformat()  # executions end with the process
     merged |= {"BATON_PIPELINES_AT_ONCE": str(RUNS_AT_ONCE), "BATON_PIPELINES_OF_TENANT": str(RUNS_OF_TENANT)}

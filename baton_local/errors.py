@@ -10,7 +10,7 @@ class PortTaken(LocalCloudError):
 
 
 class EngineFailed(LocalCloudError):
-    """An engine (DynamoDB Local, the queues, moto) did not start. The message has the end of its log."""
+    """An engine (DynamoDB Local, the queues, moto) did not start or keeps ending, or lacks a file or package."""
 
 
 class TemplateProblem(LocalCloudError):

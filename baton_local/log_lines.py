@@ -58,7 +58,7 @@ class InvocationFormatter(LambdaPowertoolsFormatter):
     _common: Keys
 
     def __init__(self, before: LambdaPowertoolsFormatter) -> None:
-        """Take the options of ``before``, and its keys for lines outside invocations."""
+        """Take the order of ``before``, its form of times, and its keys for lines outside invocations."""
         super().__init__(
             log_record_order=before.log_record_order, use_rfc3339=before.use_rfc3339_iso8601, **before.keys_combined
         )

@@ -57,7 +57,7 @@ def find_quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
         if not words or not isinstance(passage, dict) or passage.get("kind") != "chunk":
             continue
         text, source, section = (str(passage.get(name) or "") for name in ("text", "source", "section"))
-        best, quote = _quote(_without_headings(text, [source, *section.split(" > ")]), words)
+        best, quote = _quote(_drop_headings(text, [source, *section.split(" > ")]), words)
         match = compute_share(words, f"{text} {source} {section}")
         if best is not None and match >= CLEAR:
             gain = DEFINITION if _ASKS_WHAT.match(question) and _defines(best.text, words) else 0.0
@@ -80,7 +80,7 @@ def _defines(sentence: str, words: Sequence[str]) -> bool:
     return match is not None and compute_share(words, match["term"]) == 1
 
 
-def _without_headings(text: str, headings: Sequence[str]) -> str:
+def _drop_headings(text: str, headings: Sequence[str]) -> str:
     """Return a passage without its leading headings."""
     while text := text.lstrip("# \n"):
         heading = next((candidate for candidate in headings if candidate and text.startswith(candidate)), None)

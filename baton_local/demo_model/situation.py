@@ -47,19 +47,19 @@ class Situation:
             for message in request.messages
             if message.role not in ("system", "developer") and not _is_context(message)
         ]
-        last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
+        last = max((index for index, message in enumerate(messages) if message.role == "user"), default=-1)
         question = messages[last] if last >= 0 else None
         before, since = messages[: max(last, 0)], messages[last + 1 :]
-        earlier = [text_of(message) for message in reversed(before) if message.role == "user"]
-        answers = [text_of(message) for message in before if message.role == "assistant" and message.content]
+        earlier = [read_text(message) for message in reversed(before) if message.role == "user"]
+        answers = [read_text(message) for message in before if message.role == "assistant" and message.content]
         results = _read_results(since)
         metadata = _nest_metadata(request.metadata or {})
         variables: Json = {
             **{name: str(metadata.get(name, "")) for name in ("agent", "task")},
             **{name: _as_object(metadata.get(name)) for name in ("skill", "unfinished", "workflow")},
             "recalled": _list_numbered(_as_object(metadata.get("recalled"))),
-            "said": text_of(question) if question else "",
-            "data": _as_object(_parse_json(text_of(question))) if question and metadata.get("task") else {},
+            "said": read_text(question) if question else "",
+            "data": _as_object(_parse_json(read_text(question))) if question and metadata.get("task") else {},
             "earlier": earlier,
             "answers": answers,
             "before": _join_answers_since_user(before),
@@ -73,7 +73,7 @@ class Situation:
             message=variables["said"],
             earlier=earlier,
             results=results,
-            batch=next((i for i, message in enumerate(reversed(since)) if message.role != "tool"), 0),
+            batch=next((index for index, message in enumerate(reversed(since)) if message.role != "tool"), 0),
             tools=variables["tools"],
             variables=variables,
         )
@@ -88,7 +88,7 @@ class Situation:
         return any(result["tool"] == tool and result["arguments"] == arguments for result in self.results)
 
 
-def text_of(message: ChatMessage) -> str:
+def read_text(message: ChatMessage) -> str:
     """Return a message's text, with straight apostrophes only, so that patterns need no others."""
     content = message.content or ""
     if not isinstance(content, str):
@@ -109,7 +109,7 @@ def _find_quotations(messages: Sequence[ChatMessage], template: str) -> list[Jso
     for name, part in parts.items():
         pattern = pattern.replace(re.escape(f"{{{name}}}"), part)
     quotations = [
-        quotation for message in messages if message.role == "user" for quotation in _QUOTED.findall(text_of(message))
+        quotation for message in messages if message.role == "user" for quotation in _QUOTED.findall(read_text(message))
     ]
     matches = [match for quotation in quotations if (match := re.fullmatch(pattern, quotation))]
     return [{"name": match["name"], "text": str(_parse_json(match["text"]) or "")} for match in matches]
@@ -138,9 +138,9 @@ def _drop_quotations(message: ChatMessage) -> ChatMessage:
 
 def _join_answers_since_user(messages: Sequence[ChatMessage]) -> str:
     """Return the assistant's texts after the last message of the user."""
-    last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
+    last = max((index for index, message in enumerate(messages) if message.role == "user"), default=-1)
     return "\n\n".join(
-        text_of(message) for message in messages[last + 1 :] if message.role == "assistant" and message.content
+        read_text(message) for message in messages[last + 1 :] if message.role == "assistant" and message.content
     )
 
 
@@ -154,7 +154,7 @@ def _read_results(messages: Sequence[ChatMessage]) -> list[Json]:
     results = []
     for message in messages:
         if message.role == "tool" and message.tool_call_id in calls:
-            call, text = calls[message.tool_call_id], text_of(message)
+            call, text = calls[message.tool_call_id], read_text(message)
             text = _NOTE.sub("", text)
             arguments = _parse_json(call.arguments)
             results.append({"tool": call.name, "arguments": arguments, "text": text, "json": _parse_json(text)})

@@ -79,7 +79,7 @@ def split_clauses(text: str) -> list[str]:
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a message without introductory words, such as a greeting."""
     parts = _SENTENCE_END.split(text.strip())
-    return [sentence for part in parts if (sentence := _without_lead(part))]
+    return [sentence for part in parts if (sentence := _drop_lead(part))]
 
 
 def is_statement(sentence: str, context: str) -> bool:
@@ -112,7 +112,7 @@ def _join_clauses(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the clauses of a message as sentences, and whether each is a statement of its author."""
     clause, is_stated = "", False
     for part in _SENTENCE_END.split(text.strip()):
-        sentence = _without_lead(part)
+        sentence = _drop_lead(part)
         is_to_remember = _REQUEST_TO_REMEMBER.search(part[: len(part) - len(sentence)]) is not None
         for words in _divide(sentence):
             if clause and _PRONOUN.match(words):
@@ -138,6 +138,6 @@ def _divide(sentence: str) -> Iterator[str]:
         yield sentence[begin:]
 
 
-def _without_lead(sentence: str) -> str:
+def _drop_lead(sentence: str) -> str:
     """Return a sentence without its introductory and closing words, such as a greeting."""
     return _AFTERTHOUGHT.sub("", _LEAD.sub("", sentence.strip(' "“”*-•>'), count=1))

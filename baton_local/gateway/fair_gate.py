@@ -27,6 +27,7 @@ CONTENDED = 2
 OVERLOADED = 1
 """The most while others are active and the process is overloaded."""
 BUSY_SECONDS = 0.25
+"""The time after which a request counts only while the process is overloaded."""
 PATIENT_SECONDS = 20.0
 """The longest time for which a request counts. API Gateway itself ends requests after 29 seconds."""
 RECENT_SECONDS = 10.0
@@ -34,6 +35,7 @@ RECENT_SECONDS = 10.0
 REST = 3.0
 """The rest after a request of a user who has others waiting, as a multiple of the time that it took."""
 MAX_REST_SECONDS = 0.5
+"""The longest rest."""
 LATE_SECONDS = 0.02
 """The lateness of the event loop from which it counts as overloaded."""
 PAUSE_SECONDS = 0.02
