@@ -17,6 +17,7 @@ from baton.knowledge.ingestion import Part
 from baton_client.agent_folders import OwnedFile, list_owned_files
 from baton_documents.formats import MEDIA_TYPES
 from baton_documents.media_types import type_by_name
+from baton_local.project.folder_documents import ENDINGS
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.errors import CannotRun
 from baton_testing.evals.targets.embedding import RealTimeEmbedder
@@ -137,7 +138,7 @@ async def _ingest(app: App, scope: Scope, file: OwnedFile, permission: str | Non
     name = file.file.name
     content_type = type_by_name(name)
     if content_type not in MEDIA_TYPES:
-        return "its ending is of no kind of document: .pdf .docx .pptx .xlsx .html .md .txt .csv"
+        return ENDINGS
     try:
         size = (await asyncio.to_thread(file.file.stat)).st_size
         request = check_request(
