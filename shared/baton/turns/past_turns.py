@@ -77,7 +77,8 @@ class PastTurns:
     ) -> RunningConversation:
         """Return the conversation before the turn, with the agents that ``describe`` returns.
 
-        Raises ``RerunUnavailable`` if its specialist no longer exists, or keeps its messages in a fork or elsewhere.
+        Raises ``RerunUnavailable`` if its specialist or its handoff no longer exists, or if the specialist keeps its
+        messages in a fork or elsewhere.
         """
         thread, state = turn.thread, turn.thread.conversation
         if state.handoff is None:
@@ -85,7 +86,7 @@ class PastTurns:
         agent = describe(state.agent_id)
         handoff = await self.conversations.read_handoff(thread, scope, None)
         if agent is None or handoff is None:
-            raise RerunUnavailable("The agent that was active in this turn no longer exists.")
+            raise RerunUnavailable("The agent that was active in this turn, or its handoff, no longer exists.")
         if agent.remote is not None or handoff.context_mode is ContextMode.FORKED:
             raise RerunUnavailable(
                 "The agent that was active in this turn keeps its messages elsewhere: in another system, or in a "

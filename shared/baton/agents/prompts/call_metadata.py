@@ -19,6 +19,8 @@ MAX_RECALLED_IN_WORKFLOW = 3
 """The same within a workflow, whose data are values too."""
 MAX_SECTION_CHARS = 80
 """Characters of the headings above a chunk. The outer headings are cut first."""
+MAX_SOURCE_CHARS = 80
+"""Characters of the title of an item's source."""
 MAX_RECALLED_CHARS = 480
 """Characters of the JSON of one recalled item. Endpoints limit a value to 512 characters."""
 
@@ -65,7 +67,7 @@ def _make_fields(item: FoundItem, *, has_time: bool) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "kind": item.kind,
         "date": _format_day(item),
-        "source": item.title[:80],
+        "source": item.title[:MAX_SOURCE_CHARS],
         "role": item.role,
         "text": "",
     }
@@ -77,6 +79,6 @@ def _make_fields(item: FoundItem, *, has_time: bool) -> dict[str, Any]:
         fields["number"] = item.number
     room = MAX_RECALLED_CHARS - len(json.dumps(fields, ensure_ascii=False))
     text = item.passage or item.shown
-    while text and len(json.dumps(text, ensure_ascii=False)) - 2 > room:
+    while text and len(json.dumps(text, ensure_ascii=False)) - len('""') > room:
         text = text[: len(text) * 3 // 4]
     return fields | {"text": text}

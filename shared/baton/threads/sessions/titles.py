@@ -67,7 +67,7 @@ MAX_ANSWER_CHARACTERS = 300
 """The characters of the model's answer that are read. A title has fewer."""
 MAX_TITLE_TOKENS = 60
 MAX_SEARCHED = 10
-"""The number of messages that are searched for words of the user, if the first message has none."""
+"""The number of newest messages that are searched for words of the user, if the first run has none."""
 SECONDS = 15.0
 """Seconds that the light model may take."""
 NAME = (
@@ -127,9 +127,10 @@ class MadeTitles:
         return True
 
     async def _read_beginning(self, scope: Scope, thread: Thread) -> tuple[str, str, bool]:
-        """Return the first question and answer of the conversation, without personal data.
+        """Return the question and answer of the first run, without personal data.
 
-        The last value is True if the conversation began by itself.
+        Without words of the user in that run, they are the first ones among the newest messages. A missing text is
+        empty. The last value is True if the conversation began by itself.
         """
         first = thread.path.ranges[0][0] if thread.path.length else 0
         messages: Sequence[StoredMessage] = await self.store.run_messages(

@@ -82,7 +82,7 @@ class WebhookDeliveries:
         """Send a delivery, or give it up. ``is_last`` is True if the queue does not deliver the record again.
 
         Raises ``NotYet`` if a later attempt may succeed. If the conversation was forgotten meanwhile, or the webhook
-        removed, the delivery is dropped.
+        does not get the event any more, the delivery is dropped.
         """
         webhook = self.settings().find(delivery.webhook_id)
         if webhook is None or not webhook.gets(delivery.tenant_id, delivery.event):

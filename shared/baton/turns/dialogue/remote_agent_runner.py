@@ -90,7 +90,8 @@ class RemoteAgentRunner:
     async def answer(self) -> None:
         """Let the agent answer, and emit the events of its answer.
 
-        Raises ``AgentUnavailable``, ``TurnTimeout``, ``LeaseLost`` and ``StoreUnavailable``.
+        Raises ``AgentUnavailable``, ``TurnTimeout``, ``LeaseLost``, ``StoreUnavailable``, and ``Unauthorized`` for an
+        agent that acts for the user if the request has no token of the user.
         """
         context, message_id = self._context, self._transcript.new_id()
         text, is_open = "", False
@@ -135,10 +136,7 @@ class RemoteAgentRunner:
             self._keep_report(self._returns)
 
     async def _stream_chunks(self) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the chunks of the answer. Hand over again if the agent has lost its task.
-
-        Raises ``AgentUnavailable``.
-        """
+        """Yield the chunks of the answer. Hand over again if the agent has lost its task. Raises as ``answer`` does."""
         handoff = self._handoff
         try:
             try:
@@ -160,7 +158,7 @@ class RemoteAgentRunner:
     ) -> AsyncGenerator[TextDelta | TextTakenBack, None]:
         """Send the message and yield the text of the answer; nothing if the run is stopped before.
 
-        Raises ``AgentFailed``, ``TaskLost`` and ``AgentUnavailable``.
+        Raises ``AgentFailed``, ``TaskLost``, and as ``answer`` does.
         """
         client = self._context.services.agent_client
         if not await self._context.may_act():
