@@ -486,6 +486,27 @@ async def test_a_later_fact_supersedes_the_one_that_it_contradicts(harness: Harn
     assert new.facts[0].superseded_at is None
 
 
+async def test_a_superseded_fact_is_marked_in_the_index_even_if_the_first_attempt_died(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fact_of(harness, "Ada lives in Bern.", "2026-01-10")
+    await session(harness, "Hello", "Listen")
+    pairs = json.dumps({"pairs": [pair("contradicts")]})
+    harness.model.script("A summary.", facts(stated("Ada lives in Basel.", "2026-03-14")), pairs)
+    await run(harness, ClosingStep.STORE, ClosingStep.SUMMARIZE)
+
+    async def fail(*_: object) -> None:
+        raise SearchUnavailable
+
+    with monkeypatch.context() as patch:
+        patch.setattr(harness.search, "put", fail)
+        with pytest.raises(SearchUnavailable):
+            await run(harness, ClosingStep.COMPARE)
+    await run(harness, ClosingStep.COMPARE)
+    [document] = [found for found in await documents(harness, kinds=("fact",)) if "Bern" in found.fields["text"]]
+    assert document.fields["superseded_at"] is not None
+
+
 async def test_an_earlier_conversation_that_is_closed_later_does_not_supersede(harness: Harness) -> None:
     new = await fact_of(harness, "Ada lives in Basel.", "2026-03-14")
     old = await fact_of(harness, "Ada lives in Bern.", "2026-01-10", pair("contradicts"))

@@ -9,7 +9,7 @@ from typing import Any
 
 from baton.domain.documents.search import IndexDocument, IndexName, SearchClause, SearchFilter, SearchQuery, Signal
 from baton.domain.json_values import make_closed_object
-from baton.domain.memory.episode import Episode, EpisodePart, EpisodeRef, Fact
+from baton.domain.memory.episode import Episode, EpisodePart, Fact
 from baton.domain.tenants.identity import Scope
 from baton.domain.text import fold
 from baton.memory.episodes.episode_index import DIGEST, FACT, EpisodeIndex, embed_documents, make_documents
@@ -72,8 +72,11 @@ class FactChanges:
 
         Raises ``SearchUnavailable``, ``EmbedderUnavailable``, ``ModelError`` and ``JunkAnswer``.
         """
-        others = await self._find_similar_facts(scope, episode) if episode.facts else []
-        facts, changed = list(episode.facts), dict[str, EpisodeRef]()
+        similar = await self._find_similar_facts(scope, episode) if episode.facts else []
+        others = [other for other in similar if other.fact.superseded_at is None]
+        facts = list(episode.facts)
+        # An earlier attempt may have superseded facts, and died before it wrote them to the index.
+        changed = {other.episode.ref.id: other.episode.ref for other in similar if other not in others}
         for fact, other, relation in await self._find_related_facts(scope, episode, others):
             if relation == SAME:
                 facts = [own for own in facts if own.id != fact.id]
@@ -93,7 +96,7 @@ class FactChanges:
         return await self.episodes.keep_facts(scope, episode.ref, facts)
 
     async def _find_similar_facts(self, scope: Scope, episode: Episode) -> list[_Other]:
-        """Return valid facts of the user's other episodes that are similar to facts of the episode."""
+        """Return similar facts of the user's other episodes, valid ones and those that the episode has superseded."""
         documents: dict[str, IndexDocument] = {}
         about_facts = make_documents(episode, (), None, episode.facts)
         for document in await embed_documents(about_facts, self.embedder, tenant_id=scope.tenant_id):
@@ -111,19 +114,25 @@ class FactChanges:
                 matches = [result.documents[match.id] for match in candidates if match.id in result.documents]
                 of_others = [document for document in matches if document.source_id != episode.ref.id]
                 documents.update((document.id, document) for document in of_others[:SIMILAR])
-        return await self._read_facts(scope, list(documents.values())[:MAX_COMPARED])
+        return await self._read_facts(scope, episode, list(documents.values())[:MAX_COMPARED])
 
-    async def _read_facts(self, scope: Scope, documents: Sequence[IndexDocument]) -> list[_Other]:
-        """Return the stored facts of documents. Records are read, because the index may be behind them."""
+    async def _read_facts(self, scope: Scope, own: Episode, documents: Sequence[IndexDocument]) -> list[_Other]:
+        """Return the stored facts of documents that are valid or superseded by facts of ``own``.
+
+        Records are read, because the index may be behind them.
+        """
         fact_ids = {document.fields["fact_id"] for document in documents}
+        accepted_successors = {None, *(fact.id for fact in own.facts)}
         others: list[_Other] = []
         for episode_id in dict.fromkeys(document.source_id for document in documents):
             ref = await self.episodes.find(scope, episode_id)
             episode = await self.episodes.get(scope, ref.thread_id, ref.number) if ref is not None else None
             if episode is None:
                 continue
-            valid = [fact for fact in episode.facts if fact.id in fact_ids and fact.superseded_at is None]
-            others += [_Other(episode, fact) for fact in valid]
+            accepted = [
+                fact for fact in episode.facts if fact.id in fact_ids and fact.superseded_by in accepted_successors
+            ]
+            others += [_Other(episode, fact) for fact in accepted]
         return others
 
     async def _find_related_facts(
