@@ -38,6 +38,7 @@ def make(folder: Path, *, in_python: bool = False, wheels: Path | None = None) -
             f"{folder.name!r} is no name of a project: small letters, digits and single hyphens, at most {MAX_NAME}."
         )
     unfinished = folder.with_name(f".{folder.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)  # of a command that was killed
     try:
         if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
             raise ProjectProblem(f"{folder} is not empty: name a folder that is not there yet, or an empty one.")

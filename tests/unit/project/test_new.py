@@ -62,6 +62,14 @@ def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.with_name("notes").iterdir()] == ["notes.txt"]
 
 
+def test_files_of_a_command_that_was_killed_get_into_no_project(tmp_path: Path) -> None:
+    stale = tmp_path / ".my-shop.unfinished" / "agents" / "other.yaml"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("id: other\n")
+    make(tmp_path / "my-shop")
+    assert not (tmp_path / "my-shop" / "agents" / "other.yaml").exists()
+
+
 @pytest.mark.parametrize("name", ["My-Shop", "shop_", "1shop", "a--b", "x" * 41])
 def test_a_name_that_no_stack_can_have_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ProjectProblem, match="no name of a project"):
