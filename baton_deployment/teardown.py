@@ -129,10 +129,10 @@ class Teardown:
                     write(f"{_delete(self.account, part)} {part.name}")
 
 
-def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[str], str], write: Write) -> None:
+def tear_down(teardown: Teardown, chosen: Collection[str], ask: Callable[[str], str], write: Write) -> None:
     """Print the plan, ask, and delete. Without a choice, only print the plan.
 
-    ``confirm`` returns the operator's answer to a question, which must be the stack's name. Raises ``DeploymentError``.
+    ``ask`` returns the operator's answer to a question, which must be the stack's name. Raises ``DeploymentError``.
     """
     if missing := sorted(set(chosen) - set(teardown.choices)):
         choices = ", ".join(teardown.choices) or "nothing"
@@ -150,7 +150,7 @@ def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[st
         write(f"\nNothing was deleted. Name what is to be deleted, of: {command}")
         return
     recovery = _describe_recovery([part for part in teardown.parts if part.choice in chosen], has_stack=STACK in chosen)
-    answer = confirm(f"\nDelete {', '.join(chosen)}? {recovery} Type the stack's name, {teardown.stage.stack}: ")
+    answer = ask(f"\nDelete {', '.join(chosen)}? {recovery} Type the stack's name, {teardown.stage.stack}: ")
     if answer.strip() != teardown.stage.stack:
         raise DeploymentError("That is another name: nothing was deleted.")
     teardown.delete(chosen, write)

@@ -72,7 +72,8 @@ def report(folder: Path, write: Callable[[str], None], *, as_json: bool) -> None
         count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}" if problems else "no problems"
         files = sorted({problem.file for problem in problems if problem.file is not None})
         rest = f"{', '.join(files) or 'They'} must be mended before the agents are checked further."
-        write(f"{len(agents)} agents, {count}." if agents else f"{count}. {rest}")
+        number = f"{len(agents)} agent{'s' if len(agents) != 1 else ''}"
+        write(f"{number}, {count}." if agents else f"{count}. {rest}")
         if notes:
             write("\nDeployed, this would not work, as `baton deploy STAGE --check` reports too:\n")
         for problem, remedy in notes:

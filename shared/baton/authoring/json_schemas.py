@@ -24,7 +24,7 @@ class PlainJsonSchema(GenerateJsonSchema):
 def make_object_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of a type, or a copy of a given schema.
 
-    Raises ``ValueError``, with the reason, for a type whose JSON is not an object.
+    Raises ``ValueError``, with the reason, for a type whose JSON is not an object or that pydantic cannot describe.
     """
     if isinstance(kind, Mapping):
         return dict(kind)
