@@ -123,7 +123,7 @@ class EvaluationRequest(Asked):
             **self.model_dump(include={"label", "model", "judge", "began_at", "agent_id", "agent_version", "not_run"}),
             id=make_evaluation_id(self.began_at, self.name),
             published_by=published_by,
-            published_at=self.began_at,
+            published_at=self.began_at,  # replaced when it is stored
             cases=len(self.cases) + self.cases_left_out,
             runs=runs,
             passes=passes,

@@ -81,8 +81,8 @@ async def list_models(caller: Caller, app: UseCases) -> Listing[ServedConfigured
 async def check_model(body: ModelCheckRequest, caller: Caller, app: UseCases) -> ServedModelReport:
     """Check the abilities of one of these models with a few short requests. Needs `tenant:manage`, and is audited.
 
-    This takes up to 40 seconds. While a check is running, others are refused with 429. A check counts as a message in
-    the caller's rates.
+    This takes up to 40 seconds. A server that is carrying out another check refuses this one with 429. A check counts
+    as a message in the caller's rates.
     """
     caller.require(Permission.TENANT_MANAGE, "model.check")
     await app.limits.runs.admit(caller)

@@ -71,7 +71,10 @@ async def list_desk(
     limit: Limit = 20,
     cursor: Cursor = None,
 ) -> DeskListing:
-    """Return the conversations at the desks that the caller answers, the earliest arrival first."""
+    """Return the conversations at the desks that the caller answers, the earliest arrival first.
+
+    A page may have fewer items than `limit`, or none, and still have a `nextCursor`.
+    """
     threads, next_cursor = await app.desk_access.list_threads(
         caller,
         status=DeskStatus(status) if status in set(DeskStatus) else None,
