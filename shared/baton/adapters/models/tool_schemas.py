@@ -189,13 +189,14 @@ def _make_sendable(schema: dict[str, Any]) -> dict[str, Any]:
     is nested too deeply to be written.
     """
     try:
-        json.dumps(schema, ensure_ascii=False, allow_nan=False).encode()
-    except ValueError:
-        text = replace_surrogates(json.dumps(schema, ensure_ascii=False))
-        mended: dict[str, Any] = json.loads(
-            text, parse_constant=lambda _: _NO_NUMBER, object_pairs_hook=_without_no_numbers
-        )
-        return mended
+        try:
+            json.dumps(schema, ensure_ascii=False, allow_nan=False).encode()
+        except ValueError:
+            text = replace_surrogates(json.dumps(schema, ensure_ascii=False))
+            mended: dict[str, Any] = json.loads(
+                text, parse_constant=lambda _: _NO_NUMBER, object_pairs_hook=_without_no_numbers
+            )
+            return mended
     except RecursionError:
         return {"properties": {}, "type": "object"}
     return schema

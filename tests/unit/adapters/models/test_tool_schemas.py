@@ -134,6 +134,15 @@ def test_what_no_request_can_hold_is_left_out() -> None:
     }
 
 
+@pytest.mark.parametrize("number", [1, float("nan")])
+def test_a_schema_that_is_too_deep_for_a_request_allows_any_object(number: float) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(100_000):
+        deep = {"x": deep}
+    schema = {"properties": {"a": {"const": number}, "b": {"default": deep}}}
+    assert offered(schema, KEEPS) == {"type": "object", "properties": {}}
+
+
 @pytest.mark.parametrize("required", [True, 5, [{}], None])
 def test_a_schema_with_an_odd_list_of_required_properties_is_not_strict(required: Any) -> None:
     inner = {"properties": {"x": TEXT}, "required": required, "additionalProperties": False}
