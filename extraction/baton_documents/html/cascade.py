@@ -107,7 +107,7 @@ class _Matcher:
     def __post_init__(self) -> None:
         for node in self.parser.root.traverse():
             parent = node.parent
-            if parent is not None and not node.tag.startswith(("-", "!")):
+            if parent is not None and not (node.tag or "-").startswith(("-", "!")):
                 self.count(2 * _STEPS_OF_A_MATCH)
                 self._parents[node.mem_id] = parent.mem_id
                 if node.tag in _SHOWN_BY_SCRIPTS:

@@ -104,7 +104,7 @@ class _Reader:
 
     def _begin(self, node: Any) -> bool:
         """Read the start of a node. Return whether its content and its end are to be read."""
-        tag = node.tag
+        tag = node.tag or "-"  # a processing instruction has no tag
         if tag == "-text":
             self._write(node.text_content or "")
             return False

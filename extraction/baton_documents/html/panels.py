@@ -101,7 +101,7 @@ def _find_hidden_after(control: Any, styles: Mapping[int, SheetStyle]) -> Iterat
     """Yield the hidden element after a control or after an element around it, such as a heading, if there is one."""
     for _ in range(_MAX_LEVELS):
         sibling, passed = control.next, 0
-        while sibling is not None and sibling.tag.startswith("-") and passed < _MAX_BETWEEN:
+        while sibling is not None and (sibling.tag or "-").startswith("-") and passed < _MAX_BETWEEN:
             sibling, passed = sibling.next, passed + 1
         if sibling is not None and is_hidden(sibling.attributes, styles.get(sibling.mem_id)):
             yield sibling

@@ -61,7 +61,7 @@ def read_formula(root: Any) -> str:
         if child.tag == "-text":
             if node.tag not in ("math", "mrow", "semantics") or (child.text_content or "").strip():
                 texts.append(" ".join((child.text_content or "").split()))
-        elif child.tag not in _NOT_SHOWN and not child.tag.startswith("-") and child.tag != "!--":
+        elif child.tag not in _NOT_SHOWN and not (child.tag or "-").startswith("-") and child.tag != "!--":
             ahead.append((child, child.child, []))
 
 

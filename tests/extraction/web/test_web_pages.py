@@ -212,3 +212,16 @@ def test_terms_stand_before_their_definitions() -> None:
     assert texts("<dl><dt>Pump<dd>moves water<dt>Valve<dd>stops it</dl>") == [
         "Pump", "moves water", "Valve", "stops it",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<p>Hello <?php echo 1 ?>there</p>", ["Hello there"]),
+        ("<style>.x{display:none}</style><p>Hello <?php ?>there</p>", ["Hello there"]),
+        ("<p>Hello <math><mi>x</mi><?php ?><mn>2</mn></math></p>", ["Hello x2"]),
+        ("<h2><a aria-expanded=false>More</a><?php ?></h2><?php ?><div hidden>Text</div>", ["More", "Text"]),
+    ],
+)
+def test_processing_instructions_are_left_out(html: str, expected: list[str]) -> None:
+    assert texts(html) == expected
