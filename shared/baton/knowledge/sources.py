@@ -16,7 +16,7 @@ from baton.domain.documents.source import (
     SourceRules,
     derive_source_id,
 )
-from baton.domain.errors import InvalidRequest, SourceConflict, StoreUnavailable, UnknownSource
+from baton.domain.errors import InvalidRequest, LimitReached, SourceConflict, StoreUnavailable, UnknownSource
 from baton.domain.tenants.identity import Scope
 from baton.knowledge.document_rules import MAX_TITLE, check_permission, check_title
 from baton.ports.clock import Clock
@@ -58,8 +58,8 @@ class Sources:
     async def create(self, scope: Scope, agent_id: str, request: SourceRequest) -> Source:
         """Store a source, which is then read within minutes. A repeated request returns the existing source.
 
-        Raises ``InvalidRequest``, ``SourceRefused`` for a source that the deployment forbids, and ``SourceConflict`` if
-        the id is that of a deleted or another source.
+        Raises ``InvalidRequest``, ``SourceRefused`` for a source that the deployment forbids, ``SourceConflict`` if the
+        id is that of a deleted or another source, and ``LimitReached``.
         """
         source = self._check_source(scope, agent_id, request)
         stored = await self.store.get(scope, agent_id, source.id)
@@ -68,7 +68,7 @@ class Sources:
         if stored is None:
             others, _ = await self.store.of_agent(scope, agent_id, limit=MAX_SOURCES, cursor=None)
             if len(others) >= MAX_SOURCES:
-                raise InvalidRequest(f"An agent may have at most {MAX_SOURCES} sources. Delete one first.")
+                raise LimitReached(f"An agent has at most {MAX_SOURCES} sources. Delete some that are not needed.")
             stored = await self.store.create(scope, source)
             detail = {"agentId": agent_id, "sourceId": source.id, "kind": source.kind.value}
             await self.audit.record(scope, "source.create", thread_id=None, outcome="created", detail=detail)

@@ -140,7 +140,7 @@ async def delete_document(
     "/sources",
     summary="Add a source",
     status_code=201,
-    responses=responses("source_conflict source_refused store_unavailable"),
+    responses=responses("limit_reached source_conflict source_refused store_unavailable"),
 )
 async def add_source(
     agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, body: SentSourceRequest

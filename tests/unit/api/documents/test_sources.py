@@ -149,7 +149,7 @@ async def test_an_agent_has_a_limited_number_of_sources(served: Served) -> None:
     for number in range(100):
         await added(served, SITEMAP | {"refreshHours": number + 1})
     answer = await add(served, SITEMAP | {"refreshHours": 200})
-    assert code(answer) == (422, "invalid_request")
+    assert code(answer) == (409, "limit_reached")
     assert (await add(served, SITEMAP | {"refreshHours": 100})).status_code == 201  # a repetition
 
 
