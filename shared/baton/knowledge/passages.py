@@ -49,12 +49,12 @@ DUPLICATE_SHARE = 0.8
 T = TypeVar("T")
 
 
-def drop_near_duplicates(items: Sequence[T], text: Callable[[T], str]) -> list[T]:
-    """Return the items without those whose text is nearly that of an earlier one."""
+def drop_near_duplicates(items: Sequence[T], read_text: Callable[[T], str]) -> list[T]:
+    """Return the items without those whose text, by ``read_text``, is nearly that of an earlier item."""
     distinct: list[T] = []
     seen: list[frozenset[tuple[str, ...]]] = []
     for item in items:
-        shingles = _make_shingles(text(item))
+        shingles = _make_shingles(read_text(item))
         if not any(len(shingles & other) >= DUPLICATE_SHARE * max(len(shingles), len(other)) for other in seen):
             distinct.append(item)
             seen.append(shingles)
