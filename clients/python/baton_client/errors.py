@@ -143,4 +143,4 @@ class RateLimitError(APIStatusError):
 
 
 class ServerError(APIStatusError):
-    """The server, the model, or something else behind the server failed, also after retries (5xx)."""
+    """The server, its gateway, the model, or something else behind the server failed, also after retries (408, 5xx)."""

@@ -20,6 +20,16 @@ from baton_client.errors import (
 )
 from baton_client.retries import STATUSES
 
+_BY_STATUS: Mapping[int, type[APIStatusError]] = {
+    401: AuthenticationError,
+    403: PermissionDeniedError,
+    404: NotFoundError,
+    408: ServerError,  # of a gateway, which the same request may avoid
+    409: ConflictError,
+    412: ConflictError,
+    429: RateLimitError,
+}
+
 
 def error_of(problem: Mapping[str, Any], *, status: int, retry_after: float | None = None) -> APIStatusError:
     """Return the error of an answer with ``status`` whose body is ``problem`` (RFC 9457, or anything)."""
@@ -63,8 +73,7 @@ def _find_class(code: str, status: int | None) -> type[APIStatusError]:
         return BY_CODE[code]
     if status is None or status >= 500:
         return ServerError
-    kinds = {401: AuthenticationError, 403: PermissionDeniedError, 404: NotFoundError, 429: RateLimitError}
-    return kinds.get(status, ConflictError if status in {409, 412} else BadRequestError)
+    return _BY_STATUS.get(status, BadRequestError)
 
 
 def _read_problem(entry: Mapping[str, Any]) -> FieldProblem:

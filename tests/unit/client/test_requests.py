@@ -325,3 +325,4 @@ def test_an_error_of_a_gateway_may_be_repeated(served: Served, status: int) -> N
     with pytest.raises(baton_client.APIStatusError) as caught:
         served.client.threads.get("t")
     assert caught.value.retryable
+    assert not isinstance(caught.value, baton_client.BadRequestError)
