@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import IO, Any
 from urllib.parse import unquote
 
+from lxml import etree
+
 from baton_documents.office.xml import parse, qname, to_transitional
 
 TYPES = "[content_types].xml"
@@ -114,11 +116,12 @@ class OfficePackage:
 
     @property
     def title(self) -> str | None:
-        """The title in the document's properties; None without one, and if their name is not one of XML."""
-        name = self.find_related("", _CORE_PROPERTIES)
-        if name is None or not is_xml(name):
+        """The title in the document's properties; None without one, and if they cannot be read."""
+        try:
+            properties = self.read_tree(self.find_related("", _CORE_PROPERTIES) or "")
+        except (KeyError, etree.LxmlError):
             return None
-        return (self.read_tree(name).findtext(qname("dc:title")) or "").strip() or None
+        return (properties.findtext(qname("dc:title")) or "").strip() or None
 
 
 def normalise_part_name(name: str) -> str:

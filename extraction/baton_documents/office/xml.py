@@ -168,7 +168,7 @@ class XmlRoom:
                 if since > MAX_TOKEN or len(parser.intern) > MAX_NAMES or self._is_full:
                     raise refusals.bomb()
             parser.Parse(b"", True)  # noqa: FBT003
-        except expat.ExpatError:
+        except (expat.ExpatError, LookupError):  # the second for an encoding that Python does not know
             raise refusals.damaged() from None
         uri, _, local = root.rpartition(" ")
         return f"{{{to_transitional(uri)}}}{local}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from baton_documents.errors import DocumentRefused
 from baton_documents.reader import Extractor
 from tests import documents
 from tests.office_files import RELATIONS, archive, relations, shape, slide_parts, word_parts
@@ -79,3 +80,21 @@ def test_properties_may_have_any_name(main: str, name: str, title: str | None) -
     body = archive(parts)
     form = Extractor().detect(body, "", "")
     assert Extractor().extract(body, form, (1, 1)).title == title
+
+
+@pytest.mark.parametrize("main", ["word/document.xml", "ppt/presentation.xml"])
+def test_damaged_properties_leave_the_document_readable(main: str) -> None:
+    parts = word_parts("<w:p/>") if main.startswith("word") else slide_parts(shape("<a:p/>"))
+    kind = "http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties"
+    linked = relations({"rId1": ("officeDocument", main), "rId2": ("properties", "core.xml")})
+    parts["_rels/.rels"] = linked.replace(f"{RELATIONS}/properties", kind)
+    parts["core.xml"] = '<properties xmlns:dc="\u00b2"/>'
+    body = archive(parts)
+    form = Extractor().detect(body, "", "")
+    assert Extractor().extract(body, form, (1, 1)).title is None
+
+
+def test_an_unknown_encoding_of_a_part_is_a_damage() -> None:
+    parts = word_parts("<w:p/>", others={"word/notes.xml": '<?xml version="1.0" encoding="none"?><notes/>'})
+    with pytest.raises(DocumentRefused, match="damaged"):
+        Extractor().detect(archive(parts), "", "")
