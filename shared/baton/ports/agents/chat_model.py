@@ -115,7 +115,7 @@ class ModelSettings:
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the request, passed through as they are."""
     fallback: tuple[str, ...] = ()
-    """Models that are asked in this order while ``model`` is unavailable or throttled."""
+    """Models that are asked in this order if ``model`` is unavailable, throttled, too slow or without credit."""
     timeout_seconds: float = 60.0
     """The longest wait for the first chunk of the answer, and between two chunks."""
     cache_key: str | None = None
@@ -223,12 +223,13 @@ class ChatModel(Protocol):
         the previous request, unless the turn had to be shortened, because models bind their thinking to the prompts
         before it.
 
-        Closing the generator stops the model. An answer that broke off or was cut (``FinishReason.LENGTH``) yields no
-        calls. ``Finished.reason`` is ``TOOL_CALLS`` after calls, unless the answer was cut.
+        Closing the generator stops the model. An answer that broke off yields no calls, and an answer that was cut
+        (``FinishReason.LENGTH``) only those with complete arguments. ``Finished.reason`` is ``TOOL_CALLS`` after calls,
+        unless the answer was cut.
 
         ``thread_files`` reads the uploads that file parts refer to. The model may call any of ``tools``. Raises
         ``ModelRateLimited``, ``ModelTimeout``, ``ModelUnavailable``, ``ModelRefused`` (even when the model takes no
-        tools), ``ContextTooLong``, ``OutOfCredit`` and ``ContentFiltered``.
+        tools), ``ModelMisconfigured``, ``ContextTooLong``, ``OutOfCredit`` and ``ContentFiltered``.
         """
 
 
@@ -237,7 +238,10 @@ class LearningModel(Protocol):
     """A chat model that learns the abilities of its models from refusals."""
 
     def list_learned_facts(self, model: str) -> Mapping[str, JsonValue]:
-        """Return facts that this process has learned about a model, in the form of ``modelProfiles``; may be empty."""
+        """Return what this process learned about a model for all tenants, in the form of ``modelProfiles``.
+
+        The result may be empty.
+        """
 
 
 class TokenCounter(Protocol):
