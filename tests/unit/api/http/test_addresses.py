@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from a2a.types import Message, Part
 from pydantic import TypeAdapter, ValidationError
 
-from baton.adapters.a2a.parts import _to_linkable_address
+from baton.adapters.a2a.parts import read_extras
 from baton.adapters.tools.openapi_document import read_operation
 from baton.adapters.tools.tool_source import UnusableDocument
 from baton.domain.agents.agent import AgentDefinition
@@ -22,6 +23,7 @@ from baton.domain.tenants.egress_policy import EgressPolicy
 from baton.domain.tenants.identity import OidcIssuer
 from baton.domain.tenants.secret import ExchangeTarget
 from baton.domain.web_url import is_web_url
+from baton.ports.agents.agent_client import AgentFile
 from baton.settings.base import Origins, Url
 from tests.harness.harness import Harness
 from tests.unit.api.a2a_client import A2AServed, blocking, message
@@ -190,8 +192,11 @@ async def test_nobody_is_notified_at_such_an_address(url: str) -> None:
 
 @pytest.mark.parametrize("url", BAD)
 def test_what_others_answer_with_them_is_dropped(url: str) -> None:
-    assert _to_linkable_address(GOOD) == GOOD
-    assert _to_linkable_address(url) is None
+    [(_, linked)] = read_extras(Message(parts=[Part(url=GOOD, filename="a.pdf")]))
+    [(_, unlinked)] = read_extras(Message(parts=[Part(url=url, filename="a.pdf")]))
+    assert isinstance(linked, AgentFile)
+    assert isinstance(unlinked, AgentFile)
+    assert (linked.attachment.url, unlinked.attachment.url) == (GOOD, None)
     assert is_web_url(GOOD)
     assert not is_web_url(url)
     document = {"servers": [{"url": url}], "paths": {"/x": {"get": {"operationId": "look", "responses": {}}}}}
