@@ -54,7 +54,7 @@ class SentTaskReport(Asked):
 
     status: Literal["working", "completed", "failed"]
     result: Any = describe("The result of a completed task: text, or any JSON value.", "42 pages", default=None)
-    error: str | None = describe("The reason of a failure, for the agent.", default=None)
+    error: str | None = describe("The reason of a failure, for the agent.", "The printer is offline.", default=None)
     progress: str | None = describe("The progress of a working task, in one line.", "3 of 10", default=None)
 
     def to_report(self) -> TaskReport:
@@ -91,6 +91,13 @@ async def cancel_background_task(
     return ServedBackgroundTask.of(task)
 
 
+async def require_token(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
+    """Return the bearer token of a report. Raises ``Unauthorized`` without one, before the body is checked."""
+    if credentials is None:
+        raise Unauthorized
+    return credentials.credentials
+
+
 @router.post(
     "/callbacks/{task_id}",
     summary="Report on a task of a tool",
@@ -98,18 +105,13 @@ async def cancel_background_task(
     responses=responses("unauthorized task_expired store_unavailable"),
 )
 async def take_callback(
-    task_id: TaskId,
-    report: SentTaskReport,
-    app: UseCases,
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    task_id: TaskId, report: SentTaskReport, app: UseCases, token: Annotated[str, Depends(require_token)]
 ) -> None:
     """Take a tool's report. The bearer token is the value of `Baton-Callback-Token` in the call.
 
     A repeated report changes nothing.
     """
-    if credentials is None:
-        raise Unauthorized
-    await app.self_started.background_work.callbacks.take_report(credentials.credentials, task_id, report.to_report())
+    await app.self_started.background_work.callbacks.take_report(token, task_id, report.to_report())
 
 
 @router.post(
@@ -123,7 +125,12 @@ async def take_notification(
     request: Request,
     app: UseCases,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-    token: Annotated[str | None, Header(alias="X-A2A-Notification-Token")] = None,
+    token: Annotated[
+        str | None,
+        Header(
+            alias="X-A2A-Notification-Token", description="The token of the configuration, unless it is the bearer."
+        ),
+    ] = None,
 ) -> None:
     """Take a push notification of A2A. The task is read from its agent, and the notification's content is not used.
 
