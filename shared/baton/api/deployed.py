@@ -18,10 +18,26 @@ from baton.ports.tracing import NO_TRACER
 from baton.settings.identity import ApiSettings
 
 SHORT_ROUTES = ("threads.threads", "agents.agents", "http.caller")
-SHORT = ("agents", "privacy.readers", "ports.store", "ports.audit", "ports.prices", "ports.verifier")
+SHORT = (
+    "agents",
+    "privacy.readers",
+    "ports.store",
+    "ports.audit",
+    "ports.prices",
+    "ports.verifier",
+    "ports.removed_tenants",
+)
 """Use cases and ports that the first request for a short answer is likely to need, as attribute paths of ``App``."""
 STREAM_ROUTES = ("runs.runs", "threads.messages", "threads.threads")
-STREAMED = ("turns", "follower", "limits.places", "privacy.readers", "ports.verifier", "ports.prices")
+STREAMED = (
+    "turns",
+    "follower",
+    "limits.places",
+    "privacy.readers",
+    "ports.verifier",
+    "ports.prices",
+    "ports.removed_tenants",
+)
 """The use cases and ports that the first request that runs or follows a turn is likely to need.
 
 The Lambda functions load all other routes, such as those of A2A and MCP, with the first request that needs them.
