@@ -798,6 +798,9 @@ class MessageAuthor(Model):
     id: str
     name: str
     avatar_url: str | None = Field(None, alias="avatarUrl")
+    """
+    The address of their picture; left out without one.
+    """
 
 
 class FinishReasonEnum(StrEnum):

@@ -53,12 +53,19 @@ SECONDS_PER_CONVERSATION = 0.015
 """Seconds between two reads of the desks for each conversation: 200 conversations are read every three seconds."""
 
 
+EXAMPLE = (
+    'id: MA\ndata: {"type":"CUSTOM","name":"desk_changed",'
+    '"value":{"threadId":"550e8400-e29b-41d4-a716-446655440000","item":null}}\n\n'
+)
+"""A conversation that has left the desk."""
+
+
 @router.get(
     "/events",
     summary="Follow the conversations at desks",
     response_class=StreamingResponse,
     responses={
-        200: {"description": "`desk_changed` events.", "content": {sse.MEDIA_TYPE: {}}},
+        200: {"description": "`desk_changed` events.", "content": {sse.MEDIA_TYPE: {"example": EXAMPLE}}},
         **responses("forbidden"),
     },
 )

@@ -130,7 +130,7 @@ class Draft(WireModel):
     """A draft, which nobody but the caller has seen."""
 
     text: str = Field(examples=["I am sorry about that. I have asked for the refund."])
-    sources: list[dict[str, Any]] = describe("The documents that the model got, as in `metadata.sources`.")
+    sources: list[dict[str, Any]] = describe("The documents that the model got, as in `metadata.sources`.", [])
 
 
 class PersonMessageRequest(Asked, extra="forbid"):

@@ -71,7 +71,9 @@ async def list_deliveries(
     responses=responses("not_found"),
 )
 async def redeliver(
-    delivery_id: Annotated[str, Path(max_length=128, examples=[DELIVERY_ID])], caller: Caller, app: UseCases
+    delivery_id: Annotated[str, Path(max_length=128, description="The id of the delivery.", examples=[DELIVERY_ID])],
+    caller: Caller,
+    app: UseCases,
 ) -> ServedWebhookDelivery:
     """Queue a dead delivery again, with attempts for another day. Needs `tenant:manage`; it is audited.
 

@@ -62,7 +62,12 @@ class MessageAuthor(WireModel):
     kind: Literal["person"] = "person"
     id: str = Field(examples=["anna"])
     name: str = Field(examples=["Anna"])
-    avatar_url: str | None = Field(default=None, exclude_if=lambda avatar_url: avatar_url is None)
+    avatar_url: str | None = Field(
+        default=None,
+        exclude_if=lambda avatar_url: avatar_url is None,
+        description="The address of their picture; left out without one.",
+        examples=["https://example.com/anna.png"],
+    )
 
 
 class MessageSource(WireModel):
@@ -140,6 +145,7 @@ class MessageMetadata(WireModel):
         default_factory=list,
         exclude_if=lambda attachments: not attachments,
         description="The images and files of a person's message; left out without any.",
+        examples=[[{"type": "image", "source": {"type": "url", "value": "https://example.com/receipt.png"}}]],
     )
     is_steered: bool = Field(
         default=False,
