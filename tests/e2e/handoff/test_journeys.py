@@ -115,7 +115,7 @@ async def test_a_user_who_left_a_moment_ago_is_offered_the_workflow_and_not_welc
         assert [each["name"] for each in heard.state["resumable"]] == ["your Slack Alert skill"]
         other = await door.say("Hello", new_id())
         assert not any(text.startswith(WELCOME) for _, text in other.said)
-        heard = await door.say("yes", second)
+        heard = await door.say("continue", second)
         check_place(heard, 2, "Defining Triggers")
         assert heard.notices == [CONNECTING]
         for text in ("send slack alert", "go on"):

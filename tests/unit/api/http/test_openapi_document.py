@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
+from openapi_spec_validator import validate
 
 from baton.api.a2a.access import A2AAccess
 from tests.unit.api.served import Served
@@ -203,3 +205,69 @@ def test_the_document_states_the_form_of_tags(document: Json, method: str, path:
     assert check.is_valid("*")
     for wrong in ("0" * 64, "", "null", '"'):
         assert not check.is_valid(wrong)
+
+
+def described(document: Json) -> Iterator[tuple[str, str, Json]]:
+    """Yield the operations but those of A2A's HTTP+JSON binding, whose problems have another form."""
+    return (entry for entry in operations(document) if not re.match(r"/a2a/(\{agent_id\}/)?v1/", entry[1]))
+
+
+def test_the_document_is_valid_openapi(document: Json) -> None:
+    assert document["openapi"].startswith("3.1")
+    validate(document)
+
+
+def test_every_route_is_described_with_examples(document: Json) -> None:
+    for method, path, operation in described(document):
+        where = f"{method} {path}"
+        assert operation["summary"], where
+        assert operation["description"], where
+        assert operation["tags"], where
+        succeeded = [answer for code, answer in operation["responses"].items() if code.startswith("2")]
+        assert succeeded, where
+        for answer in succeeded:
+            # A 204 has no content.
+            for media in answer.get("content", {}).values():
+                assert has_example(document, media), where
+        if "requestBody" in operation:
+            for media in operation["requestBody"]["content"].values():
+                assert has_example(document, media), where
+        for parameter in operation.get("parameters", []):
+            assert parameter.get("description") or parameter["schema"].get("description"), (where, parameter["name"])
+
+
+def test_every_protected_route_shows_its_problems(document: Json) -> None:
+    for method, path, operation in described(document):
+        if path in PUBLIC | SIGNED:
+            continue
+        assert "401" in operation["responses"], (method, path)
+        for code, answer in operation["responses"].items():
+            if code.startswith(("4", "5")):
+                media = answer["content"]["application/problem+json"]
+                for example in media["examples"].values():
+                    assert example["value"]["status"] == int(code)
+                assert "application/json" not in answer["content"], (method, path, code)
+
+
+def has_example(document: Json, media: Json) -> bool:
+    """Return whether the body, its schema or each property has an example. A body that is always null needs none."""
+    if media.get("example") or media.get("examples") or media.get("schema") == {}:
+        return True
+    return schema_has_example(document, media["schema"])
+
+
+def schema_has_example(document: Json, schema: Json) -> bool:
+    """Return whether the schema shows the form of a value."""
+    if "$ref" in schema:
+        return schema_has_example(document, document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]])
+    if any(name in schema for name in ("example", "examples", "enum", "const", "default")):
+        return True
+    if schema.get("type") == "boolean" or schema.get("type") == "null":
+        return True
+    if "properties" in schema:
+        return all(schema_has_example(document, value) for value in schema["properties"].values())
+    if "items" in schema:
+        return schema_has_example(document, schema["items"])
+    if "anyOf" in schema:
+        return any(schema_has_example(document, value) for value in schema["anyOf"] if value.get("type") != "null")
+    return bool(schema.get("description"))
