@@ -14,6 +14,7 @@ from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.opensearch.reindexing import Pace
 from baton.domain.documents.search import IndexedText, IndexName, SearchClause, SearchFilter, Signal
 from baton.domain.errors import EmbedderUnavailable
+from baton.domain.tenants.identity import Scope
 from baton.ports.clock import SystemClock
 from baton.ports.documents.search import IndexedSource
 from baton_testing.fakes.documents.embedder import FakeEmbedder
@@ -153,6 +154,22 @@ async def test_what_is_written_and_deleted_meanwhile_is_in_the_new_version(
     assert [source.without_vectors async for source in administration.list_sources(EPISODES)] == [0] * len(expected)
 
 
+async def test_what_is_deleted_while_it_is_embedded_stays_deleted(
+    engine: Engine, layout: Layout, administration: OpenSearchAdministration, index: OpenSearchIndex
+) -> None:
+    ada, bob = new_scope(), new_scope()
+    for scope in (ada, bob):
+        await index.put(scope, EPISODES, [document(f"d{n}", f"word{n}", embedder="earlier") for n in range(3)])
+    # OpenSearch remembers deletions for a minute, and an embedder that is throttled takes longer.
+    await engine.request("PUT", f"/{layout.prefix}-*/_settings", {"index": {"gc_deletes": "0ms"}})
+    embedder = Deleting(index, ada)
+    done = await administration.reindex(EPISODES, embedder)
+    assert await listed(index, ada, EPISODES) == []
+    assert await listed(index, bob, EPISODES) == ["d0", "d1", "d2"]
+    assert done.version == layout.make_version_name(EPISODES, 1)
+    assert [source.without_vectors async for source in administration.list_sources(EPISODES)] == [0] * 3
+
+
 async def test_reindexing_twice_at_once_ends_with_one_whole_version(
     engine: Engine, layout: Layout, administration: OpenSearchAdministration, index: OpenSearchIndex
 ) -> None:
@@ -196,6 +213,19 @@ class Interrupted(FakeEmbedder):
         if self.calls <= 0:
             raise EmbedderUnavailable
         self.calls -= 1
+        return await super().embed(texts)
+
+
+class Deleting(FakeEmbedder):
+    """``EMBEDDER``, during whose calls the user's documents are deleted."""
+
+    def __init__(self, index: OpenSearchIndex, scope: Scope) -> None:
+        super().__init__(EMBEDDER.name, EMBEDDER.dimensions)
+        self._index, self._scope = index, scope
+
+    async def embed(self, texts, **_):  # type: ignore[no-untyped-def]
+        await self._index.delete(self._scope, EPISODES, EVERYTHING)
+        await asyncio.sleep(1)
         return await super().embed(texts)
 
 

@@ -37,6 +37,8 @@ Operation = Sequence[Mapping[str, Any]]
 """The lines of one operation: an action, ``{"index": {...}}`` or ``{"delete": {...}}``, and the document to index."""
 NEWER_EXISTS = frozenset({409})
 """The status of an operation of ``make_index_operation`` if a newer form of the document is stored."""
+HAS_CHANGED = frozenset({409})
+"""The status of an operation of ``make_replace_operation`` if the document has been changed or deleted meanwhile."""
 AWS_HOST = re.compile(
     r"^https://[a-z0-9.-]+\.(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:es\.amazonaws\.com|on\.aws)(?:\.cn)?(?:/|$)"
 )
@@ -241,6 +243,22 @@ def make_index_operation(alias: str, engine_id: str, routing: str, source: Mappi
         "version_type": "external_gte",
     }
     return {"index": action}, source
+
+
+def make_replace_operation(alias: str, hit: Mapping[str, Any]) -> Operation:
+    """Return the operation that replaces a document by the source of its ``hit``.
+
+    It is refused with 409 if the document has been changed or deleted since the search for ``hit``.
+    """
+    action = {
+        "_index": alias,
+        "_id": hit["_id"],
+        "routing": hit["_routing"],
+        "require_alias": True,
+        "if_seq_no": hit["_seq_no"],
+        "if_primary_term": hit["_primary_term"],
+    }
+    return {"index": action}, hit["_source"]
 
 
 async def send_bulk(

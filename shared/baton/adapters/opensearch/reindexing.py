@@ -10,7 +10,14 @@ from typing import Any
 
 from baton.adapters.opensearch.definitions import Version, add_views
 from baton.adapters.opensearch.documents import round_vector, to_search_text
-from baton.adapters.opensearch.engine import NEWER_EXISTS, Engine, make_index_operation, send_bulk
+from baton.adapters.opensearch.engine import (
+    HAS_CHANGED,
+    NEWER_EXISTS,
+    Engine,
+    make_index_operation,
+    make_replace_operation,
+    send_bulk,
+)
 from baton.domain.documents.search import IndexedText
 from baton.ports.documents.search import Embedder, EmbeddingPurpose
 
@@ -72,7 +79,7 @@ class Copy:
     async def embed_missing(self) -> None:
         """Embed the new version's documents without vectors, which writers with another model have written.
 
-        After ``FILL_ROUNDS`` some may be left.
+        After ``FILL_ROUNDS`` some may be left. Documents that are deleted meanwhile stay deleted.
         """
         if self._new.model is None:
             return
@@ -82,7 +89,9 @@ class Copy:
             async for hits in self._read_batches(self._new, query):
                 sources = [hit["_source"] for hit in hits]
                 await self._embed(sources)
-                await self._write(hits)
+                await self._complete(hits)
+                operations = [make_replace_operation(self._write_alias, hit) for hit in hits]
+                await send_bulk(self._engine, operations, accepted=HAS_CHANGED)
                 filled += len(hits)
             if not filled:
                 return
@@ -95,15 +104,20 @@ class Copy:
             if not hits:
                 continue
             await self._convert_vectors([hit["_source"] for hit in hits])
-            await self._write(hits)
+            await self._complete(hits)
+            operations = [
+                make_index_operation(self._write_alias, hit["_id"], hit["_routing"], hit["_source"]) for hit in hits
+            ]
+            await send_bulk(self._engine, operations, accepted=NEWER_EXISTS)
             self.copied += len(hits)
             await self._repeat_deletions(hits)
 
     async def _read_batches(self, version: Version, query: Source) -> AsyncIterator[list[Source]]:
-        """Yield the hits of all documents of a version that match ``query``."""
+        """Yield the hits of all documents of a version that match ``query``, with the numbers of their changes."""
         await self._engine.request("POST", f"/{version.name}/_refresh")
         sort = [{"tenant": "asc"}, {"user": "asc"}, {"id": "asc"}]
-        async for hits in self._engine.read_pages(version.name, {"size": BATCH, "query": query, "sort": sort}):
+        body = {"size": BATCH, "query": query, "sort": sort, "seq_no_primary_term": True}
+        async for hits in self._engine.read_pages(version.name, body):
             yield hits
 
     async def _find_current_ids(self, hits: Sequence[Source]) -> set[str]:
@@ -139,17 +153,13 @@ class Copy:
         pause = len(views) / self._pace.texts_per_second - (time.monotonic() - began_at)
         await asyncio.sleep(max(0.0, pause))
 
-    async def _write(self, hits: Sequence[Source]) -> None:
-        """Write documents with their words to the new version, unless it has newer ones."""
+    async def _complete(self, hits: Sequence[Source]) -> None:
+        """Add their words to documents, and the views that they have to the new version."""
         names = {name for hit in hits for name in hit["_source"]["views"]}
         await add_views(self._engine, self._new, names)
         self._new = replace(self._new, views=self._new.views | names)
         for view in (view for hit in hits for view in hit["_source"]["views"].values()):
             view["words"] = to_search_text(view["text"])
-        operations = [
-            make_index_operation(self._write_alias, hit["_id"], hit["_routing"], hit["_source"]) for hit in hits
-        ]
-        await send_bulk(self._engine, operations, accepted=NEWER_EXISTS)
 
     async def _repeat_deletions(self, hits: Sequence[Source]) -> None:
         """Delete copies of documents that were deleted from the old version while they were copied."""
