@@ -9,7 +9,7 @@ import pytest
 from baton.domain.errors import StoreUnavailable
 from baton.domain.memory.private_skill import SkillAction
 from baton.domain.memory.procedure import REVIEWED, Procedure, ProcedureAction
-from tests.contracts.private_skills import change, save, share
+from tests.contracts.private_skills import MINE, change, save, share
 from tests.contracts.procedures import ID, SOURCE, add_approved, decide, procedure, statuses
 from tests.contracts.stores import Stores
 from tests.integration.store.conftest import Engine
@@ -124,3 +124,12 @@ async def test_a_skill_is_shared_once_whose_answer_was_lost(engine: Engine, stor
         assert (shared.version, replaced) == (2, 1)
     assert await statuses(stores) == [APPROVED, RETIRED]
     assert await stores.procedures.approved(stores.ada, "assistant") == [shared]
+
+
+async def test_a_removal_of_a_private_skill_whose_answer_was_lost_has_happened(engine: Engine, stores: Stores) -> None:
+    await save(stores)
+    with lost_answers(engine.table.client, "PutItem", every=False) as losses:
+        removed = await stores.private_skills.remove(stores.ada, "assistant", MINE, 1)
+    assert losses.count
+    assert removed.status is RETIRED
+    assert await stores.private_skills.get(stores.ada, "assistant", MINE) is None

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.conditional_writes import make_revision_condition, retry_on_conflict
+from baton.adapters.dynamodb.conditional_writes import make_revision_condition, retry_on_conflict, save_revised
 from baton.adapters.dynamodb.memory.procedure_writes import (
     ProcedureAddress,
     make_version_attributes,
@@ -140,7 +140,8 @@ class DynamoPrivateSkills(TimedTableStore):
         # The number stays: an approver who has read a version must never share another one by its number.
         remainder = {name: item[name] for name in ("PK", "SK", "version")}
         remainder |= {"made_of": [], "revision": item["revision"] + 1, "changed_at": to_millis(self._clock.now())}
-        await self._table.put(remainder, **make_revision_condition(item["revision"]))
+        if not await save_revised(self._table, remainder):
+            raise TransactionFailed("somebody else has just changed it")  # so that it is read again
         return replace(
             procedure, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=self._clock.now()
         )
