@@ -185,6 +185,6 @@ def _parse_part(part: object, where: str) -> str:
 def _parse_time(value: object, where: str, now: datetime) -> datetime:
     moment = parse_time(value, where)
     if not _EARLIEST <= moment <= now + MAX_AHEAD:
-        raise InvalidRequest(f"{where} must be between 1970 and now.")
+        raise InvalidRequest(f"{where} must be between 1970 and a day from now.")
     # Stores have milliseconds, and the time of a repetition must equal the stored one.
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
