@@ -6,13 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from baton.concurrency.tasks import gather_each
-from baton.domain.documents.document import (
-    Document,
-    DocumentRef,
-    DocumentVersion,
-    derive_chunk_source_id,
-    parse_chunk_source_id,
-)
+from baton.domain.documents.document import Document, DocumentRef, DocumentVersion, derive_chunk_source_id
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.tenants.identity import make_stored_scope
 from baton.ports.documents.documents import DocumentStore, Ingestions
@@ -86,7 +80,7 @@ class KnowledgeIndexCheck:
     async def rebuild(
         self, tenant: str, agents: Sequence[str], start: Position | None = None
     ) -> AsyncIterator[tuple[bool, Position]]:
-        """Start the pipeline for documents that are not completely in the index, from the page ``start`` on.
+        """Start the pipeline for documents that are not completely in the index, from the page ``start`` on, if given.
 
         Yield, for each document that turns use, whether a run was started, and the position from which a rebuild can
         continue. A repetition starts no run for documents that are indexed or wait for a run.
@@ -103,7 +97,7 @@ class KnowledgeIndexCheck:
         """Remove the orphaned sources of a check from the index, except those of documents stored since."""
         scope = make_stored_scope(tenant, OPERATOR)
         for source in check.orphaned:
-            document_id, _ = parse_chunk_source_id(source)
+            document_id = source.rpartition("@")[0] or source  # an id of another form is that of no document
             stored = [await self.documents.get(scope, agent_id, document_id) for agent_id in agents]
             if not any(source in _list_sources(document) for document in stored if document is not None):
                 await self.search.delete(scope, IndexName.KNOWLEDGE, SearchFilter(source_id=source))

@@ -12,7 +12,7 @@ from baton.domain.documents.document import DocumentRef, VersionStatus
 from baton.domain.documents.search import IndexName
 from baton.domain.tenants.identity import PROJECT_TENANT
 from baton.entry.jobs.search_rebuild import RebuildResult, SearchRebuild
-from baton.knowledge.index_check import KnowledgeIndexCheck
+from baton.knowledge.index_check import KnowledgeCheck, KnowledgeIndexCheck
 from baton.memory.episodes.index_check import IndexCheck
 from baton.ports.documents.search import Embedder, IndexedSource, ReindexResult
 from baton_testing.fakes.documents.search_index import FakeSearchIndex
@@ -288,3 +288,9 @@ async def test_chunks_of_documents_that_are_not_stored_are_removed() -> None:
     await world.check.remove("acme", [AGENT], replace(found, orphaned=(*found.orphaned, f"{stays.document_id}@1")))
     assert set(acme.indexed()) == {f"{stays.document_id}@1"}, "it is stored after all"
     assert set(globex.indexed()) == {f"{other.document_id}@1"}
+
+
+async def test_chunks_under_an_id_of_no_document_are_removed_with_the_others() -> None:
+    world = World("acme")
+    check = KnowledgeCheck(0, 0, 0, missing=(), orphaned=("damaged", "doc_1@x"))
+    await world.check.remove("acme", [AGENT], check)
