@@ -45,7 +45,7 @@ class RunView:
 
     def show(self, event: Json) -> None:
         """Show one event. Events of unknown types are ignored."""
-        handler = getattr(self, f"_{event['type'].lower()}", None)
+        handler = getattr(self, f"_show_{event['type'].lower()}", None)
         if handler is not None:
             handler(event)
 
@@ -69,7 +69,7 @@ class RunView:
         self.end_line()
         self._output.print_line(f"  {one_line(text)}", style=style)
 
-    def _run_started(self, event: Json) -> None:
+    def _show_run_started(self, event: Json) -> None:
         self.interrupts, self.outcome, self.error = [], None, None
         attempt = _get_metadata(event).get("attempt") or 1
         if attempt > 1:
@@ -78,17 +78,17 @@ class RunView:
             for message in (event.get("input") or {}).get("messages") or []:
                 self._output.print_line(f"You: {_format_content(message.get('content'))}", style="bold")
 
-    def _text_message_start(self, event: Json) -> None:
+    def _show_text_message_start(self, event: Json) -> None:
         self.end_line()
         person = " (a person)" if _get_metadata(event).get("author") else ""
         self._output.print_part(f"{one_line(event.get('name') or 'Baton')}{person}: ", style="bold cyan")
         self._is_in_text = True
 
-    def _text_message_content(self, event: Json) -> None:
+    def _show_text_message_content(self, event: Json) -> None:
         self._is_in_text = True
         self._output.print_part(event.get("delta"))
 
-    def _text_message_end(self, event: Json) -> None:
+    def _show_text_message_end(self, event: Json) -> None:
         self.end_line()
         metadata = _get_metadata(event)
         if metadata.get("takenBack"):
@@ -103,21 +103,21 @@ class RunView:
         if metadata.get("finishReason") == "length":
             self._say("(The answer was cut: it was too long.)", "yellow")
 
-    def _tool_call_start(self, event: Json) -> None:
+    def _show_tool_call_start(self, event: Json) -> None:
         # Consultations are shown by the events of the sub-agent.
         if not str(event.get("toolCallName")).startswith("ask_"):
             label = _get_metadata(event).get("label")
             self._calls[str(event.get("toolCallId"))] = ShownCall(str(event.get("toolCallName")), label=label)
 
-    def _tool_call_args(self, event: Json) -> None:
+    def _show_tool_call_args(self, event: Json) -> None:
         if call := self._calls.get(str(event.get("toolCallId"))):
             call.arguments += str(event.get("delta") or "")
 
-    def _tool_call_end(self, event: Json) -> None:
+    def _show_tool_call_end(self, event: Json) -> None:
         if call := self._calls.pop(str(event.get("toolCallId")), None):
             self._say(f"> calls {call}")
 
-    def _tool_call_result(self, event: Json) -> None:
+    def _show_tool_call_result(self, event: Json) -> None:
         outcome = _get_metadata(event).get("outcome")
         if outcome in {"failed", "refused"}:
             # The prefix is for the model.
@@ -125,40 +125,40 @@ class RunView:
             what = f"> the call {outcome if outcome == 'failed' else 'was refused'}"
             self._say(f"{what}: {reason}" if reason else what, "yellow")
 
-    def _subagent_started(self, event: Json) -> None:
+    def _show_subagent_started(self, event: Json) -> None:
         name = one_line(event.get("name") or "A sub-agent")
         self._sub_agents[str(event.get("subagentRunId"))] = name
         self._say(f"> {name} is at work")
 
-    def _subagent_finished(self, event: Json) -> None:
+    def _show_subagent_finished(self, event: Json) -> None:
         self._say(f"> {self._get_sub_agent_name(event)} has answered")
 
-    def _subagent_error(self, event: Json) -> None:
+    def _show_subagent_error(self, event: Json) -> None:
         self._say(f"> {self._get_sub_agent_name(event)} failed: {event.get('message')}", "yellow")
 
     def _get_sub_agent_name(self, event: Json) -> str:
         return self._sub_agents.get(str(event.get("subagentRunId")), "A sub-agent")
 
-    def _activity_snapshot(self, event: Json) -> None:
+    def _show_activity_snapshot(self, event: Json) -> None:
         content = event.get("content") or {}
         if event.get("activityType") in {"handoff", "return"}:
             self._say(f"* {content.get('label')}", "magenta")
         elif event.get("activityType") == "progress":
             self._say(f"> {one_line(content.get('tool') or 'A tool')}: {one_line(content.get('label') or '')}")
 
-    def _activity_delta(self, event: Json) -> None:
+    def _show_activity_delta(self, event: Json) -> None:
         for change in event.get("patch") or []:
             if change.get("path") == "/notice" and change.get("value"):
                 self._say(str(change["value"]))
 
-    def _state_delta(self, event: Json) -> None:
+    def _show_state_delta(self, event: Json) -> None:
         for change in event.get("delta") or []:
             workflow = change.get("value")
             if change.get("path") == "/workflow" and isinstance(workflow, dict):
                 label = f"{workflow.get('name')}: {workflow.get('label')}"
                 self._say(f"* {label} (step {workflow.get('step')} of {workflow.get('steps')})", "magenta")
 
-    def _custom(self, event: Json) -> None:
+    def _show_custom(self, event: Json) -> None:
         if event.get("name") == "thread_closed":
             person = (event.get("value") or {}).get("person") or {}
             name = one_line(person.get("name") or "")
@@ -167,13 +167,13 @@ class RunView:
             message = (event.get("value") or {}).get("message") or {}
             self._say(f"> the agent has got: {one_line(_format_content(message.get('content')), MAX_REASON)}")
 
-    def _messages_snapshot(self, event: Json) -> None:
+    def _show_messages_snapshot(self, event: Json) -> None:
         for message in event.get("messages") or []:
             if message.get("role") in {"user", "assistant"} and message.get("content"):
                 who = "You" if message["role"] == "user" else one_line(message.get("name") or "Baton")
                 self._output.print_line(f"{who}: {_format_content(message['content'])}")
 
-    def _run_finished(self, event: Json) -> None:
+    def _show_run_finished(self, event: Json) -> None:
         self.end_line()
         self.keep(event)
         if self.outcome == "cancelled":
@@ -184,7 +184,7 @@ class RunView:
             for interrupt in self.interrupts:
                 show_question(self._output, interrupt)
 
-    def _run_error(self, event: Json) -> None:
+    def _show_run_error(self, event: Json) -> None:
         self.end_line()
         self.keep(event)
 
