@@ -70,7 +70,9 @@ class BranchPoints:
         message = await self._find_message(scope, thread, request.from_id)
         await self._check_people(scope, thread, message)
         check_room(thread.segments, thread.next_ordinal)
-        point = await self.find_after(scope, thread, thread.continue_from(message.ordinal).path.before(message.ordinal))
+        point = await self.find_after(
+            scope, thread, thread.continue_from(message.ordinal).path.find_previous(message.ordinal)
+        )
         requested_id = request.from_id if request.from_id != message.shown_id else None
         start = BranchStart(message.shown_id, request.is_regenerate, point.after_id, requested_id)
         if request.is_regenerate:
@@ -111,7 +113,7 @@ class BranchPoints:
 
         The main agent counts as active unless the messages show another active agent.
         """
-        before = thread.continue_from(thread.continue_from(ordinal).path.before(ordinal))
+        before = thread.continue_from(thread.continue_from(ordinal).path.find_previous(ordinal))
         before = replace(before, windows=select_on_path(thread.windows, before.path), pending=None)
         _, state = await self._find_last_shown(scope, before)
         data = await self._find_data(scope, before) if thread.conversation.data is not None else None
@@ -150,7 +152,7 @@ class BranchPoints:
 
         The check covers the run of ``message``, and the messages of the present path that the branch does not share.
         """
-        common = thread.continue_from(message.ordinal).path.below(message.ordinal)
+        common = thread.continue_from(message.ordinal).path.cut(message.ordinal)
         if message.ordinal not in thread.path:
             top = thread.next_ordinal
             run = await self.store.run_messages(scope, thread.id, first_ordinal=message.ordinal, below=top)

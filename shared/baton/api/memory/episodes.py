@@ -79,7 +79,7 @@ async def get_episode(
             or sum(len(message.content) for message in messages) >= PAGE_CHARACTERS
         ):
             break
-    path = ref.select_branch(thread).path.below(
+    path = ref.select_branch(thread).path.cut(
         ref.end_ordinal if cursor is None or not messages else messages[-1].ordinal + 1,
         ref.first_ordinal if before is None or not messages else messages[0].ordinal,
     )

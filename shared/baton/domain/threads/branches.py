@@ -88,10 +88,10 @@ class MessagePath:
         index = bisect_right(self.ranges, ordinal, key=lambda bounds: bounds[0]) - 1
         return index >= 0 and ordinal < self.ranges[index][1]
 
-    def below(self, top: int, first: int = 0) -> MessagePath:
+    def cut(self, top: int, first: int = 0) -> MessagePath:
         """Return the part of the path from the ordinal ``first`` up to ``top``, which is excluded."""
-        cut = ((max(start, first), min(end, top)) for start, end in self.ranges)
-        return MessagePath(tuple((start, end) for start, end in cut if start < end))
+        ranges = ((max(start, first), min(end, top)) for start, end in self.ranges)
+        return MessagePath(tuple((start, end) for start, end in ranges if start < end))
 
     @property
     def last(self) -> int:
@@ -103,9 +103,9 @@ class MessagePath:
         """The number of its messages."""
         return sum(end - start for start, end in self.ranges)
 
-    def before(self, ordinal: int) -> int:
+    def find_previous(self, ordinal: int) -> int:
         """Return the ordinal of the message before ``ordinal`` in the path, or ``ROOT``."""
-        return self.below(ordinal).last
+        return self.cut(ordinal).last
 
 
 def find_path(segments: Segments, next_ordinal: int) -> MessagePath:

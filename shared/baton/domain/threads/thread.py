@@ -260,7 +260,7 @@ class Thread:
     def path(self) -> MessagePath:
         """The messages of the selected branch that the reader may see."""
         path = find_path(self.segments, self.next_ordinal)
-        return path.below(self.next_ordinal, self.first_readable) if self.first_readable else path
+        return path.cut(self.next_ordinal, self.first_readable) if self.first_readable else path
 
     def continue_from(self, ordinal: int) -> Thread:
         """Return the thread with a branch selected so that the next message continues from the message ``ordinal``."""

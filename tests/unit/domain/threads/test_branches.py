@@ -84,7 +84,7 @@ def test_every_message_keeps_its_own_path_whatever_is_selected(taken: list[tuple
     for ordinal in range(len(tree.parents)):
         path = find_path(continue_from(tree.segments, len(tree.parents), ordinal), len(tree.parents))
         assert messages_of(path) == tree.way_to(ordinal)
-        assert path.before(ordinal) == tree.parents[ordinal]
+        assert path.find_previous(ordinal) == tree.parents[ordinal]
 
 
 @given(steps)

@@ -82,7 +82,7 @@ class DynamoMessages(DynamoLeases):
     async def recent_messages(
         self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
     ) -> Sequence[StoredMessage]:
-        path = _cut_path(thread, before).below(thread.next_ordinal, first_ordinal)
+        path = _cut_path(thread, before).cut(thread.next_ordinal, first_ordinal)
         if not path.length:
             return ()
         is_newest = not thread.segments and (before is None or before >= thread.next_ordinal)
@@ -237,7 +237,7 @@ class DynamoMessages(DynamoLeases):
 def _cut_path(thread: Thread, before: int | None) -> MessagePath:
     """Return the part of the thread's path below ``before``."""
     top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
-    return thread.path.below(top)
+    return thread.path.cut(top)
 
 
 def _divide_path(path: MessagePath) -> list[MessagePath]:
