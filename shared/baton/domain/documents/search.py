@@ -256,10 +256,10 @@ def rank(result: SearchResult, clauses: Iterable[SearchClause], scores: Mapping[
         Ranked(result.documents[id_], scores[id_], raw_scores, frozenset(added[id_]))
         for id_, raw_scores in signals.items()
     )
-    return sorted(ranking, key=by_score)
+    return sorted(ranking, key=make_rank_key)
 
 
-def by_score(ranked: Ranked) -> tuple[float, str]:
+def make_rank_key(ranked: Ranked) -> tuple[float, str]:
     """Return the key that sorts the best first."""
     return -ranked.score, ranked.document.id
 

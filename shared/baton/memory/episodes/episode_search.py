@@ -22,9 +22,9 @@ from baton.domain.documents.search import (
     SearchQuery,
     Signal,
     Vector,
-    by_score,
     compute_clause_weights,
     fuse_scores,
+    make_rank_key,
     rank,
     weigh_rankings,
 )
@@ -179,7 +179,7 @@ def rank_by_validity(digests: Sequence[Ranked], weights: EpisodeWeights) -> list
         successor = scores.get(ranked.document.fields.get("superseded_by"), 1.0)
         return min(ranked.score * weights.superseded, successor * 0.99)
 
-    return sorted((replace(digest, score=score(digest)) for digest in digests), key=by_score)
+    return sorted((replace(digest, score=score(digest)) for digest in digests), key=make_rank_key)
 
 
 def is_valid(ranked: Ranked) -> bool:
