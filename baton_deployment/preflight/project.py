@@ -115,7 +115,7 @@ def check_secret_names(contents: Contents, template: DeployedTemplate) -> Iterat
     }
     for agent in contents.agents.all():
         for field, reference in find_secret_references(agent):
-            name = reference.name_in(stage)
+            name = reference.resolve_name(stage)
             if not name.removeprefix("/").startswith(tuple(folders)):
                 yield fails(
                     SECRET_NAMES,

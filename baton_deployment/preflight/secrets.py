@@ -83,7 +83,7 @@ def check_references(account: Account, template: DeployedTemplate, contents: Con
         for field, reference in find_secret_references(agent):
             places.setdefault(reference, contents.locate(agent, *field))
     for reference, location in places.items():
-        name = reference.name_in(stage)
+        name = reference.resolve_name(stage)
         if reference.parameter is not None:
             yield _check_parameter(account, name, location)
             continue

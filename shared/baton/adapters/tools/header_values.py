@@ -79,7 +79,7 @@ class HeaderValues:
 
     def _resolve_reference(self, reference: SecretReference) -> str:
         """Return the header's value, and remember its secret. Raises as ``resolve`` does."""
-        name = reference.name_in(self.stage)
+        name = reference.resolve_name(self.stage)
         store = self.secrets if reference.secret is not None else self.parameters
         secret = store.get(name)
         if reference.key is not None:

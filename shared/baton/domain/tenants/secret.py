@@ -54,7 +54,7 @@ class SecretReference(BaseModel):
                 raise ValueError("the only placeholder in a name is {stage}")
         return self
 
-    def name_in(self, stage: str) -> str:
+    def resolve_name(self, stage: str) -> str:
         """Return the name of the secret or parameter in the deployment's ``stage``."""
         return (self.secret or self.parameter or "").replace(_STAGE, stage)
 
