@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar
 
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from baton.domain.metrics import PERCENTAGES, TIMES, Metric, counting
+from baton.domain.metrics import PERCENTAGES, TIMES, Metric, collect_counts
 from baton.failures.reports import report_failure
 from baton.settings.base import MetricSettings
 
@@ -62,7 +62,7 @@ def observed(handler: Callable[P, T]) -> Callable[P, T]:
 @contextmanager
 def _observe_invocation() -> Iterator[None]:
     # The timestamp is the invocation's start, as in Lambda's metrics, because an alarm subtracts one from the other.
-    with counting(partial(write_metrics, at=datetime.now(UTC))):
+    with collect_counts(partial(write_metrics, at=datetime.now(UTC))):
         try:
             yield
         except Exception as failure:

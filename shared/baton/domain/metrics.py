@@ -204,7 +204,7 @@ def count(metric: Metric, number: int = 1) -> None:
 
 
 @contextmanager
-def counting(write: WriteCounts) -> Iterator[None]:
+def collect_counts(write: WriteCounts) -> Iterator[None]:
     """Collect the counts and values of the block and pass them to ``write`` at its end, even after an exception."""
     counts = Counts(write)
     token = _current.set(counts)

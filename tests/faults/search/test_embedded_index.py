@@ -20,7 +20,7 @@ from baton.adapters.sqlite_index.objects import IndexObjects
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.domain.documents.search import SearchFilter
 from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchUnavailable
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton_testing.fakes.documents.embedder import DIMENSIONS, FakeEmbedder
 from tests.contracts.search import EPISODES, EVERYTHING, KNOWLEDGE, document, found, listed, new_scope, query
 from tests.embedded_index import embedded_index
@@ -263,7 +263,7 @@ async def test_a_damaged_file_is_named_and_hurts_its_owner_alone(caplog: pytest.
         again.delete(ada, EPISODES, EVERYTHING),
     ):
         with (
-            counting(lambda counted: counts.append(counted[Metric.SEARCHES_FAILED])),
+            collect_counts(lambda counted: counts.append(counted[Metric.SEARCHES_FAILED])),
             pytest.raises(SearchIndexDamaged, match="search rebuild"),
         ):
             await call

@@ -17,7 +17,7 @@ from baton.adapters.sqlite_index.objects import IndexObjects
 from baton.adapters.sqlite_index.owner_files import OwnerFiles
 from baton.domain.documents.search import SearchFilter
 from baton.domain.errors import SearchIndexFull
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton_testing.fakes.documents.embedder import DIMENSIONS
 from tests.contracts.knowledge import KnowledgeContract
 from tests.contracts.search import (
@@ -153,7 +153,7 @@ async def test_an_owner_with_too_much_is_refused_more_and_may_delete(
 ) -> None:
     monkeypatch.setattr("baton.adapters.sqlite_index.bounds.MAX_OWNER_DOCUMENTS", 10)
     ada, bob, values = new_scope("ada"), new_scope("bob"), list[int]()
-    with counting(lambda counts: values.extend(counts.get(Metric.SEARCH_INDEX_FILL, ()))):  # type: ignore[arg-type]
+    with collect_counts(lambda counts: values.extend(counts.get(Metric.SEARCH_INDEX_FILL, ()))):  # type: ignore[arg-type]
         await index.put(ada, EPISODES, [document(f"d{number}", "green") for number in range(8)])
         with pytest.raises(SearchIndexFull, match="OpenSearch"):
             await index.put(ada, EPISODES, [document(f"e{number}", "red") for number in range(5)])

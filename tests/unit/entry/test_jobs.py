@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.errors import StoreUnavailable
-from baton.domain.metrics import TIMES, Metric, counting
+from baton.domain.metrics import TIMES, Metric, collect_counts
 from baton.entry.jobs.isolation import Job, JobsFailed, run_jobs
 from baton_testing.virtual_time import VirtualTimeLoop
 
@@ -48,7 +48,7 @@ def test_the_other_jobs_are_done_and_each_failure_is_counted(kinds: list[Callabl
         failing = {METRICS[number]: 1 for number, kind in enumerate(kinds) if kind is not work}
         expected = Counter(failing)
         expected[Metric.INTERNAL_FAULTS] += sum(kind is fail and number % 2 == 0 for number, kind in enumerate(kinds))
-        with counting(counter.update):
+        with collect_counts(counter.update):
             if failing:
                 with pytest.raises(JobsFailed) as raised:
                     await run_jobs(jobs)

@@ -11,7 +11,7 @@ import pytest
 
 from baton.domain.errors import SearchUnavailable
 from baton.domain.memory.episode import MAX_ATTEMPTS
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton.domain.threads.thread import EndReason, RunStatus, ThreadStatus
 from baton.entry.jobs.sweep import MAX_PAUSE
 from tests.fakes.chat_model import Answer
@@ -196,7 +196,7 @@ async def test_the_failures_of_a_sweep_are_counted(harness: Harness) -> None:
     harness.idle.unreadable.add(harness.thread_id)
     harness.clock.advance(1800)
     counts: Counter[Metric] = Counter()
-    with counting(counts.update):
+    with collect_counts(counts.update):
         await harness.sweeper.sweep(seconds=5)
     assert counts == {Metric.SWEEP_FAILURES: 1, Metric.INTERNAL_FAULTS: 1}
 
@@ -205,7 +205,7 @@ async def test_a_sweep_that_leaves_something_is_counted(harness: Harness) -> Non
     await harness.say()
     harness.clock.advance(1800)
     counts: Counter[Metric] = Counter()
-    with counting(counts.update):
+    with collect_counts(counts.update):
         report = await harness.sweeper.sweep(seconds=-1)
     assert (report.looked_at, report.is_complete) == (0, False)
     assert counts == {Metric.SWEEPS_UNFINISHED: 1}

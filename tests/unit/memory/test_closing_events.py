@@ -9,7 +9,7 @@ import pytest
 
 from baton.domain.documents.pipelines import Pipeline, PipelineRun
 from baton.domain.errors import EmbedderUnavailable, ModelUnavailable
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton.entry.jobs.closing_events import STEP_SECONDS, OutOfTime
 from baton.memory.episodes import session_closing
 from baton.memory.episodes.session_closing import ClosingStep
@@ -125,7 +125,7 @@ async def test_an_invocation_whose_model_fails_leaves_the_episode_unfinished_for
     name = "_summarise" if isinstance(failure, ModelUnavailable) else "_index"
     monkeypatch.setattr(closing, name, fail)
     counted: dict[Metric, Any] = {}
-    with counting(counted.update), pytest.raises(type(failure)):
+    with collect_counts(counted.update), pytest.raises(type(failure)):
         await ended.step("whole")
     assert Metric.EPISODES_INCOMPLETE not in counted
     assert await ended.has_place()

@@ -17,7 +17,7 @@ from baton.api.http.middleware import CountedRequests
 from baton.composition import metrics
 from baton.composition.metrics import observed, write_metrics
 from baton.composition.startup import event_loop
-from baton.domain.metrics import Metric, count, count_failures, counting
+from baton.domain.metrics import Metric, collect_counts, count, count_failures
 from tests.unit.metrics.written import ROOT, counts, lines
 
 Written = list[dict[Metric, int | Sequence[int]]]
@@ -55,7 +55,7 @@ def test_an_invocation_that_fails_writes_its_counts_too(capsys: pytest.CaptureFi
 
 
 def test_every_time_of_an_invocation_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    with counting(write_metrics):
+    with collect_counts(write_metrics):
         for milliseconds in (5, 70, 900):
             count(Metric.TIME_IN_QUEUE, milliseconds)
         count(Metric.TURNS)
@@ -75,7 +75,7 @@ def test_invocations_at_the_same_time_keep_their_counts_apart() -> None:
 
     def invocation(number: int) -> Written:
         reported: Written = []
-        with counting(lambda counts: reported.append(dict(counts))):
+        with collect_counts(lambda counts: reported.append(dict(counts))):
             together.wait()
             event_loop.run(work(number))
         return reported
@@ -93,7 +93,7 @@ async def test_work_that_outlasts_its_invocation_is_reported_when_it_happens() -
         await over.wait()
         count(Metric.INTERNAL_FAULTS)
 
-    with counting(lambda counts: reported.append(dict(counts))):
+    with collect_counts(lambda counts: reported.append(dict(counts))):
         task = asyncio.ensure_future(work())
         count(Metric.REQUESTS_FAILED)
     assert reported == [{Metric.REQUESTS_FAILED: 1}]
@@ -105,14 +105,14 @@ async def test_work_that_outlasts_its_invocation_is_reported_when_it_happens() -
 def test_nothing_is_logged_without_a_cause_or_outside_of_an_invocation() -> None:
     reported: Written = []
     count(Metric.INTERNAL_FAULTS)
-    with counting(lambda counts: reported.append(dict(counts))):
+    with collect_counts(lambda counts: reported.append(dict(counts))):
         pass
     assert reported == []
 
 
 def test_only_failures_are_counted() -> None:
     reported: Written = []
-    with counting(lambda counts: reported.append(dict(counts))):
+    with collect_counts(lambda counts: reported.append(dict(counts))):
         for error in (KeyError("k"), ValueError("v"), KeyError("k")):
             with pytest.raises(type(error)), count_failures(Metric.DEAD_TURNS_FAILED, but=(ValueError,)):
                 raise error

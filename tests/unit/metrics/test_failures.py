@@ -56,7 +56,7 @@ from baton.domain.errors import (
     Unauthorized,
 )
 from baton.domain.memory.procedure import InvalidProcedure
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton.domain.runs.usage import Price, Prices, Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
@@ -728,7 +728,7 @@ async def a_request_that_the_model_does_not_answer(monkeypatch: pytest.MonkeyPat
 async def test_a_failure_that_is_caught_is_written_down(
     metric: Metric, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with counting(write_metrics):
+    with collect_counts(write_metrics):
         await FAILURES[metric](monkeypatch)
     assert counts(capsys.readouterr().out)[metric] >= 1
 
@@ -736,7 +736,7 @@ async def test_a_failure_that_is_caught_is_written_down(
 async def test_a_turn_that_goes_well_counts_no_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with counting(write_metrics):
+    with collect_counts(write_metrics):
         await an_answer(monkeypatch)
     assert counts(capsys.readouterr().out) == {
         "Turns": 1,
@@ -749,12 +749,12 @@ async def test_a_turn_that_goes_well_counts_no_failure(
 async def test_only_the_first_delivery_says_how_long_a_message_has_waited(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with counting(write_metrics):
+    with collect_counts(write_metrics):
         await a_message_that_has_waited(monkeypatch)
     assert counts(capsys.readouterr().out)[Metric.TIME_IN_QUEUE] == 7500
     harness = Harness()
     again = RecordDelivery("q1", 2)
-    with counting(write_metrics):
+    with collect_counts(write_metrics):
         await harness.app.queued_turns.run(
             queued_body(harness), "receipt", again, seconds=20, sent_at=harness.clock.now()
         )
@@ -762,7 +762,7 @@ async def test_only_the_first_delivery_says_how_long_a_message_has_waited(
 
 
 def test_a_misconfigured_model_is_no_outage_of_its_provider(capsys: pytest.CaptureFixture[str]) -> None:
-    with counting(write_metrics):
+    with collect_counts(write_metrics):
         make_response(Request({"type": "http", "headers": []}), ModelMisconfigured())
     assert counts(capsys.readouterr().out) == {"RequestsFailed": 1}
 

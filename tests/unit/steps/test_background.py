@@ -13,7 +13,7 @@ import pytest
 
 from baton.api.runs.background_turn import BackgroundTurn, Emit
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable, ThreadUnavailable, TokenExpired
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton.domain.threads.events import Event
 from baton.failures.reports import in_background
 
@@ -62,7 +62,7 @@ async def test_unexpected_failures_in_the_background_are_counted_and_none_is_los
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: lost.append(context))
     counter: Counter[Metric] = Counter()
-    with counting(counter.update):
+    with collect_counts(counter.update):
         in_background(fail(error), "work")
         await asyncio.sleep(2)
     gc.collect(1)

@@ -19,7 +19,7 @@ from baton.composition.metrics import write_metrics
 from baton.composition.tracing import FLUSH_SECONDS
 from baton.domain.errors import BatonError, InvalidRequest, MessageTooLarge
 from baton.domain.json_values import MAX_MEMBERS, MemberCount
-from baton.domain.metrics import counting
+from baton.domain.metrics import collect_counts
 from baton.domain.tenants.identity import ME
 from baton.ports.tracing import Tracer
 
@@ -194,7 +194,7 @@ class CountedRequests(HttpMiddleware):
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         # A run may outlast its request. Its later counts are written at once, one by one.
-        with counting(write_metrics):
+        with collect_counts(write_metrics):
             await self._app(scope, receive, send)
 
 

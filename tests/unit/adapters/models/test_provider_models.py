@@ -20,7 +20,7 @@ from baton.domain.errors import (
     ModelUnavailable,
     OutOfCredit,
 )
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import AnsweredBy, Finished, ModelChunk, ModelSettings, Prompt, TextDelta
@@ -110,7 +110,7 @@ async def test_without_a_default_provider_a_name_of_no_provider_is_a_wrong_confi
     deployment = Deployment("bedrock")
     deployment.models.load("gpt-6-sol")
     counted: dict[Metric, int] = {}
-    with counting(counted.update), pytest.raises(ModelMisconfigured):
+    with collect_counts(counted.update), pytest.raises(ModelMisconfigured):
         await deployment.ask("gpt-6-sol")
     [noted] = [record for record in caplog.records if "cannot be used" in record.getMessage()]
     assert "OPENAI_BASE_URL" in vars(noted)["reason"]
@@ -133,7 +133,7 @@ async def test_a_fallback_answers_for_a_model_that_cannot(
 ) -> None:
     deployment, counted = Deployment(), {}
     deployment.by_name["default"].script(failure)
-    with counting(counted.update):
+    with collect_counts(counted.update):
         *said, end = await deployment.ask("gpt-6-sol", "bedrock/claude")
     assert said == [AnsweredBy("claude"), *ANSWERED]
     assert isinstance(end, Finished)

@@ -11,7 +11,7 @@ from baton.adapters.tracing.otel_tracer import OtelTracer
 from baton.adapters.tracing.sending import REST_SECONDS, BoundedSending, RestingExporter, SpansDropped
 from baton.composition.tracing import make_tracer
 from baton.domain.errors import InternalError
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton.domain.tracing import parse_trace_headers
 from baton.ports.tracing import NO_TRACER, TracedRun
 from baton.settings.resources import TraceSettings
@@ -41,7 +41,7 @@ class Sent:
     def counted(self, seconds: float) -> int:
         """Flush, and return the number of spans that were counted as dropped."""
         counts: Counter[Metric] = Counter()
-        with counting(lambda written: counts.update(written)):
+        with collect_counts(lambda written: counts.update(written)):
             self.tracer.flush(seconds)
         return counts[Metric.SPANS_DROPPED]
 

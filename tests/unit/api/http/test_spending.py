@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton.domain.runs.usage import Price, Prices, Usage
 from baton.domain.tenants.spending import Account, AccountKind, SpendingPeriod
 from baton.domain.tenants.spending_rules import AtLimit, SpendingLimit, SpendingRules, UnknownPrices
@@ -206,7 +206,7 @@ async def test_a_limit_that_stops_lets_nobody_go_on() -> None:
 async def test_a_refusal_for_money_is_no_failure_of_the_model() -> None:
     harness = limited(SpendingRules(stopped_agents=("assistant",)))
     written: list[Metric] = []
-    with counting(written.extend):
+    with collect_counts(written.extend):
         assert (await harness.say()).types[-1] == "RUN_ERROR"
     assert Metric.TURNS in written
     assert Metric.MODEL_FAILURES not in written

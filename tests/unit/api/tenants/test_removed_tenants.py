@@ -11,7 +11,7 @@ from baton.api.notifications import Notifications
 from baton.domain.documents.document import UPLOAD_WAIT
 from baton.domain.errors import TenantRemoved
 from baton.domain.memory.forgetting import Retention
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton.knowledge.document_records import DocumentRecords
 from tests.harness.due import DueHarness
 from tests.harness.harness import Harness
@@ -116,7 +116,7 @@ class TestBackground:
         harness.clock.advance(3600)
         monkeypatch.setattr(harness.due_items, "load", fail)
         counts: Counter[str] = Counter()
-        with counting(counts.update):
+        with collect_counts(counts.update):
             await harness.app.self_started.due_starts.sweep(seconds=10)
             await harness.app.self_started.due_starts.start_queued(
                 harness.schedules.make_entry(harness.ada, schedule).model_dump_json()
@@ -136,7 +136,7 @@ class TestBackground:
         starts = pipeline.app.knowledge.ingestion_starts
         monkeypatch.setattr(DocumentRecords, "change", fail)
         counts: Counter[str] = Counter()
-        with counting(counts.update):
+        with collect_counts(counts.update):
             assert await starts.resume(seconds=10) == 0
         assert counts[Metric.SWEEP_FAILURES] == 0
 

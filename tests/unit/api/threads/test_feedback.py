@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.metrics import counting
+from baton.domain.metrics import collect_counts
 from tests.unit.api.served import Served
 
 THREAD = "booking-4711"
@@ -63,7 +63,7 @@ async def test_feedback_stands_with_its_answer_until_it_is_changed_or_withdrawn(
 async def test_feedback_is_audited_and_counted_once_without_what_the_comment_says() -> None:
     served = await talked()
     message_id, counts = await answer_id(served), {}
-    with counting(lambda written: counts.update(written)):
+    with collect_counts(lambda written: counts.update(written)):
         for _ in range(2):
             await rate(served, message_id, "down", comment="My address is ada@example.com")
         for _ in range(2):

@@ -13,7 +13,7 @@ from baton.composition.app import build
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_settings import LearningSettings
 from baton.domain.memory.procedure import Procedure
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton.ports.agents.tools import ToolFailed
 from tests.contracts.procedures import DRAFT, add_approved
 from tests.fakes.chat_model import Answer
@@ -112,7 +112,7 @@ async def test_a_deployment_can_switch_it_off() -> None:
 async def test_a_capture_that_does_not_start_costs_the_run_nothing(harness: Harness) -> None:
     harness.captures.is_down = True
     counts: dict[Metric, int] = {}
-    with counting(counts.update):
+    with collect_counts(counts.update):
         said = await complete_task(harness)
     assert said.types[-1] == "RUN_FINISHED"
     assert counts[Metric.CAPTURES_NOT_STARTED] == 1

@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
 from baton.adapters.aws.api_gateway import ApiGatewayConnections
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import Event
 from baton.ports.threads.connections import ConnectionBusy
@@ -144,7 +144,7 @@ async def test_every_frame_given_up_is_counted_and_the_first_one_logged(
         "baton.threads.outbox.connection_sender.logger.error", lambda message, **_: logged.append(message)
     )
     counter: Counter[Metric] = Counter()
-    with counting(counter.update):
+    with collect_counts(counter.update):
         client, thread = over(*[failure] * 3 * TRIES)
         await thread.send(*(Event({"type": "X", "n": number}, number) for number in range(3)))
     assert (len(logged), counter, client.frames) == (1, {Metric.FRAMES_REFUSED: 3}, [])
@@ -153,7 +153,7 @@ async def test_every_frame_given_up_is_counted_and_the_first_one_logged(
 @pytest.mark.parametrize("failure", [*REFUSED, *TOO_LARGE], ids=repr)
 async def test_a_refused_replay_ends_and_is_counted(failure: Exception) -> None:
     counter: Counter[Metric] = Counter()
-    with counting(counter.update):
+    with collect_counts(counter.update):
         assert not await send_to(ApiGatewayConnections(cast("Any", Client(*[failure] * TRIES))), "tab", [FIRST])
     assert counter == {Metric.FRAMES_REFUSED: 1}
 
@@ -162,7 +162,7 @@ async def test_a_refused_replay_ends_and_is_counted(failure: Exception) -> None:
 async def test_an_unexpected_failure_costs_one_frame_and_keeps_nobody_waiting(failure: Exception) -> None:
     connections, items = FakeConnections(), Counter[Metric]()
     connections.script("tab", failure)
-    with counting(items.update):
+    with collect_counts(items.update):
         thread = Thread(connections)
         await thread.delivery.join("tab", thread.later)
         thread.delivery.post([FIRST])
@@ -183,7 +183,7 @@ async def test_a_sender_that_ends_keeps_nobody_waiting_and_the_next_refresh_begi
     def fail(queue: FrameQueue) -> tuple[str, int]:
         raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
 
-    with counting(items.update):
+    with collect_counts(items.update):
         await thread.delivery.join("tab", thread.later)
         with monkeypatch.context() as broken:
             broken.setattr(FrameQueue, "build_next_frame", fail)

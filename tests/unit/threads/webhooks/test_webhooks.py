@@ -12,7 +12,7 @@ import pytest
 
 from baton.api.notifications import Notifications
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import Metric, collect_counts
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.webhook import ATTEMPT_AGES
@@ -238,7 +238,7 @@ async def test_each_way_back_from_a_desk_is_an_event_with_its_reason_audited_and
     hooked = with_webhooks(harness, webhook("crm", "desk.returned"))
     await harness.ask()
     counted: dict[Metric, int | Sequence[int]] = {}
-    with counting(counted.update):
+    with collect_counts(counted.update):
         await return_(harness)
     [returned] = await hooked.settle()
     assert (returned["data"]["deskId"], returned["data"]["reason"]) == ("support", reason)
