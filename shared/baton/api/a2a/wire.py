@@ -42,7 +42,7 @@ def convert_task(task: A2ATask, describe: Describe, *, history: int | None = Non
     Its artifacts are all answers of agents that were read, whatever ``history`` is.
     """
     messages = [message for message in task.messages if message.is_said]
-    stored_messages = messages if history is None else messages[len(messages) - history :] if history > 0 else []
+    stored_messages = messages if history is None else messages[-history:] if history > 0 else []
     return Task(
         id=str(task.id),
         context_id=task.id.thread_id,

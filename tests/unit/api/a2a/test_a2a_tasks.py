@@ -158,7 +158,7 @@ async def test_a_host_may_name_the_context_by_its_own_id(served: A2AServed) -> N
     assert len(second["history"]) == 4
 
 
-@pytest.mark.parametrize(("length", "expected"), [(0, 0), (1, 1), (3, 3), (10, 4)])
+@pytest.mark.parametrize(("length", "expected"), [(0, 0), (1, 1), (3, 3), (6, 4), (10, 4)])
 async def test_the_newest_messages_of_the_history(served: A2AServed, length: int, expected: int) -> None:
     task = await opened(served, message("One", "m-1"))
     whole = await sent(served, message("Two", "m-2", taskId=task["id"]))
