@@ -54,8 +54,10 @@ def _find_refusal(declared: Mapping[str, Any], value: str) -> str:
         if re.fullmatch(r"-?\d+(\.\d+)?", value) is None:
             return f"{value!r} is no number"
         least, most = declared.get("MinValue"), declared.get("MaxValue")
-        if (least is not None and float(value) < least) or (most is not None and float(value) > most):
-            return f"{value} is not between {least} and {most}"
+        if least is not None and float(value) < least:
+            return f"{value} is less than {least}"
+        if most is not None and float(value) > most:
+            return f"{value} is more than {most}"
     if not int(declared.get("MinLength", 0)) <= len(value) <= int(declared.get("MaxLength", 4096)):
         return f"has {len(value)} characters, not {declared.get('MinLength', 0)} to {declared.get('MaxLength', 4096)}"
     entries = [part.strip() for part in value.split(",")] if declared["Type"] == "CommaDelimitedList" else [value]
