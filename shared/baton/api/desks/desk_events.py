@@ -87,9 +87,8 @@ async def follow_desks(
     """
     caller.require(Permission.DESK_ANSWER, "desk.list")
     name, seconds = get_request_id(request), timing.follow_seconds
-    async with contextlib.AsyncExitStack() as stack:
-        await stack.enter_async_context(app.limits.places.hold(caller, CounterKind.STREAMS, name, seconds=seconds))
-        resources = stack.pop_all()
+    resources = contextlib.AsyncExitStack()
+    await resources.enter_async_context(app.limits.places.hold(caller, CounterKind.STREAMS, name, seconds=seconds))
     ends_at = asyncio.get_running_loop().time() + min(seconds, token_seconds)
     return sse.respond(_make_frames(app, caller, resources, ends_at, last_event_id), timing)
 
