@@ -61,7 +61,7 @@ def read_restored_table(client: DynamoDBClient, name: str, at: datetime | None, 
     schema = {key["AttributeName"]: key["KeyType"] for key in description["KeySchema"]}
     if schema != {"PK": "HASH", "SK": "RANGE"}:
         raise DeploymentError(f"{name} is not a table of Baton: its keys are {', '.join(schema)}.")
-    return RestoredTable(name, moment)
+    return RestoredTable(name, moment.astimezone(UTC))
 
 
 def make_restored_table(client: DynamoDBClient, live: str, at: datetime, write: Write) -> RestoredTable:
@@ -95,8 +95,8 @@ def _check_window(client: DynamoDBClient, live: str, at: datetime) -> None:
     earliest, latest = window.get("EarliestRestorableDateTime"), window.get("LatestRestorableDateTime")
     if window.get("PointInTimeRecoveryStatus") != "ENABLED":
         raise DeploymentError(f"Point-in-time recovery is off for {live}: name a table of a backup by --from.")
-    if (earliest is not None and at < earliest) or (latest is not None and at > latest):
+    if earliest is not None and latest is not None and not earliest <= at <= latest:
+        first, last = (f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" for moment in (earliest, latest))
         raise DeploymentError(
-            f"{live} can be restored to times from {earliest:%Y-%m-%dT%H:%M:%SZ} to {latest:%Y-%m-%dT%H:%M:%SZ}. "
-            "The last five minutes or so are never among them."
+            f"{live} can be restored to times from {first} to {last}. The last five minutes or so are never among them."
         )

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -226,6 +226,27 @@ def test_wrong_usage_says_what_to_do(stage: DeployedStage) -> None:
         assert message in stage.refuse(*arguments)
     stage.begin_recovery()
     assert "The last five minutes or so are never among them" in stage.refuse("--at", "2020-01-01T00:00:00Z")
+
+
+@pytest.fixture
+def tokyo() -> Iterator[None]:
+    """Let this process run in Tokyo, nine hours before UTC."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("tokyo")
+def test_times_of_aws_are_shown_in_utc(stage: DeployedStage) -> None:
+    at = datetime.fromisoformat(stage.begin_recovery())
+    assert at.utcoffset() == timedelta(hours=9)
+    shown = f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    assert f" to {shown}." in stage.refuse("--at", "2020-01-01T00:00:00Z")
+    name = stage.restore("--at", at.isoformat(), "--plan").partition(" into ")[2].split()[0]
+    read = stage.restore("--from", name, "--plan")
+    assert f"from {name}, {at.astimezone(UTC):%Y-%m-%d %H:}" in read
 
 
 RESTORING = [
