@@ -13,6 +13,7 @@ from aiohttp import web
 from baton.adapters.opensearch.engine import MAX_ATTEMPTS, MAX_BYTES, Engine, EngineError, find_region
 from baton.adapters.opensearch.index import MAX_FRUITLESS_PASSES, OpenSearchIndex
 from baton.domain.errors import SearchUnavailable, WrongDimension
+from baton.domain.metrics import Metric, collect_counts
 from baton.ports.clock import SystemClock
 from baton_local.engines.process import find_free_port
 from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, WORDS, document, ids, new_scope, query
@@ -128,6 +129,39 @@ async def test_a_refused_request_is_repeated_within_a_bound(engine: tuple[Script
     with pytest.raises(SearchUnavailable):
         await index.search(new_scope(), EPISODES, query("green", WORDS))
     assert scripted.asked == ["/_msearch"] * MAX_ATTEMPTS
+
+
+REFUSED = {"error": {"type": "security_exception", "reason": "no permissions for [indices:data/read/msearch]"}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (403, REFUSED),
+        (429, {"error": {"type": "rejected_execution_exception", "reason": "queue is full"}}),
+        (503, "<html>"),
+        (200, {"responses": [NOTHING | {"timed_out": True}]}),
+        (200, {"responses": [{"status": 503, **REFUSED}]}),
+    ],
+    ids=["without permission", "overloaded", "behind a proxy", "late", "in a part"],
+)
+async def test_a_refused_search_is_counted_once(engine: tuple[Scripted, OpenSearchIndex], answer: Any) -> None:
+    scripted, index = engine
+    scripted.on("/_msearch", answer)
+    counted: list[Any] = []
+    with collect_counts(counted.append), pytest.raises(SearchUnavailable):
+        await index.search(new_scope(), EPISODES, query("green", WORDS))
+    assert counted == [{Metric.SEARCHES_FAILED: 1}]
+
+
+async def test_what_an_index_expects_is_no_failure(engine: tuple[Scripted, OpenSearchIndex]) -> None:
+    scripted, index = engine
+    gone = (404, {"error": {"type": "index_not_found_exception", "reason": "no such index"}})
+    scripted.on("/_bulk", gone, (200, {"items": [{"index": {"status": 201}}]}))
+    counted: list[Any] = []
+    with collect_counts(counted.append):
+        await put(index, "a")
+    assert counted == []
 
 
 async def test_a_put_in_several_requests_waits_for_one_refresh(engine: tuple[Scripted, OpenSearchIndex]) -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from baton.domain.errors import SearchUnavailable
-from baton.domain.metrics import Metric, count
 
 if TYPE_CHECKING:
     from opensearchpy import AsyncOpenSearch
@@ -143,8 +142,6 @@ class Engine:
             except Unreachable as problem:
                 if attempt == 1 and not isinstance(problem, ConnectionTimeout):
                     continue  # an open connection was closed meanwhile, for example while Lambda was frozen
-                count(Metric.SEARCHES_FAILED)
-                logger.warning("OpenSearch does not answer %s %s: %s", method, path, problem)
                 raise SearchUnavailable from problem
             except TransportError as problem:
                 answer: Any = problem.error
@@ -156,8 +153,6 @@ class Engine:
                     continue
                 raise error from problem
             except OpenSearchException as problem:  # for an answer that is not JSON, such as a proxy's
-                count(Metric.SEARCHES_FAILED)
-                logger.warning("OpenSearch's answer to %s %s cannot be read: %s", method, path, problem)
                 raise SearchUnavailable from problem
 
     async def _get_client(self) -> AsyncOpenSearch:
@@ -288,7 +283,6 @@ async def _execute(engine: Engine, operations: Sequence[Operation], accepted: fr
                 errors.append((operation, to_engine_error(result["status"], result.get("error"))))
         failure = next((error for _, error in errors if error.engine_status != 429), None)
         if failure is not None:
-            logger.warning("A bulk operation failed: %s", failure)
             raise failure
         if errors and not await engine.pause(attempt):
             raise errors[-1][1]

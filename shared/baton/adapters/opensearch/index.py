@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +47,7 @@ from baton.domain.documents.search import (
     find_unscored,
 )
 from baton.domain.errors import SearchUnavailable, WrongDimension
+from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.text import replace_surrogates
 from baton.ports.clock import Clock
@@ -92,12 +94,14 @@ class OpenSearchIndex:
         """
         if not documents:
             return
-        try:
-            await self._put(scope, index, documents)
-        except EngineError as problem:
-            if problem.kind != "index_not_found_exception":
-                raise
-            await self._put(scope, index, documents)  # again, because a version was deleted after its name was read
+        with _note_failures():
+            try:
+                await self._put(scope, index, documents)
+            except EngineError as problem:
+                if problem.kind != "index_not_found_exception":
+                    raise
+                # Again, because a version was deleted after its name was read.
+                await self._put(scope, index, documents)
 
     async def _put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
         """Store the documents in every version that is written. Raises as ``put``, and ``EngineError``."""
@@ -128,6 +132,11 @@ class OpenSearchIndex:
         clause returns, a request between them scores candidates by meaning that only words have found. The sources of
         candidates come from their sort values, so that no document is read for them.
         """
+        with _note_failures():
+            return await self._find(scope, index, query)
+
+    async def _find(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
+        """Return the result of a search. Raises as ``search`` does."""
         alias = self.layout.make_read_alias(index)
         text = replace_surrogates(query.text[:QUERY_CHARACTERS])
         conditions = [*make_filter_conditions(scope, index, query.filter), make_permission_condition(scope)]
@@ -193,11 +202,13 @@ class OpenSearchIndex:
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``. It deletes in every version, and in the searched one first."""
-        return await self._delete_everywhere(scope, index, make_filter_conditions(scope, index, chosen))
+        with _note_failures():
+            return await self._delete_everywhere(scope, index, make_filter_conditions(scope, index, chosen))
 
     async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
         """See ``SearchIndex``. The engine counts all documents at once, so there is never a position."""
-        counts = [await self._count(scope, index, [make_tenant_condition(scope)]) for index in IndexName]
+        with _note_failures():
+            counts = [await self._count(scope, index, [make_tenant_condition(scope)]) for index in IndexName]
         return sum(counts), None
 
     async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
@@ -205,16 +216,17 @@ class OpenSearchIndex:
 
         Raises ``SearchUnavailable`` if other writers change the documents in each of ``MAX_FRUITLESS_PASSES``.
         """
-        for index in IndexName:
-            for version in await self._list_versions(index):
-                try:
-                    number = await self._sweep_some(version, scope)
-                except EngineError as problem:
-                    if _is_gone(problem, version):
-                        continue
-                    raise
-                if number:
-                    return number if version.is_read else 0, False
+        with _note_failures():
+            for index in IndexName:
+                for version in await self._list_versions(index):
+                    try:
+                        number = await self._sweep_some(version, scope)
+                    except EngineError as problem:
+                        if _is_gone(problem, version):
+                            continue
+                        raise
+                    if number:
+                        return number if version.is_read else 0, False
         return 0, True
 
     async def _sweep_some(self, version: Version, scope: Scope) -> int:
@@ -256,12 +268,15 @@ class OpenSearchIndex:
             "sort": [{"id": "asc"}],
             "_source": {"excludes": [VECTOR_FIELDS]},
         }
-        async for hits in self.engine.read_pages(self.layout.make_read_alias(index), body, routing=scope.tenant_id):
-            for hit in hits:
-                yield from_source(hit["_source"])
+        alias = self.layout.make_read_alias(index)
+        with _note_failures():
+            async for hits in self.engine.read_pages(alias, body, routing=scope.tenant_id):
+                for hit in hits:
+                    yield from_source(hit["_source"])
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
-        return await self._count(scope, index, make_filter_conditions(scope, index, chosen))
+        with _note_failures():
+            return await self._count(scope, index, make_filter_conditions(scope, index, chosen))
 
     async def _count(self, scope: Scope, index: IndexName, conditions: Conditions) -> int:
         answer = await self.engine.request(
@@ -335,6 +350,18 @@ class OpenSearchIndex:
             logger.warning("A deletion was not finished: %s", str(answer.get("failures"))[:500])
             raise SearchUnavailable
         return int(answer["deleted"]), bool(answer["version_conflicts"])
+
+
+@contextmanager
+def _note_failures() -> Iterator[None]:
+    """Count and log a ``SearchUnavailable`` that leaves the block, and raise it again."""
+    try:
+        yield
+    except SearchUnavailable as failure:
+        count(Metric.SEARCHES_FAILED)
+        reason = failure if isinstance(failure, EngineError) else failure.__cause__ or failure
+        logger.warning("OpenSearch failed: %s", reason)
+        raise
 
 
 def _is_gone(problem: EngineError, version: Version) -> bool:
