@@ -77,7 +77,8 @@ def describe_problem(problem: Exception) -> str:
         case APIConnectionError():
             return f"{text} `baton doctor` looks for the cause; `baton --url ADDRESS` or BATON_URL names the server."
         case APIStatusError() if problem.problems:
-            fields = "; ".join(f"{problem.field}: {problem.message}" for problem in problem.problems)
-            return f"{text} ({fields})"
+            fields = [f"{problem.field}: {problem.message}" for problem in problem.problems]
+            unnamed = "; ".join(field for field in fields if field not in text)
+            return f"{text} ({unnamed})" if unnamed else text
         case _:
             return text
