@@ -16,6 +16,8 @@ class DeferredTasks:
         self._tasks: list[asyncio.Future[None]] = []
         self._waiting: list[Coroutine[Any, Any, None]] | None = []
         """The coroutines to start; None once ``begin`` was called."""
+        self._last: list[Coroutine[Any, Any, None]] = []
+        """The coroutines that only ``finish`` starts."""
 
     def begin(self) -> None:
         """Start the waiting coroutines. Coroutines that are added later start at once."""
@@ -30,13 +32,21 @@ class DeferredTasks:
         else:
             self._tasks.append(asyncio.ensure_future(coroutine))
 
+    def add_last(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Hold a coroutine until ``finish`` is called. It is not started if the caller fails."""
+        self._last.append(coroutine)
+
     async def finish(self) -> None:
-        """Wait until all started coroutines have ended. Raises the failure of the first one that failed."""
-        tasks, self._tasks = self._tasks, []
+        """Start the held coroutines of ``add_last``, and wait until all started coroutines have ended.
+
+        Raises the failure of the first one that failed.
+        """
+        tasks, self._tasks = [*self._tasks, *map(asyncio.ensure_future, self._last)], []
+        self._last = []
         await gather_all(*tasks)
 
     async def stop(self) -> None:
         """Cancel all coroutines and wait until they have ended. Their failures are not raised."""
-        for coroutine in self._waiting or ():
+        for coroutine in (*(self._waiting or ()), *self._last):
             coroutine.close()
         await stop_all(*self._tasks)

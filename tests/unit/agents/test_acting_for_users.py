@@ -10,6 +10,7 @@ import pytest
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import TokenExpired, Unauthorized
+from baton.domain.runs.task import TaskStatus
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.queued import RecordDelivery
 from baton.ports.agents.agent_client import AgentChunk, AgentTask
@@ -63,6 +64,17 @@ async def test_a_task_that_needs_a_token_of_the_users_is_auth_required(call: Too
     said, data = task["status"]["message"]["parts"]
     assert (said["text"], data["data"]["code"]) == ("Sign in.", error.code)
     assert len(served.harness.model.asked) == 1
+
+
+async def test_a_consultation_that_needs_a_token_of_the_users_has_failed() -> None:
+    signed_out = harness()
+    signed_out.agent_client.stream = RefusingClient(Unauthorized("Sign in.")).stream  # type: ignore[method-assign]
+    signed_out.model.script(Answer.calling(ASK))
+    said = await signed_out.say()
+    assert said.last["code"] == "unauthorized"
+    [task], _ = await signed_out.records.list_tasks(signed_out.ada, signed_out.thread_id, limit=9, cursor=None)
+    assert (task.status, task.error, task.ended_at is None) == (TaskStatus.FAILED, "Sign in.", False)
+    assert [event.body["subagentRunId"] for event in said.events if event.type == "SUBAGENT_ERROR"] == [task.id]
 
 
 async def test_a_turn_of_the_queue_has_the_token_of_its_message() -> None:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from baton import Agent, CallContext, Handoff, Refuse, Replace, RunContext, ToolFailed, tool
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
+from baton.domain.runs.task import TaskStatus
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from tests.fakes.chat_model import Answer
@@ -311,6 +312,41 @@ class TestConversations:
         assert str(harness.model.asked[-1].prompts[-1].content) == "I ask.\n\nWell? Yes."
         tasks, _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
         assert {task.agent_id: task.result for task in tasks} == {"helper": "I ask.\n\nWell? Yes.", "faq": "Yes."}
+
+    async def test_a_consultation_that_the_coroutine_stops_waiting_for_is_cancelled(self) -> None:
+        agent = clerk()
+
+        @agent.run
+        async def run(context: RunContext, message: str) -> str:
+            try:
+                async with asyncio.timeout(0.2):
+                    return await context.ask(faq, "And?")
+            except TimeoutError:
+                return "It takes too long."
+
+        harness = coded(agent, faq, repairs, answers=(Answer(("Never.",), gate=asyncio.Event(), gate_at=0),))
+        said = await harness.say()
+        assert texts(said) == ["It takes too long."]
+        [task], _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
+        assert (task.status, task.ended_at is None) == (TaskStatus.CANCELLED, False)
+        assert [event.body["subagentRunId"] for event in said.events if event.type == "SUBAGENT_ERROR"] == [task.id]
+
+    async def test_consultations_of_an_agent_whose_time_is_over_are_cancelled(self) -> None:
+        helper = Agent("helper", "Help.", description="Helps.", sub_agents=[faq], timeouts={"consult_seconds": 0.3})
+
+        @helper.run
+        async def run(context: RunContext, message: str) -> str:
+            return await context.ask(faq, "And?")
+
+        asks = Answer.calling(call("ask_helper", message="Well?"))
+        slow = Answer(("Never.",), gate=asyncio.Event(), gate_at=0)
+        harness = coded(clerk(sub_agents=["helper"]), faq, repairs, helper, answers=(asks, slow, "It was slow."))
+        await harness.say()
+        tasks, _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
+        assert {task.agent_id: task.status for task in tasks} == {
+            "helper": TaskStatus.TIMED_OUT,
+            "faq": TaskStatus.CANCELLED,
+        }
 
     async def test_an_answer_has_the_agents_type(self) -> None:
         agent = clerk(output_type=Verdict)

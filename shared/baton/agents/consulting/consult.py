@@ -49,6 +49,7 @@ logger = Logger(child=True)
 
 MAX_SEARCHED_TASKS = 20
 """The number of newest sub-tasks of the thread among which a remote agent's open task is searched."""
+ABANDONED = "the agent that asked no longer waits for it."
 
 
 class Consultations:
@@ -97,14 +98,17 @@ class Consultations:
             outcome = work.make_outcome(question.agent, task, status, error)
             if question.judge is not None:
                 outcome = await work.judge(outcome, question.judge)
-        except asyncio.CancelledError:
-            if context.stop.is_set():
-                if question.judge is not None:
-                    work.replace_answer(None)  # the answer was not judged
-                emit(make_subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
-                context.writes.add(
-                    self._store_task(record_write, task, TaskStatus.CANCELLED, work, "stopped by the user.")
-                )
+        except (asyncio.CancelledError, Unauthorized) as end:
+            status, error, sentence = TaskStatus.CANCELLED, ABANDONED, "Stopped."
+            if isinstance(end, Unauthorized):
+                status, error, sentence = TaskStatus.FAILED, end.detail, end.detail
+            elif context.stop.is_set():
+                error = "stopped by the user."
+            if question.judge is not None:
+                work.replace_answer(None)  # the answer was not judged
+            emit(make_subagent_error(task.id, status.value, sentence))
+            # Stored only if this attempt ends the run: a worker that stops working leaves the question to the next.
+            context.writes.add_last(self._store_task(record_write, task, status, work, error))
             raise
         emit(make_subagent_error(task.id, status.value, error) if error else make_subagent_finished(task.id))
         context.writes.add(self._store_task(record_write, task, status, work, error))
