@@ -22,10 +22,10 @@ DISTRIBUTIONS = ("baton_client", "baton_conversations", "baton_documents", "bato
 
 def find_gaps(folder: Path, number: str) -> Iterator[str]:
     """Yield a line for each missing file of a version in ``folder``, and for each file that belongs to no release."""
-    wanted = {f"{name}-{number}{end}" for name in DISTRIBUTIONS for end in (".tar.gz", "-py3-none-any.whl")}
+    expected = {f"{name}-{number}{end}" for name in DISTRIBUTIONS for end in (".tar.gz", "-py3-none-any.whl")}
     present = {path.name for path in folder.iterdir()} - {BILL, CHECKSUMS, SIGNATURE, ".gitignore"}
-    yield from (f"{name} is missing: run `make distributions`." for name in sorted(wanted - present))
-    yield from (f"{name} belongs to no release of {number}: remove it." for name in sorted(present - wanted))
+    yield from (f"{name} is missing: run `make distributions`." for name in sorted(expected - present))
+    yield from (f"{name} belongs to no release of {number}: remove it." for name in sorted(present - expected))
 
 
 def write_bill(root: Path, folder: Path, uv: str) -> None:

@@ -144,10 +144,10 @@ def import_families() -> list[type[Settings]]:
     """Import all modules of functions' settings, and return the classes of settings in them."""
     for module in iter_modules(families.__path__):
         import_module(f"{families.__name__}.{module.name}")
-    found = Settings.__subclasses__()
-    for family in found:  # the loop also visits the subclasses that it adds
-        found += family.__subclasses__()
-    return found
+    result = Settings.__subclasses__()
+    for family in result:  # the loop also visits the subclasses that it adds
+        result += family.__subclasses__()
+    return result
 
 
 def find_model_endpoint(settings: ProviderSettings) -> str:

@@ -48,9 +48,9 @@ def find_unmet(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
     ):
         yield Unmet(f"begun by itself: {expectation.begun_by or 'nothing'}", f"begun by itself: {_list(seen.begun_by)}")
     for name, text in _OUTCOMES.items():
-        wanted, happened = getattr(expectation, name), bool(getattr(seen, name))
-        if wanted is not None and wanted is not happened:
-            yield Unmet(text if wanted else f"not: {text}", text if happened else f"not: {text}")
+        expected, happened = getattr(expectation, name), bool(getattr(seen, name))
+        if expected is not None and expected is not happened:
+            yield Unmet(text if expected else f"not: {text}", text if happened else f"not: {text}")
     if expectation.spoken_by is not None and expectation.spoken_by not in seen.people:
         yield Unmet(f"{expectation.spoken_by} writes to the user", f"people who wrote: {_list(seen.people)}")
     if expectation.max_tokens is not None and seen.tokens > expectation.max_tokens:

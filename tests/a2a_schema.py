@@ -100,6 +100,6 @@ def without_nulls(value: Any) -> Any:
     """Return ``value`` without null fields outside ``metadata``, which the models leave out too."""
     if isinstance(value, dict):
         return {
-            key: without_nulls(each) if key != "metadata" else each for key, each in value.items() if each is not None
+            key: without_nulls(item) if key != "metadata" else item for key, item in value.items() if item is not None
         }
-    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value

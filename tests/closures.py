@@ -139,7 +139,7 @@ class Project:
         modules = {}
         for name in self.digests:
             if name.endswith(".py"):
-                source = next(each for each in reversed(SOURCES) if not each or name.startswith(f"{each}/"))
+                source = next(folder for folder in reversed(SOURCES) if not folder or name.startswith(f"{folder}/"))
                 dotted = name.removesuffix(".py").removesuffix("/__init__")
                 modules[dotted.removeprefix(f"{source}/").replace("/", ".")] = name
         return modules
@@ -167,17 +167,17 @@ class Project:
     def _reached(self) -> dict[str, set[str]]:
         """For each module, the modules that it imports or names, and the packages that contain it."""
         name = re.compile(rf"\b(?:{'|'.join(self._packages)})(?:\.\w+)*(?:\.\w+|\.(?=\{{))")
-        known = set(self._files)
+        existing = set(self._files)
         reached = {}
         for module, text in self._texts.items():
             imported = set()
             if module in self._graph.modules and module not in LOADED_ON_DEMAND:
-                imported = self._graph.find_modules_directly_imported_by(module) & known
+                imported = self._graph.find_modules_directly_imported_by(module) & existing
             named = set() if module in NAMED_ELSEWHERE else set(name.findall(text))
             for dotted in named:
                 imported |= self._below(dotted) if dotted.endswith(".") else self._longest(dotted)
-            parents = {each for other in (*imported, module) for each in _parents(other)}
-            reached[module] = (imported | {each for each in parents if each in known}) - {module}
+            parents = {parent for other in (*imported, module) for parent in _parents(other)}
+            reached[module] = (imported | {parent for parent in parents if parent in existing}) - {module}
         return reached
 
     def _below(self, prefix: str) -> set[str]:

@@ -58,11 +58,11 @@ class Collector:
 
     def of(self, operation: str) -> list[ReceivedSpan]:
         """Return the spans of one operation, in the order of their names."""
-        found = [span for span in self.spans if span.attributes["gen_ai.operation.name"] == operation]
-        return sorted(found, key=lambda span: span.name)
+        results = [span for span in self.spans if span.attributes["gen_ai.operation.name"] == operation]
+        return sorted(results, key=lambda span: span.name)
 
     def parent_of(self, span: ReceivedSpan) -> ReceivedSpan | None:
-        return next((each for each in self.spans if each.span_id == span.parent_id), None)
+        return next((item for item in self.spans if item.span_id == span.parent_id), None)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         collector = self
@@ -109,5 +109,5 @@ def _parse(body: bytes) -> list[ReceivedSpan]:
 def _value(value: AnyValue) -> Any:
     kind = value.WhichOneof("value")
     if kind == "array_value":
-        return [_value(each) for each in value.array_value.values]
+        return [_value(item) for item in value.array_value.values]
     return getattr(value, kind) if kind is not None else None

@@ -76,8 +76,8 @@ def word(*blocks: tuple[str, str], table: Rows | None = None, title: str = "") -
     for style, text in blocks:
         document.add_paragraph(text, style=style)
     if table:
-        made = document.add_table(rows=len(table), cols=len(table[0]))
-        for row, cells in zip(made.rows, table, strict=True):
+        instance = document.add_table(rows=len(table), cols=len(table[0]))
+        for row, cells in zip(instance.rows, table, strict=True):
             for cell, text in zip(row.cells, cells, strict=True):
                 cell.text = text
     out = io.BytesIO()
@@ -87,10 +87,10 @@ def word(*blocks: tuple[str, str], table: Rows | None = None, title: str = "") -
 
 def presentation(*slides: tuple[str, Sequence[str]], table: Rows | None = None, notes: str = "") -> bytes:
     """Return slides with titles and lists. The table and the notes belong to the last slide."""
-    made = pptx.Presentation()
+    instance = pptx.Presentation()
     slide = None
     for title, lines in slides:
-        slide = made.slides.add_slide(made.slide_layouts[1])
+        slide = instance.slides.add_slide(instance.slide_layouts[1])
         slide.shapes.title.text = title
         slide.placeholders[1].text_frame.text = "\n".join(lines)
     if table and slide is not None:
@@ -102,7 +102,7 @@ def presentation(*slides: tuple[str, Sequence[str]], table: Rows | None = None, 
     if notes and slide is not None:
         slide.notes_slide.notes_text_frame.text = notes
     out = io.BytesIO()
-    made.save(out)
+    instance.save(out)
     return out.getvalue()
 
 

@@ -73,12 +73,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for title, folded in (("folders", _by_folder()), ("files", {name: name for name in files})):
         terminalreporter.write_line(f"{title}:")
         sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        for name, place in folded.items():
-            sums[place][0] += cpu_seconds[name]
-            sums[place][1] += wall_seconds[name]
+        for name, location in folded.items():
+            sums[location][0] += cpu_seconds[name]
+            sums[location][1] += wall_seconds[name]
         most = sorted(sums.items(), key=lambda entry: -entry[1][0])[:PRINTED]
-        for place, (cpu, wall) in most:
-            terminalreporter.write_line(f"{cpu:8.1f} {wall:8.1f}  {place}")
+        for location, (cpu, wall) in most:
+            terminalreporter.write_line(f"{cpu:8.1f} {wall:8.1f}  {location}")
     terminalreporter.write_line(f"{sum(cpu_seconds.values()):8.1f} {sum(wall_seconds.values()):8.1f}  all")
 
 

@@ -29,9 +29,9 @@ def embedded_index(s3: Any, bucket: str, dimensions: int = DIMENSIONS) -> Sqlite
 
 def stored_files(s3: S3Client, bucket: str) -> dict[str, bytes]:
     """Return the files of the index by key and version, including earlier versions that still exist."""
-    found = {}
+    results = {}
     for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
         for version in page.get("Versions", []):
             answer = s3.get_object(Bucket=bucket, Key=version["Key"], VersionId=version["VersionId"])
-            found[f"{version['Key']} {version['VersionId']}"] = answer["Body"].read()
-    return found
+            results[f"{version['Key']} {version['VersionId']}"] = answer["Body"].read()
+    return results

@@ -60,9 +60,9 @@ def _report_restart() -> None:
 
 def given_or_started(variable: str, engine: Engine) -> Iterator[str]:
     """Yield the endpoint in the variable; without one, start ``engine``, yield its endpoint, and stop it afterwards."""
-    given = os.environ.get(variable)
-    if given:
-        yield given
+    options = os.environ.get(variable)
+    if options:
+        yield options
         return
     yield engine.start()
     engine.stop()

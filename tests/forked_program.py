@@ -47,18 +47,18 @@ class ForkedProgram:
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
         """Read both streams to their ends, and wait until the program has ended. Raises ``TimeoutExpired``."""
-        said = ["", ""]
+        messages = ["", ""]
 
         def read(index: int, stream: TextIO) -> None:
-            said[index] = stream.read()
+            messages[index] = stream.read()
 
-        readers = [Thread(target=read, args=each, daemon=True) for each in enumerate((self.stdout, self.stderr))]
+        readers = [Thread(target=read, args=thread, daemon=True) for thread in enumerate((self.stdout, self.stderr))]
         for reader in readers:
             reader.start()
         for reader in readers:
             reader.join(timeout)
         self.wait(timeout)
-        return said[0], said[1]
+        return messages[0], messages[1]
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until the program has ended. Raises ``subprocess.TimeoutExpired``."""

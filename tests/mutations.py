@@ -113,10 +113,10 @@ def main(words: list[str]) -> int:
         for mutation in MUTATIONS:
             if words and not any(word in f"{mutation.old} {mutation.tests}" for word in words):
                 continue
-            place = place_of(folder, mutation)
+            location = place_of(folder, mutation)
             tests = tests_of(folder, mutation)
-            result = "found" if is_found(place, tests, folder, mutation) else "SURVIVED"
-            if not any(is_reached(project, place.relative_to(folder).as_posix(), test) for test in tests):
+            result = "found" if is_found(location, tests, folder, mutation) else "SURVIVED"
+            if not any(is_reached(project, location.relative_to(folder).as_posix(), test) for test in tests):
                 result = "SKIPPED AS UNCHANGED"
             survived += result != "found"
             print(f"{result}: {mutation.old.strip()!r} by {' '.join(tests)}", flush=True)
@@ -157,10 +157,10 @@ def copy_project(folder: Path) -> None:
             (folder / line).symlink_to(ROOT / line)
 
 
-def is_found(place: Path, tests: list[str], folder: Path, mutation: Mutation) -> bool:
+def is_found(location: Path, tests: list[str], folder: Path, mutation: Mutation) -> bool:
     """Return whether the tests find a fault in the copy of the project. Raises ``MutationError``."""
-    original = place.read_text(encoding="utf-8")
-    place.write_text(original.replace(mutation.old, mutation.new), encoding="utf-8")
+    original = location.read_text(encoding="utf-8")
+    location.write_text(original.replace(mutation.old, mutation.new), encoding="utf-8")
     try:
         done = subprocess.run(
             [ROOT / ".venv/bin/pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests],
@@ -176,7 +176,7 @@ def is_found(place: Path, tests: list[str], folder: Path, mutation: Mutation) ->
             check=False,
         )
     finally:
-        place.write_text(original, encoding="utf-8")
+        location.write_text(original, encoding="utf-8")
     if done.returncode not in (0, FOUND):
         raise MutationError(f"The tests of {mutation.old!r} could not be run:\n{done.stdout[-3000:]}{done.stderr}")
     return done.returncode == FOUND
@@ -185,8 +185,8 @@ def is_found(place: Path, tests: list[str], folder: Path, mutation: Mutation) ->
 def list_sources(folder: Path) -> Iterator[Path]:
     """Yield the files of the product in which faults are injected."""
     for name in PRODUCT:
-        found = [folder / name] if (folder / name).is_file() else (folder / name).rglob("*")
-        yield from (path for path in found if path.suffix in (".py", ".ts", ".yaml") or path.name == "Makefile")
+        results = [folder / name] if (folder / name).is_file() else (folder / name).rglob("*")
+        yield from (path for path in results if path.suffix in (".py", ".ts", ".yaml") or path.name == "Makefile")
 
 
 if __name__ == "__main__":

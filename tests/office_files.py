@@ -66,11 +66,13 @@ def package(main: str, content_type: str, parts: Mapping[str, str | bytes]) -> d
 
 def relations(targets: Mapping[str, tuple[str, str]]) -> str:
     """Return a part with relations, given by their ids as kinds and targets."""
-    each = "".join(
+    entry = "".join(
         f'<Relationship Id="{key}" Type="{RELATIONS}/{kind}" Target="{target}"/>'
         for key, (kind, target) in targets.items()
     )
-    return f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{each}</Relationships>'
+    return (
+        f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{entry}</Relationships>'
+    )
 
 
 def strict(parts: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
@@ -161,11 +163,11 @@ def sheet_parts(
     """Return the parts of a workbook with the rows of a sheet. A cell with style n has the nth format, from 1."""
     codes = list((formats or {}).values())
     xfs = "".join(f'<xf numFmtId="{200 + number}"/>' for number in range(len(codes)))
-    made = "".join(f'<numFmt numFmtId="{200 + number}" formatCode="{code}"/>' for number, code in enumerate(codes))
+    instance = "".join(f'<numFmt numFmtId="{200 + number}" formatCode="{code}"/>' for number, code in enumerate(codes))
     targets = {"rId1": ("worksheet", "worksheets/sheet1.xml"), "rId9": ("styles", "styles.xml")}
     parts: dict[str, str | bytes] = {
         "xl/worksheets/sheet1.xml": f"<worksheet {SHEET_NAMES}>{before}<sheetData>{rows}</sheetData>{behind}</worksheet>",
-        "xl/styles.xml": f"<styleSheet {SHEET_NAMES}><numFmts>{made}</numFmts>"
+        "xl/styles.xml": f"<styleSheet {SHEET_NAMES}><numFmts>{instance}</numFmts>"
         f'<cellXfs><xf numFmtId="0"/>{xfs}</cellXfs></styleSheet>',
     }
     if shared is not None:

@@ -216,8 +216,8 @@ def word_flaws(prose: str) -> Iterator[str]:
     yield from _avoided(plain)
     line = " ".join(plain.split())
     for phrase, better in _PHRASES if _ANY_PHRASE.search(line) else ():
-        if found := phrase.search(line):
-            yield f'"{found[0]}": write {better}'
+        if results := phrase.search(line):
+            yield f'"{results[0]}": write {better}'
     for spelling in AMERICAN.finditer(SPELT_WITH_Z.sub(" ", plain)):
         yield f'"{spelling[0]}" is American spelling'
 
@@ -262,7 +262,7 @@ def _properties(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yield the line and the docstring of each property."""
     for node in nodes:
         if isinstance(node, ast.FunctionDef) and (docstring := ast.get_docstring(node)) is not None:
-            decorators = [each.id for each in node.decorator_list if isinstance(each, ast.Name)]
+            decorators = [item.id for item in node.decorator_list if isinstance(item, ast.Name)]
             if any(name.endswith("property") for name in decorators):
                 yield node.lineno, docstring
 
@@ -376,9 +376,9 @@ def read_paths(arguments: Sequence[str]) -> list[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the flaws below the given paths, or of the whole project. Return the exit code: 1 if it has flaws."""
-    found = (flaw for path in read_paths(arguments) for flaw in find_flaws(path, (ROOT / path).read_text()))
+    results = (flaw for path in read_paths(arguments) for flaw in find_flaws(path, (ROOT / path).read_text()))
     flaws = [
-        flaw for flaw in found if not any(flaw.path == path and f'"{word}"' in flaw.reason for path, word in ALLOWED)
+        flaw for flaw in results if not any(flaw.path == path and f'"{word}"' in flaw.reason for path, word in ALLOWED)
     ]
     print(*flaws, sep="\n", end="\n" if flaws else "")  # noqa: T201
     return 1 if flaws else 0

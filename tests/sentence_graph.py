@@ -55,8 +55,8 @@ def network(
         parts = [f"{layer}.{part}" for part in ("query", "key", "value")]
         nodes.append(helper.make_node("Split", [output], parts, f"{layer}.split", axis=-1))
         attention = "MultiHeadAttention"
-        found = add(attention, f"{layer}.found", *parts, bias, "lengths", domain=OPTIMISED, num_heads=heads)
-        x = add_and_norm(f"{layer}.attended", x, found, width)
+        result = add(attention, f"{layer}.found", *parts, bias, "lengths", domain=OPTIMISED, num_heads=heads)
+        x = add_and_norm(f"{layer}.attended", x, result, width)
         output, bias = product(f"{layer}.widened", x, width, inner)
         wide = add("FastGelu", f"{layer}.wide", output, bias, domain=OPTIMISED)
         x = add_and_norm(f"{layer}.narrowed", x, wide, inner)

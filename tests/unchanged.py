@@ -175,8 +175,8 @@ class Worker:
         if unchanged:
             self._skipped = [item.nodeid for item in unchanged]
             config.hook.pytest_deselected(items=unchanged)
-            left = set(unchanged)
-            items[:] = [item for item in items if item not in left]
+            remaining = set(unchanged)
+            items[:] = [item for item in items if item not in remaining]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(
@@ -213,12 +213,12 @@ class Worker:
     def _key(self, item: pytest.Item) -> str | None:
         """Return the key of a test's inputs; None if the inputs are not known."""
         names = tuple(getattr(item, "fixturenames", ()))
-        asked = (item.path, names, _follows(item))
-        if asked not in self._keys:
+        request = (item.path, names, _follows(item))
+        if request not in self._keys:
             digests = [self._digests.get(file, (None, None))[_follows(item)] for file in sorted(self._files(item))]
-            state = "\n".join((self._common, *(each or "" for each in digests)))
-            self._keys[asked] = hashlib.sha256(state.encode()).hexdigest()[:32] if all(digests) else None
-        return self._keys[asked]
+            state = "\n".join((self._common, *(digest or "" for digest in digests)))
+            self._keys[request] = hashlib.sha256(state.encode()).hexdigest()[:32] if all(digests) else None
+        return self._keys[request]
 
     def _files(self, item: pytest.Item) -> set[str]:
         """Return the file of a test, each ``conftest`` file above it, and the files of its fixtures."""

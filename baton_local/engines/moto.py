@@ -208,14 +208,14 @@ def _refuse_other_hosts(app: Wsgi) -> Wsgi:
     return handle
 
 
-def _keep_changes(app: Wsgi, kept: KeptObjects) -> Wsgi:
+def _keep_changes(app: Wsgi, stored: KeptObjects) -> Wsgi:
     """Wrap ``app`` so that a changed object is on disk before the caller gets the response."""
 
     def handle(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         answer = app(environ, start_response)
         if environ["REQUEST_METHOD"] in {"PUT", "POST", "DELETE"}:
             path = environ["PATH_INFO"].encode("latin-1").decode()  # WSGI passes UTF-8 as latin-1
-            kept.follow(path, whole_bucket="delete" in environ.get("QUERY_STRING", ""))
+            stored.follow(path, whole_bucket="delete" in environ.get("QUERY_STRING", ""))
         return answer
 
     return handle

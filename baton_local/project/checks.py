@@ -90,15 +90,15 @@ def _check_models() -> list[str]:
 def _check_guardrails() -> list[str]:
     """Return a line for each guardrail whose host may not be called."""
     ports = deployed_ports()
-    found = []
+    results = []
     for agent in ports.agent_files.all():
         for number, guardrail in enumerate(agent.guardrails):
             try:
                 ports.settings.egress.check_url(guardrail.url)
             except EgressRefused as problem:
                 location = ports.agent_files.find_position(agent, "guardrails", number, "url")
-                found.append(f"{location}: {problem} The guardrail {guardrail.name} fails until then.")
-    return found
+                results.append(f"{location}: {problem} The guardrail {guardrail.name} fails until then.")
+    return results
 
 
 def _list_named_models(choice: ModelChoice) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -111,13 +111,13 @@ def _list_named_models(choice: ModelChoice) -> Iterator[tuple[tuple[str | int, .
 
 def _check_functions() -> list[str]:
     """Return a line for each function of an agent in Python that cannot be called."""
-    ports, found = deployed_ports(), []
+    ports, results = deployed_ports(), []
     for function, arguments in (function for agent in ports.agent_files.all() for function in agent.code.functions):
         try:
             ports.functions.check(function, arguments)
         except CannotLoad as problem:
-            found.append(f"{ports.agent_files.find_function_position(function)}: {problem}")
-    return found
+            results.append(f"{ports.agent_files.find_function_position(function)}: {problem}")
+    return results
 
 
 async def _check_tools() -> list[str]:
@@ -130,7 +130,7 @@ async def _check_tools() -> list[str]:
 
 async def _check_completions() -> list[str]:
     """Return a line for each problem of a workflow with the tool that completes it."""
-    files, found = deployed_ports().agent_files, []
+    files, results = deployed_ports().agent_files, []
     for agent in files.all():
         completion = agent.workflow.on_complete if agent.workflow is not None else None
         if agent.workflow is None or completion is None:
@@ -146,17 +146,17 @@ async def _check_completions() -> list[str]:
         if tool is not None and tool.requires_approval and _is_forked_to(agent.id):
             wrong.append(f"{tool.spec.name} needs an approval, which a forked conversation cannot wait for")
         where = files.find_position(agent, "workflow", "on_complete")
-        found += [f"{where}: {what}. The workflow cannot be completed until then." for what in wrong]
+        results += [f"{where}: {what}. The workflow cannot be completed until then." for what in wrong]
         definition = next((candidate for candidate in agent.tools if candidate.name == completion.tool), None)
         instead = f"to {completion.back_to}" if completion.back_to else "to the state before the end"
-        found += [
+        results += [
             f"{where}: {what}. It goes {instead} instead." for what in _find_unknown_states(agent.workflow, definition)
         ]
-        found += [
+        results += [
             f"{files.find_position(agent, 'sentences', locale, name)}: {what}. The sentence is not said until then."
             for locale, name, what in find_result_placeholder_problems(agent, _find_result_schema(definition))
         ]
-    return found
+    return results
 
 
 def _find_result_schema(tool: ToolDefinition | None) -> Mapping[str, Any]:
@@ -188,7 +188,7 @@ def _find_unknown_states(workflow: WorkflowDefinition, tool: ToolDefinition | No
         for argument in call.keywords if name in (Refuse.__name__, ToolFailed.__name__) else ():
             state = argument.value.value if isinstance(argument.value, ast.Constant) else None
             if argument.arg == "state" and isinstance(state, str) and workflow.find_state(state) is None:
-                similar = find_similar_name(state.upper(), [known.name for known in workflow.states])
+                similar = find_similar_name(state.upper(), [entry.name for entry in workflow.states])
                 advice = f" (did you mean {similar}?)" if similar else ""
                 yield f"{function.__name__} refuses to the state {state!r}, which does not exist{advice}"
 

@@ -164,11 +164,11 @@ class Documentation:
                 await self._put(earlier, document, chunks, await self._find_vectors(texts, cache))
         return texts
 
-    def _make_document(self, agent_id: str, page: Page, known: Document | None, chunks: int) -> Document:
+    def _make_document(self, agent_id: str, page: Page, stored: Document | None, chunks: int) -> Document:
         """Return the document with the page as its active version, which follows the versions of ``known``."""
         now = self._ports().clock.now()
         version = DocumentVersion(
-            number=known.latest.number + 1 if known is not None else 1,
+            number=stored.latest.number + 1 if stored is not None else 1,
             status=VersionStatus.READY,
             name=page.path.name,
             content_type="text/markdown",
@@ -180,19 +180,19 @@ class Documentation:
             chunks=chunks,
             ended_at=now,
         )
-        if known is None:
+        if stored is None:
             return Document(self._make_id(agent_id, page.path), agent_id, page.title, now, now, active=version)
-        return replace(known.replace_with(version, now).activate(version, now), title=page.title)
+        return replace(stored.replace_with(version, now).activate(version, now), title=page.title)
 
     async def _put(
-        self, known: Document | None, document: Document, chunks: Sequence[Chunk], vectors: Sequence[Vector]
+        self, stored: Document | None, document: Document, chunks: Sequence[Chunk], vectors: Sequence[Vector]
     ) -> None:
         """Index the chunks, then store the document. ``known`` is the stored document; None if there is none."""
         ports = self._ports()
         indexed = make_chunk_documents(document, document.latest, chunks, vectors, ports.embedder.name)
         # Before the record, after which turns use the chunks. The sweeper has the previous version removed.
         await ports.search.put(self._scope, IndexName.KNOWLEDGE, indexed)
-        if known is None:
+        if stored is None:
             await ports.documents.create(self._scope, document)
         else:
             await ports.documents.save(self._scope, document)

@@ -44,7 +44,7 @@ def watch_changes(
 
 
 def _watch_folders(
-    folders: Sequence[Path], watched: set[Path], stopped: threading.Event, known: Snapshot | None
+    folders: Sequence[Path], watched: set[Path], stopped: threading.Event, stored: Snapshot | None
 ) -> Iterator[set[Path]]:
     """Do as ``watch_changes``; ``watched`` are those of the folders that exist."""
     unseen: set[Path] = set()
@@ -65,9 +65,9 @@ def _watch_folders(
             if watched
             else [set()]
         ):
-            if known is not None:  # the watch has begun, so that no change is missed
-                unseen |= {path for path, _ in known.items() ^ take_snapshot(folders).items()}
-                known = None
+            if stored is not None:  # the watch has begun, so that no change is missed
+                unseen |= {path for path, _ in stored.items() ^ take_snapshot(folders).items()}
+                stored = None
             # A folder that has changed before it was watched is yielded once it is watched.
             if paths := {Path(path) for _, path in changes} | unseen:
                 unseen = set()

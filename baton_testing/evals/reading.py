@@ -135,18 +135,18 @@ def check_names(cases: Sequence[ReadCase], known: KnownNames) -> None:
 
 
 def _find_files(paths: Sequence[Path]) -> list[Path]:
-    found: list[Path] = []
+    results: list[Path] = []
     for path in paths:
         if path.is_dir():
             inside = sorted(file for file in path.iterdir() if file.suffix == SUFFIX)
             if not inside:
                 raise CannotRun(f"{path}: no data sets (*{SUFFIX}) here. {ONE_A_LINE}")
-            found += inside
+            results += inside
         elif path.is_file():
-            found.append(path)
+            results.append(path)
         else:
             raise CannotRun(f"{path}: there is no such file or folder. {ONE_A_LINE}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(results))
 
 
 def _read(path: Path) -> Iterator[ReadCase | Problem]:
@@ -203,15 +203,15 @@ def _parse_values(line: bytes) -> dict[str, Any]:
 def _keep_sound_parts(values: Mapping[str, Any]) -> EvalCase:
     """Return the parts of an invalid case whose names can still be checked."""
     agent, checks = values.get("agent"), values.get("checks")
-    found: list[Any] = []
+    results: list[Any] = []
     # Without valid stubs it is unknown which tools exist.
     for check in checks if isinstance(checks, list) and "tools" not in values else ():
         try:
-            found.append(_CHECK.validate_python(check))
+            results.append(_CHECK.validate_python(check))
         except ValidationError:
-            found.append(None)  # keeps the indices of the others
+            results.append(None)  # keeps the indices of the others
     return EvalCase.model_construct(
-        name="", input=(), agent=agent if isinstance(agent, str) else None, checks=tuple(found)
+        name="", input=(), agent=agent if isinstance(agent, str) else None, checks=tuple(results)
     )
 
 
@@ -242,16 +242,16 @@ def _refuse_constant(name: str) -> Any:
 
 def _list_problems(problem: ValidationError) -> Iterator[str]:
     for error in problem.errors(include_url=False):
-        place = [part for part in error["loc"] if part not in TYPES]
+        location = [part for part in error["loc"] if part not in TYPES]
         what = in_plain_words(error)
         match error["type"]:
             case "extra_forbidden":
-                what = describe_unknown_field(place[-1], list_field_names(EvalCase))
+                what = describe_unknown_field(location[-1], list_field_names(EvalCase))
             case "union_tag_invalid":
-                place, what = [*place, "type"], _describe_unknown_type(str(error["ctx"]["tag"]))
+                location, what = [*location, "type"], _describe_unknown_type(str(error["ctx"]["tag"]))
             case "union_tag_not_found":
-                place, what = [*place, "type"], f"is missing. Available: {', '.join(TYPES)}"
-        field = ".".join(map(str, place))
+                location, what = [*location, "type"], f"is missing. Available: {', '.join(TYPES)}"
+        field = ".".join(map(str, location))
         # The message of a rule of the whole case begins with the field already.
         yield f"{field}: {what}" if field else what
 
@@ -263,11 +263,11 @@ def _describe_unknown_type(name: str) -> str:
 def _find_file_problems(folder: Path, case: EvalCase) -> Iterator[str]:
     for number, turn in enumerate(case.input):
         for name in turn.files:
-            place = f"input.{number}.files"
+            location = f"input.{number}.files"
             if not _is_inside(folder, name):
-                yield f"{place}: {name} is outside of the data set's folder. Copy it there, and name it by its path"
+                yield f"{location}: {name} is outside of the data set's folder. Copy it there, and name it by its path"
             elif not (folder / name).is_file():
-                yield f"{place}: there is no file {name}"
+                yield f"{location}: there is no file {name}"
 
 
 def _is_inside(folder: Path, name: str) -> bool:
@@ -287,22 +287,22 @@ def _find_repeated_names(cases: Sequence[ReadCase]) -> Iterator[Problem]:
             yield Problem(case.path, case.line, text)
 
 
-def _list_unknown_names(read_case: ReadCase, known: KnownNames) -> Iterator[str]:
+def _list_unknown_names(read_case: ReadCase, stored: KnownNames) -> Iterator[str]:
     case = read_case.case
-    found: list[tuple[str, str | None]] = []
+    results: list[tuple[str, str | None]] = []
     if case.agent is not None:
-        found.append(("agent", known.find_main_problem(case.agent)))
-    found += [(f"tools.{name}", known.find_stub_problem(name, stub)) for name, stub in case.tools.items()]
+        results.append(("agent", stored.find_main_problem(case.agent)))
+    results += [(f"tools.{name}", stored.find_stub_problem(name, stub)) for name, stub in case.tools.items()]
     for number, action in enumerate(case.input):
-        found += [(f"input.{number}.{field}", problem) for field, problem in known.find_desk_problems(action)]
-    found += [("reach", known.find_source_problem(name)) for name in case.reach]
+        results += [(f"input.{number}.{field}", problem) for field, problem in stored.find_desk_problems(action)]
+    results += [("reach", stored.find_source_problem(name)) for name in case.reach]
     for number, check in enumerate(case.checks):
         for field, name in _list_names(check):
             is_agent = field in {"agent", "by"}
             if is_agent or name not in case.tools:
-                problem = known.find_agent_problem(name) if is_agent else known.find_tool_problem(name)
-                found.append((f"checks.{number}.{field}", problem))
-    yield from (f"{field}: {problem}" for field, problem in found if problem is not None)
+                problem = stored.find_agent_problem(name) if is_agent else stored.find_tool_problem(name)
+                results.append((f"checks.{number}.{field}", problem))
+    yield from (f"{field}: {problem}" for field, problem in results if problem is not None)
 
 
 def _list_names(check: Any) -> Iterator[tuple[str, str]]:

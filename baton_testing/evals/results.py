@@ -72,8 +72,8 @@ class RunRecord(Result):
     @property
     def reasons(self) -> list[str]:
         """The reasons why it did not pass, or was not judged."""
-        found = [f"{score.metric}: {score.reason}" for score in self.scores if not score.passed]
-        return [f"error: {self.error}", *found] if self.error is not None else found
+        results = [f"{score.metric}: {score.reason}" for score in self.scores if not score.passed]
+        return [f"error: {self.error}", *results] if self.error is not None else results
 
 
 class CaseRecord(Result):

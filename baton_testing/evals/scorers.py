@@ -50,8 +50,8 @@ class Scorers:
         for case in cases:
             for number, check in enumerate(case.case.checks):
                 if isinstance(check, PythonScorer):
-                    found = self._find(case.path.parent, check)
-                    problem = found if isinstance(found, str) else _find_argument_problem(found, check)
+                    result = self._find(case.path.parent, check)
+                    problem = result if isinstance(result, str) else _find_argument_problem(result, check)
                     if problem is not None:
                         yield Problem(case.path, case.line, f"checks.{number}.{problem}")
 
@@ -68,8 +68,8 @@ class Scorers:
         function = self._find(folder, check)
         if isinstance(function, str):
             return Score.not_judged(metric, function)
-        given = {"answer": answer, "case": case.case}
-        requested = {name: value for name, value in given.items() if name in inspect.signature(function).parameters}
+        options = {"answer": answer, "case": case.case}
+        requested = {name: value for name, value in options.items() if name in inspect.signature(function).parameters}
         try:
             async with real_time(), asyncio.timeout(SECONDS) as limit:
                 returned = await _call(function, {**check.arguments, **requested})
@@ -91,8 +91,8 @@ class Scorers:
         function = getattr(module, name, None)
         if callable(function):
             return function  # type: ignore[no-any-return]
-        known = [key for key, value in vars(module).items() if inspect.isfunction(value)]
-        return f"function: {file.name} has no function {name!r} ({suggest_name(name, sorted(known))})"
+        existing = [key for key, value in vars(module).items() if inspect.isfunction(value)]
+        return f"function: {file.name} has no function {name!r} ({suggest_name(name, sorted(existing))})"
 
 
 def _import(file: Path) -> ModuleType | str:
@@ -140,14 +140,14 @@ async def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     return await returned if inspect.isawaitable(returned) else returned
 
 
-async def _call_in_thread(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+async def _call_in_thread(function: Callable[..., Any], value: dict[str, Any]) -> Any:
     """Call a function in a daemon thread, because one that never returns must not block the end of the event loop."""
     future: Future[tuple[Any, BaseException | None]] = Future()
     future.set_running_or_notify_cancel()
 
     def work() -> None:
         try:
-            future.set_result((function(**given), None))
+            future.set_result((function(**value), None))
         except SystemExit as problem:
             future.set_result((None, RuntimeError(f"sys.exit({problem.code!r}) was called")))
         except BaseException as problem:  # noqa: BLE001 - the caller gets it, with its place

@@ -123,11 +123,11 @@ def _describe_nobody(answer: Answer) -> str:
 
 def _find_json_problem(check: JsonEquals | JsonSchema, case: EvalCase, answer: Answer) -> str | None:
     try:
-        found = answer.result if answer.result is not None else read_json(answer.text)
+        result = answer.result if answer.result is not None else read_json(answer.text)
         return (
-            _find_schema_problem(check, found)
+            _find_schema_problem(check, result)
             if isinstance(check, JsonSchema)
-            else _find_difference(check, case, found)
+            else _find_difference(check, case, result)
         )
     except ValueError:
         return "the answer holds no JSON"
@@ -135,19 +135,19 @@ def _find_json_problem(check: JsonEquals | JsonSchema, case: EvalCase, answer: A
         return "the answer's JSON is nested too deeply"
 
 
-def _find_difference(check: JsonEquals, case: EvalCase, found: Any) -> str | None:
+def _find_difference(check: JsonEquals, case: EvalCase, result: Any) -> str | None:
     expected = check.value if "value" in check.model_fields_set else case.expected
     is_same = (
-        matches_partly(found, expected)
+        matches_partly(result, expected)
         if check.partial
-        else write_canonical_text(found) == write_canonical_text(expected)
+        else write_canonical_text(result) == write_canonical_text(expected)
     )
-    return None if is_same else f"it is {cut(json.dumps(found, ensure_ascii=False))}"
+    return None if is_same else f"it is {cut(json.dumps(result, ensure_ascii=False))}"
 
 
-def _find_schema_problem(check: JsonSchema, found: Any) -> str | None:
+def _find_schema_problem(check: JsonSchema, result: Any) -> str | None:
     try:
-        error = best_match(iter(find_validation_errors(check.schema_, found)))
+        error = best_match(iter(find_validation_errors(check.schema_, result)))
     except UncheckableValue:
         return "the schema cannot be used: it refers to something outside, or takes too many steps to check"
     return None if error is None else cut(f"{error.json_path}: {error.message}")
@@ -231,5 +231,5 @@ def _quote(text: str) -> str:
     return repr(cut(text))
 
 
-def _list(found: Iterator[object] | Sequence[object]) -> str:
-    return cut(", ".join(dict.fromkeys(map(str, found)))) or "none"
+def _list(results: Iterator[object] | Sequence[object]) -> str:
+    return cut(", ".join(dict.fromkeys(map(str, results)))) or "none"

@@ -37,10 +37,10 @@ def compute_rouge_l(found: str, expected: str) -> float:
     return _compute_f1(_measure_common(left, right), len(left), len(right))
 
 
-def _compute_f1(common: int, found: int, expected: int) -> float:
-    if not found and not expected:
+def _compute_f1(common: int, result: int, expected: int) -> float:
+    if not result and not expected:
         return 1.0
-    return 2 * common / (found + expected)
+    return 2 * common / (result + expected)
 
 
 def _measure_common(left: Sequence[str], right: Sequence[str]) -> int:

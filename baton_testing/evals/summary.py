@@ -84,10 +84,10 @@ def _summarise_passes(cases: Sequence[CaseRecord]) -> Metric:
 
 
 def _summarise_metric(cases: Sequence[CaseRecord], name: str) -> Metric:
-    found = [[score for run in case.runs for score in run.scores if score.metric == name] for case in cases]
-    values = [[score.value for score in group if score.value is not None] for group in found]
+    results = [[score for run in case.runs for score in run.scores if score.metric == name] for case in cases]
+    values = [[score.value for score in group if score.value is not None] for group in results]
     judged = sum(map(len, values))
-    left_out = sum(map(len, found)) - judged
+    left_out = sum(map(len, results)) - judged
     if all(value in (0.0, 1.0) for group in values for value in group):
         estimate = estimate_rate([[value == 1.0 for value in group] for group in values])
         return _make_metric(name, estimate, judged, left_out, is_rate=not name.startswith(MEASURES))

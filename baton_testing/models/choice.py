@@ -129,9 +129,9 @@ class Answering:
             case ModelKind.SCRIPTED:
                 script = file.path.parent / file.content.script if file.content.script is not None else self.script
                 if script is None:
-                    place = file.locate(("conversations", number))
+                    location = file.locate(("conversations", number))
                     raise CannotRun(
-                        f"{place}: its steps have no answers and the file names no `script`: add one of them."
+                        f"{location}: its steps have no answers and the file names no `script`: add one of them."
                     )
                 # Imported here, because it would add a second to every start.
                 from baton_testing.models.demo_script import DemoScriptModel, read_engine

@@ -31,8 +31,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the files beside docs/ that pages link to."""
-    wanted = {path for file in files.documentation_pages() for path in _outside(file)}
-    for path in sorted(wanted):
+    expected = {path for file in files.documentation_pages() for path in _outside(file)}
+    for path in sorted(expected):
         if (ROOT / path).is_file():
             files.append(File.generated(config, f"{BESIDE}/{path}.txt", abs_src_path=str(ROOT / path)))
     return files

@@ -40,9 +40,9 @@ class Console:
         await self.page.get_by_role("button", name="Sign in").click()
         await expect(self.navigation).to_be_visible()
 
-    async def open(self, place: str = "/") -> None:
+    async def open(self, location: str = "/") -> None:
         """Go to a place, as ``/threads``."""
-        await self.page.goto(f"{self.url}/monitor/#{place}")
+        await self.page.goto(f"{self.url}/monitor/#{location}")
 
     @property
     def navigation(self) -> Locator:

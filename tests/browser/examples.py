@@ -32,14 +32,14 @@ def built(name: str, folder: Path) -> Path:
     copy = folder / name
     shutil.copytree(source, copy, ignore=shutil.ignore_patterns("node_modules", "app.js", "app.css"))
     packages = installed(source)
-    kept = packages / f"built-{_digest(copy)}"
+    stored = packages / f"built-{_digest(copy)}"
     with locked(packages.with_suffix(".lock")):
-        if not kept.is_dir():
+        if not stored.is_dir():
             (copy / "node_modules").symlink_to(packages / "node_modules")
             for script in ("types", "build"):
                 _run(script, copy)
-            (copy / "public").rename(kept)
-    return shutil.copytree(kept, folder / "served")
+            (copy / "public").rename(stored)
+    return shutil.copytree(stored, folder / "served")
 
 
 def _digest(folder: Path) -> str:

@@ -137,16 +137,16 @@ class Harness:
                         return self.frames.pop(index)
                 await self.page.wait_for_timeout(10)
 
-    async def begin(self, text: str, shown: Json | None = None) -> str:
+    async def begin(self, text: str, visible: Json | None = None) -> str:
         """Say something and have its run begin; return the run's id."""
         frame = await self.say(text)
-        return await self.run(frame["messageId"], text, shown)
+        return await self.run(frame["messageId"], text, visible)
 
-    async def run(self, message_id: str, text: str, shown: Json | None = None, parent: str | None = None) -> str:
+    async def run(self, message_id: str, text: str, visible: Json | None = None, parent: str | None = None) -> str:
         """Have a run begin, with ``shown`` as the state; return its id."""
         self._runs += 1
         run_id = f"run-{self._runs}"
-        said = RunAgentInput(
+        run_input = RunAgentInput(
             thread_id=self.thread_id,
             run_id=run_id,
             messages=[UserMessage(id=message_id, role="user", content=text)] if text else [],
@@ -155,10 +155,10 @@ class Harness:
             thread_id=self.thread_id,
             run_id=run_id,
             parent_run_id=parent,
-            input=said,
+            input=run_input,
             metadata={"messageId": message_id},
         )
-        await self.play(started, StateSnapshotEvent(snapshot=shown or state()), run_id=run_id)
+        await self.play(started, StateSnapshotEvent(snapshot=visible or state()), run_id=run_id)
         return run_id
 
     async def end(self, outcome: RunFinishedOutcome | None = None) -> None:

@@ -120,5 +120,5 @@ class LossyProxy:
         except (OSError, asyncio.CancelledError):
             pass
         finally:
-            for each in writers:
-                each.close()
+            for item in writers:
+                item.close()

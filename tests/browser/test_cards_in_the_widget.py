@@ -70,10 +70,10 @@ async def harness(page: Page) -> Harness:
 
 async def ask(harness: Harness) -> str:
     """Have the agent ask for a booking."""
-    asked = await harness.begin("Book an e-bike")
+    question = await harness.begin("Book an e-bike")
     await harness.play(*CALL)
     await harness.end(BOOKING)
-    return asked
+    return question
 
 
 async def test_customers_read_a_question_and_labelled_arguments_and_no_json(page: Page, harness: Harness) -> None:
@@ -104,7 +104,7 @@ async def test_developers_may_open_the_json(page: Page, harness: Harness) -> Non
 
 async def test_a_page_shows_a_card_of_its_own_by_the_guides_example(page: Page, harness: Harness) -> None:
     await page.evaluate(card_script())
-    asked = await ask(harness)
+    question = await ask(harness)
     card = page.locator("baton-chat > .booking")
     await expect(card).to_be_visible()
     await expect(card).to_contain_text("Book an e-bike from 5 December 2026 for C-7?")
@@ -112,7 +112,7 @@ async def test_a_page_shows_a_card_of_its_own_by_the_guides_example(page: Page, 
     await card.get_by_role("button", name="Book now").click()
     frame = await harness.sent("answer")
     assert (frame["status"], frame["payload"]) == ("resolved", {"approved": True})
-    await harness.run("answer-1", "", parent=asked)
+    await harness.run("answer-1", "", parent=question)
     booked = ToolCallResultEvent(
         message_id="r-1", tool_call_id="c-1", content='{"number": "B-7"}', metadata={"outcome": "succeeded"}
     )
@@ -134,7 +134,7 @@ async def test_a_page_may_ask_elsewhere_and_hears_how_another_tab_has_answered(p
         });
         document.addEventListener("baton-call", (event) => { event.preventDefault(); });
     }""")
-    asked = await ask(harness)
+    question = await ask(harness)
     await expect(page.locator("body")).to_have_attribute("data-asked", "")
     details = await page.evaluate("({ ...window.asked, answered: null, approve: null, decline: null })")
     assert details == {
@@ -160,7 +160,7 @@ async def test_a_page_may_ask_elsewhere_and_hears_how_another_tab_has_answered(p
     await page.evaluate("window.asked.decline('Too dear')")
     frame = await harness.sent("answer")
     assert (frame["status"], frame["payload"]) == ("resolved", {"approved": False, "comment": "Too dear"})
-    await harness.run("answer-1", "", parent=asked)
+    await harness.run("answer-1", "", parent=question)
     await harness.end()
     await expect(page.locator("body")).to_have_attribute("data-answered", re.compile("."))
 

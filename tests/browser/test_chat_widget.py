@@ -40,9 +40,9 @@ def site(built: None, cloud: RunningCloud, model: FaultModel, tmp_path: Path) ->
 @pytest.fixture
 async def widget(page: Page, site: HostApplication) -> Widget:
     """The widget, open and connected."""
-    shown = Widget(page, site.url)
-    await shown.open()
-    return shown
+    screen = Widget(page, site.url)
+    await screen.open()
+    return screen
 
 
 async def test_an_answer_comes_in_front_of_the_readers_eyes(widget: Widget, model: FaultModel) -> None:
@@ -63,11 +63,11 @@ async def test_messages_carry_the_time_zone_of_the_browser(
     browser: Browser, site: HostApplication, model: FaultModel
 ) -> None:
     context = await browser.new_context(locale="en-US", timezone_id="Pacific/Auckland")
-    shown = Widget(await context.new_page(), site.url)
-    await shown.open()
+    screen = Widget(await context.new_page(), site.url)
+    await screen.open()
     model.script(answers("Kia ora."))
-    await shown.say("Hello")
-    await expect(shown.said("assistant")).to_have_text(["Kia ora."])
+    await screen.say("Hello")
+    await expect(screen.said("assistant")).to_have_text(["Kia ora."])
     await context.close()
     assert "(Pacific/Auckland)." in str(model.requests[-1].prompts[-2])
 
@@ -177,8 +177,8 @@ $\\href{javascript:document.title='run'}{x}$ $\\includegraphics{https://evil.tes
 
 
 async def test_what_a_model_says_neither_runs_nor_calls_home(widget: Widget, model: FaultModel) -> None:
-    asked: list[str] = []
-    widget.page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    widget.page.on("request", lambda request: requests.append(request.url))
     model.script(answers(HOSTILE), answers("Good."))
     await widget.say("Be evil")
     answer = widget.said("assistant").first
@@ -187,17 +187,17 @@ async def test_what_a_model_says_neither_runs_nor_calls_home(widget: Widget, mod
     await widget.say("Be good")
     await expect(widget.said("assistant").last).to_have_text("Good.")
     assert await widget.page.title() == "Order 4711"
-    assert [url for url in asked if "evil.test" in url] == []
+    assert [url for url in requests if "evil.test" in url] == []
     for what in ["img", "script", "iframe", "form", "svg", "[style]", "[class=panel]", "#send", "a[href^=javascript]"]:
         await expect(answer.locator(what)).to_have_count(0)
     await expect(answer.locator("a[data-image]")).to_have_text(["cat", "https://evil.test/dog.png"])
 
 
 @pytest.mark.parametrize(
-    ("button", "made"), [("Approve", True), pytest.param("Refuse", False, marks=pytest.mark.nightly)]
+    ("button", "value"), [("Approve", True), pytest.param("Refuse", False, marks=pytest.mark.nightly)]
 )
 async def test_a_call_waits_for_an_answer_also_after_a_reload(
-    page: Page, site: HostApplication, cloud: RunningCloud, model: FaultModel, button: str, made: bool
+    page: Page, site: HostApplication, cloud: RunningCloud, model: FaultModel, button: str, value: bool
 ) -> None:
     model.script(calls_tools(("delete_page", {"page": "p-1"}), text="One moment."), answers("That is settled."))
     authorization = {"Authorization": f"Bearer {site.token}"}
@@ -211,7 +211,7 @@ async def test_a_call_waits_for_an_answer_also_after_a_reload(
         await expect(page.get_by_role("button", name=button, exact=True)).to_be_hidden()
         calls = (await product.get(f"/v1/threads/{site.session_id}/tool-calls")).json()["items"]
     assert [call["toolName"] for call in calls] == ["delete_page"]
-    assert ("refused" in (calls[0]["errorMessage"] or "")) is not made
+    assert ("refused" in (calls[0]["errorMessage"] or "")) is not value
 
 
 @pytest.mark.nightly
@@ -241,10 +241,10 @@ async def test_earlier_messages_come_when_the_reader_scrolls_up(
     page: Page, site: HostApplication, cloud: RunningCloud, model: FaultModel
 ) -> None:
     authorization = {"Authorization": f"Bearer {site.token}"}
-    said = [f"Message {number}" for number in range(70)]
+    texts = [f"Message {number}" for number in range(70)]
     messages = [
         {"role": role, "content": text, "timestamp": f"2026-03-14T10:{number // 60:02}:{number % 60:02}Z"}
-        for number, text in enumerate(said)
+        for number, text in enumerate(texts)
         for role in ["user" if number % 2 == 0 else "assistant"]
     ]
     async with httpx.AsyncClient(base_url=cloud.url, headers=authorization, timeout=60, trust_env=False) as product:
@@ -258,7 +258,7 @@ async def test_earlier_messages_come_when_the_reader_scrolls_up(
     scrolls = "box => { box.scrollTop = 0; return box.closest('baton-chat-transcript').requestUpdate() }"
     await page.locator(".scroller").evaluate(scrolls)
     await expect(page.locator("article")).to_have_count(70)
-    assert await page.locator("article .body").all_text_contents() == said
+    assert await page.locator("article .body").all_text_contents() == texts
 
 
 @pytest.mark.nightly

@@ -78,8 +78,8 @@ def passage(page: Page) -> Locator:
 
 
 async def is_focused(locator: Locator) -> bool:
-    found: bool = await locator.evaluate("element => element.getRootNode().activeElement === element")
-    return found
+    result: bool = await locator.evaluate("element => element.getRootNode().activeElement === element")
+    return result
 
 
 async def test_numbers_become_superscripts_where_they_cite_and_nowhere_else(page: Page, harness: Harness) -> None:

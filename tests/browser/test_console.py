@@ -38,14 +38,14 @@ async def test_a_person_who_signs_in_is_offered_the_views_that_their_permissions
 
 
 async def test_the_console_keeps_its_own_policy_and_asks_no_other_host(console: Console) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     reported: list[str] = []
-    console.page.on("request", lambda request: asked.append(request.url))
+    console.page.on("request", lambda request: requests.append(request.url))
     console.page.on("console", lambda message: reported.append(message.text) if message.type == "error" else None)
     await console.open()
     await console.sign_in("demo")
     for name in ["Overview", "Conversations", "Audit", "Agents", "Procedures", "Documents", "Users", "Limits"]:
         await console.navigation.get_by_role("link", name=name).click()
         await expect(console.main.get_by_role("heading", level=1)).to_be_visible()
-    assert [url for url in asked if not url.startswith((console.url, "data:"))] == []
+    assert [url for url in requests if not url.startswith((console.url, "data:"))] == []
     assert reported == []

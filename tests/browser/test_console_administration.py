@@ -71,17 +71,17 @@ async def eventually(read: Callable[[], Any]) -> Any:
     """Return the text, once there is one."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
-            found = await read()
-            if found:
-                return found
+            result = await read()
+            if result:
+                return result
             await asyncio.sleep(0.2)
 
 
 async def faults(console: Console) -> list[str]:
     """Return the problems that axe finds in the page."""
     await console.page.evaluate((web.SOURCES / "node_modules" / "axe-core" / "axe.min.js").read_text())
-    found = await console.page.evaluate("axe.run('baton-console')")
-    return [f"{violation['id']}: {node['html']}" for violation in found["violations"] for node in violation["nodes"]]
+    result = await console.page.evaluate("axe.run('baton-console')")
+    return [f"{violation['id']}: {node['html']}" for violation in result["violations"] for node in violation["nodes"]]
 
 
 async def write(console: Console, text: str) -> None:
@@ -150,7 +150,7 @@ async def test_an_agent_is_made_edited_and_answers_as_it_was_edited(
     await main.get_by_role("button", name="Delete agent").click()
     await expect(main.get_by_role("link", name="assistant", exact=True)).to_be_visible()
     await expect(main.get_by_role("link", name="tutor", exact=True)).to_have_count(0)
-    assert [text for text in reported if not any(known in text for known in EXPECTED)] == []
+    assert [text for text in reported if not any(entry in text for entry in EXPECTED)] == []
 
 
 async def test_of_two_administrators_the_later_one_keeps_both_definitions(
@@ -241,8 +241,8 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
     await expect(widget.said("assistant").last).to_contain_text("The outage at Miller Ltd")
 
     async def waiting() -> list[Json]:
-        found: list[Json] = (await reviewer.read("/procedures"))["items"]
-        return found
+        results: list[Json] = (await reviewer.read("/procedures"))["items"]
+        return results
 
     [captured] = await eventually(waiting)
     assert page.context.browser is not None
@@ -267,7 +267,7 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
 
     # Somebody else changes it meanwhile: an approval of the older text is refused.
     path = f"/agents/operator/procedures/{captured['id']}"
-    content = {each: captured[each] for each in ("name", "triggers", "steps", "allowedTools")}
+    content = {entry: captured[entry] for entry in ("name", "triggers", "steps", "allowedTools")}
     changed = await reviewer.request("PUT", path, body={**content, "description": "By bob.", "version": 1})
     assert changed.json()["version"] == 2
     await main.get_by_role("button", name="Approve").click()
@@ -300,8 +300,8 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
     await expect(widget.said("assistant").last).to_contain_text("I am following the skill Report an outage")
 
     async def used() -> Json | None:
-        found: Json = await reviewer.read(path)
-        return found if found["used"] == 1 else None
+        result: Json = await reviewer.read(path)
+        return result if result["used"] == 1 else None
 
     await eventually(used)
     thread = (await reviewer.read("/threads", scope="tenant"))["items"][0]["id"]
@@ -362,9 +362,9 @@ async def test_a_pdf_is_uploaded_followed_found_and_deleted(
 
     await main.get_by_role("textbox", name="Question").fill("How is the pump started?")
     await main.get_by_role("button", name="Find").click()
-    found = main.get_by_role("list", name="Try retrieval").get_by_role("listitem")
-    await expect(found.filter(has_text="blue valve").first).to_contain_text("Page 2")
-    await expect(found.filter(has_text="blue valve").first).to_contain_text("chunk.words")
+    results = main.get_by_role("list", name="Try retrieval").get_by_role("listitem")
+    await expect(results.filter(has_text="blue valve").first).to_contain_text("Page 2")
+    await expect(results.filter(has_text="blue valve").first).to_contain_text("chunk.words")
     assert await faults(console) == []
 
     # A new version needs a permission that ada lacks: it is not found for her any more.
@@ -376,14 +376,14 @@ async def test_a_pdf_is_uploaded_followed_found_and_deleted(
     await expect(row.filter(has_text="version 2")).to_contain_text("Ready")
     await main.get_by_role("textbox", name="Question").fill("red valve")
     await main.get_by_role("button", name="Find").click()
-    await expect(found.filter(has_text="blue valve").first).to_be_visible()
-    await expect(found.filter(has_text="red valve")).to_have_count(0)
+    await expect(results.filter(has_text="blue valve").first).to_be_visible()
+    await expect(results.filter(has_text="red valve")).to_have_count(0)
 
     await row.filter(has_text="<b>pumps.pdf").get_by_role("button", name="Delete").click()
     await main.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
     await expect(row.filter(has_text="<b>pumps.pdf")).to_have_count(0)
-    left = (await new_user("bob", "document:write").read("/agents/assistant/documents"))["items"]
-    assert [item["name"] for item in left] == ["secret.md"]
+    remaining = (await new_user("bob", "document:write").read("/agents/assistant/documents"))["items"]
+    assert [item["name"] for item in remaining] == ["secret.md"]
 
 
 async def test_an_index_that_is_nearly_full_is_announced_with_the_command_that_makes_room(
@@ -398,8 +398,8 @@ async def test_an_index_that_is_nearly_full_is_announced_with_the_command_that_m
         await index.put(scope, IndexName.KNOWLEDGE, passages)
 
     tutor = {"name": "Tutor", "description": "Helps.", "systemPrompt": "Ask.", "libraries": ["house"]}
-    made = await new_user("bob", "agent:write").request("PUT", "/agents/tutor", body=tutor)
-    assert made.status_code == 201, made.text
+    response = await new_user("bob", "agent:write").request("PUT", "/agents/tutor", body=tutor)
+    assert response.status_code == 201, response.text
     await fill(Scope(tenant, "ada"), "tutor", 79)
     await fill(ProjectScope(), "house", 90)  # besides what the library has
 

@@ -50,8 +50,8 @@ def built() -> None:
 
 async def violations(page: Page) -> list[str]:
     """Return the problems that axe finds in the page."""
-    found: dict[str, Any] = await page.evaluate("axe.run()")
-    return [f"{violation['id']} {[node['html'] for node in violation['nodes']]}" for violation in found["violations"]]
+    results: dict[str, Any] = await page.evaluate("axe.run()")
+    return [f"{violation['id']} {[node['html'] for node in violation['nodes']]}" for violation in results["violations"]]
 
 
 async def test_every_view_shows_hostile_content_as_text_and_is_accessible_in_light_and_dark(
@@ -66,14 +66,16 @@ async def test_every_view_shows_hostile_content_as_text_and_is_accessible_in_lig
     run = f"{session}/{answer.json()['runId']}"
     elsewhere: list[str] = []
     reported: list[str] = []
-    page.on("request", lambda each: None if each.url.startswith((cloud.url, "data:")) else elsewhere.append(each.url))
-    page.on("console", lambda each: reported.append(each.text) if each.type == "error" else None)
-    page.on("dialog", lambda each: reported.append(each.message))
+    page.on(
+        "request", lambda entry: None if entry.url.startswith((cloud.url, "data:")) else elsewhere.append(entry.url)
+    )
+    page.on("console", lambda entry: reported.append(entry.text) if entry.type == "error" else None)
+    page.on("dialog", lambda entry: reported.append(entry.message))
     console = Console(page, cloud.url)
     await console.open()
     await console.sign_in(tenant)
     await page.evaluate(AXE.read_text())
-    found = {}
+    results = {}
     places = [
         *PLACES,
         f"/threads/{session}?at=message:m-1",
@@ -81,15 +83,15 @@ async def test_every_view_shows_hostile_content_as_text_and_is_accessible_in_lig
         f"/compare?left={run}&right={run}",
         f"/users/{HOSTILE_USER}",
     ]
-    for place in places:
-        await page.evaluate("place => { location.hash = '#' + encodeURI(place) }", place)
+    for location in places:
+        await page.evaluate("place => { location.hash = '#' + encodeURI(place) }", location)
         await expect(console.main.get_by_role("heading", level=1)).to_be_visible()
         await expect(console.main.get_by_text("Loading …")).to_have_count(0)
         for scheme in ("light", "dark"):
             await page.emulate_media(color_scheme=scheme)
             if wrong := await violations(page):
-                found[f"{place} {scheme}"] = wrong
-    assert found == {}, "\n".join(f"{place}: {each}" for place, wrong in found.items() for each in wrong)
+                results[f"{location} {scheme}"] = wrong
+    assert results == {}, "\n".join(f"{location}: {item}" for location, wrong in results.items() for item in wrong)
     assert elsewhere == []
     assert reported == []
 
@@ -99,13 +101,13 @@ async def test_a_view_whose_permission_is_missing_says_so_and_asks_the_server_no
 ) -> None:
     console = Console(page, cloud.url)
     await console.open("/nowhere")
-    asked: list[str] = []
-    page.on("request", lambda each: asked.append(each.url.removeprefix(cloud.url)))
+    requests: list[str] = []
+    page.on("request", lambda entry: requests.append(entry.url.removeprefix(cloud.url)))
     await console.sign_in("demo", "nobody", "none:at_all")
     await expect(console.navigation.get_by_role("link")).to_have_count(0)
     thread = str(uuid.uuid4())
     others = {f"/threads/{thread}": "thread:read_all", f"/threads/{thread}/turns/r": "context:inspect"}
-    for place, permission in {**PLACES, **others}.items():
-        await page.evaluate("place => { location.hash = '#' + place }", place)
+    for location, permission in {**PLACES, **others}.items():
+        await page.evaluate("place => { location.hash = '#' + place }", location)
         await expect(console.main.get_by_role("alert")).to_contain_text(permission)
-    assert [path for path in asked if path.startswith("/v1/")] == ["/v1/users/me"]
+    assert [path for path in requests if path.startswith("/v1/")] == ["/v1/users/me"]

@@ -81,10 +81,10 @@ async def test_a_long_prompt_stays_usable_and_a_record_that_is_not_there_says_so
 async def test_without_the_permission_nothing_is_asked_for(page: Page, cloud: RunningCloud, model: FaultModel) -> None:
     session = str(uuid.uuid4())
     run_id = await say(cloud, "demo", "ada", session, "A secret")
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     console = Console(page, cloud.url)
     await console.open(f"/threads/{session}/turns/{run_id}")
     await console.sign_in("demo", "admin", "thread:read_all")
     await expect(console.main.get_by_text("context:inspect")).to_be_visible()
-    assert not [url for url in asked if "/turns" in url]
+    assert not [url for url in requests if "/turns" in url]

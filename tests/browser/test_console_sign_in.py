@@ -167,8 +167,8 @@ async def test_a_person_signs_in_at_the_issuer_and_stays_signed_in_until_they_si
     await expect(console.navigation).to_contain_text("acme")
     await page.reload()
     await expect(console.main).to_contain_text(TITLE)
-    kept = await page.evaluate("JSON.stringify([Object.entries(sessionStorage), Object.entries(localStorage)])")
-    assert "eyJ" not in kept, "Tokens are in memory only."
+    stored = await page.evaluate("JSON.stringify([Object.entries(sessionStorage), Object.entries(localStorage)])")
+    assert "eyJ" not in stored, "Tokens are in memory only."
     await page.get_by_role("button", name="Sign out").click()
     await page.locator("button[name=logout]").click()
     await expect(page.get_by_role("button", name="Sign in")).to_be_visible()

@@ -30,18 +30,18 @@ def built() -> None:
 @pytest.fixture
 async def widget(page: Page, cloud: RunningCloud, model: FaultModel) -> Widget:
     """The widget on the page, connected."""
-    shown = Widget(page, cloud.url)
+    screen = Widget(page, cloud.url)
     await page.goto(cloud.url)
-    await shown.connected()
-    return shown
+    await screen.connected()
+    return screen
 
 
 async def test_the_page_keeps_its_own_policy_and_asks_no_other_host(
     page: Page, cloud: RunningCloud, model: FaultModel
 ) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     reported: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: requests.append(request.url))
     page.on("console", lambda message: reported.append(message.text) if message.type == "error" else None)
     await page.goto(cloud.url)
     widget = Widget(page, cloud.url)
@@ -49,7 +49,7 @@ async def test_the_page_keeps_its_own_policy_and_asks_no_other_host(
     await expect(widget.said("assistant").locator("b")).to_have_text("you")
     await page.get_by_text("Events", exact=True).click()
     await expect(page.locator("#events")).to_contain_text("RUN_FINISHED")
-    assert [url for url in asked if not url.startswith((cloud.url, "data:"))] == []
+    assert [url for url in requests if not url.startswith((cloud.url, "data:"))] == []
     assert reported == []
 
 
@@ -103,19 +103,19 @@ async def test_another_user_does_not_see_the_conversation(widget: Widget) -> Non
 
 @pytest.mark.nightly
 async def test_the_description_of_the_api_needs_no_other_host(page: Page, cloud: RunningCloud) -> None:
-    asked: list[str] = []
-    said: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
+    requests: list[str] = []
+    messages: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: messages.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: messages.append(str(error)))
     answer = await page.goto(f"{cloud.url}/v1/docs")
     await expect(page.get_by_role("heading", name="Baton").first).to_be_visible()
     await page.get_by_text("/v1/threads/{thread_id}/close").click()
     await expect(page.get_by_role("button", name="Try it out")).to_be_visible()
     assert answer is not None
     assert "script-src 'self' 'sha256-" in answer.headers["content-security-policy"]
-    assert said == []
-    assert [url for url in asked if not url.startswith((cloud.url, "data:"))] == []
+    assert messages == []
+    assert [url for url in requests if not url.startswith((cloud.url, "data:"))] == []
 
 
 @pytest.mark.nightly
@@ -124,9 +124,9 @@ async def test_the_reader_can_be_somebody_else_with_permissions(page: Page) -> N
     await page.get_by_text("Be somebody else").click()
     await page.get_by_label("User").fill("grace")
     await page.get_by_label("Permissions").fill("agent:write audit:read")
-    async with page.expect_request("**/local/token") as asked:
+    async with page.expect_request("**/local/token") as requests:
         await page.get_by_role("button", name="Use these").click()
-    request = await asked.value
+    request = await requests.value
     assert request.post_data_json == {"tenant": "demo", "user": "grace", "permissions": "agent:write audit:read"}
     await expect(page.locator("#who")).to_have_text("grace of tenant demo")
 
@@ -252,5 +252,5 @@ async def test_a_picture_that_is_uploaded_is_seen_at_once(widget: Widget, model:
 
 async def kept_session(page: Page) -> str:
     """The id of the conversation that the browser would come back to."""
-    kept: str = await page.evaluate(f"localStorage.getItem('{SESSION}')")
-    return kept
+    stored: str = await page.evaluate(f"localStorage.getItem('{SESSION}')")
+    return stored

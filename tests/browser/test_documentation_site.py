@@ -65,10 +65,10 @@ def test_no_page_loads_anything_from_another_host(site: Path) -> None:
 
 
 async def test_a_word_is_found_without_another_host(page: Page, address: str) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     await page.goto(f"{address}/how-to/troubleshoot/")
     await page.get_by_placeholder("Search").fill("troubleshoot")
     await expect(page.locator(".md-search-result__item").first).to_be_visible()
     await expect(page.locator(".md-search-result__list")).to_contain_text("Troubleshoot")
-    assert [url for url in asked if not url.startswith(address) and not url.startswith("data:")] == []
+    assert [url for url in requests if not url.startswith(address) and not url.startswith("data:")] == []

@@ -31,9 +31,9 @@ def host(cloud: RunningCloud, model: FaultModel, tmp_path: Path) -> Iterator[Hos
 @pytest.fixture
 async def screen(page: Page, host: HostApplication) -> Screen:
     """The guide's page, connected."""
-    shown = Screen(page, host.url, "li.{role}")
-    await shown.open()
-    return shown
+    view = Screen(page, host.url, "li.{role}")
+    await view.open()
+    return view
 
 
 async def test_a_conversation(screen: Screen, model: FaultModel) -> None:
@@ -135,9 +135,9 @@ async def test_several_events_may_come_in_one_frame_and_again(page: Page, host: 
     await expect(screen.said("assistant")).to_have_text(["Hello"])
 
 
-@pytest.mark.parametrize(("answer", "made"), [("Yes", True), ("No", False)])
+@pytest.mark.parametrize(("answer", "value"), [("Yes", True), ("No", False)])
 async def test_a_call_waits_for_an_answer_also_after_a_reload(
-    page: Page, host: HostApplication, cloud: RunningCloud, model: FaultModel, answer: str, made: bool
+    page: Page, host: HostApplication, cloud: RunningCloud, model: FaultModel, answer: str, value: bool
 ) -> None:
     model.script(calls_tools(("delete_page", {"page": "p-1"}), text="One moment."), answers("That is settled."))
     authorization = {"Authorization": f"Bearer {host.token}"}
@@ -151,4 +151,4 @@ async def test_a_call_waits_for_an_answer_also_after_a_reload(
         await expect(page.get_by_role("button", name=answer, exact=True)).to_be_hidden()
         calls = (await product.get(f"/v1/threads/{host.session_id}/tool-calls")).json()["items"]
     assert [call["toolName"] for call in calls] == ["delete_page"]
-    assert ("refused" in (calls[0]["errorMessage"] or "")) is not made
+    assert ("refused" in (calls[0]["errorMessage"] or "")) is not value

@@ -41,8 +41,8 @@ async def harness(page: Page) -> Harness:
 
 
 def research(label: str, *agents: str) -> ActivitySnapshotEvent:
-    asked = [{"id": name.lower(), "name": name, "status": "working"} for name in agents]
-    content = {"label": label, "agents": asked, "notice": None}
+    question = [{"id": name.lower(), "name": name, "status": "working"} for name in agents]
+    content = {"label": label, "agents": question, "notice": None}
     return ActivitySnapshotEvent(message_id="a-1", activity_type="research", content=content)
 
 
@@ -166,18 +166,23 @@ async def test_sources_stand_under_the_answer(page: Page, harness: Harness) -> N
 @pytest.mark.nightly
 async def test_sources_and_tool_calls_of_stored_messages_are_shown(page: Page) -> None:
     thread_id = "550e8400-e29b-41d4-a716-446655440000"
-    said = {"runId": "run-1", "status": "complete"}
+    message = {"runId": "run-1", "status": "complete"}
     source = {"kind": "document", "id": "d-1", "title": "Limits", "score": 0.9}
     call = {"id": "c-1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
     unsafe = {"id": "c-2", "type": "function", "function": {"name": "delete", "arguments": "{}"}}
-    refused = said | {"outcome": "refused"}
+    refused = message | {"outcome": "refused"}
     messages: list[Json] = [
-        {"id": "m-1", "role": "user", "content": "What is the limit?", "metadata": said | {"ordinal": 0}},
-        {"id": "t-0", "role": "assistant", "content": None, "toolCalls": [call], "metadata": said | {"ordinal": 1}},
-        {"id": "t-1", "role": "assistant", "content": "28 KB.", "metadata": said | {"ordinal": 2, "sources": [source]}},
-        {"id": "t-2", "role": "assistant", "toolCalls": [unsafe], "metadata": said | {"ordinal": 3}},
+        {"id": "m-1", "role": "user", "content": "What is the limit?", "metadata": message | {"ordinal": 0}},
+        {"id": "t-0", "role": "assistant", "content": None, "toolCalls": [call], "metadata": message | {"ordinal": 1}},
+        {
+            "id": "t-1",
+            "role": "assistant",
+            "content": "28 KB.",
+            "metadata": message | {"ordinal": 2, "sources": [source]},
+        },
+        {"id": "t-2", "role": "assistant", "toolCalls": [unsafe], "metadata": message | {"ordinal": 3}},
         {"id": "r-2", "role": "tool", "toolCallId": "c-2", "content": "No.", "metadata": refused | {"ordinal": 4}},
-        {"id": "r-0", "role": "tool", "toolCallId": "c-0", "content": "Of a call before.", "metadata": said},
+        {"id": "r-0", "role": "tool", "toolCallId": "c-0", "content": "Of a call before.", "metadata": message},
     ]
     harness = Harness(page)
     harness.answers |= {
@@ -193,10 +198,10 @@ async def test_sources_and_tool_calls_of_stored_messages_are_shown(page: Page) -
 
 async def test_events_reported_again_after_a_reload_find_their_places(page: Page) -> None:
     thread_id = "550e8400-e29b-41d4-a716-446655440000"
-    said = {"runId": "run-1", "status": "complete"}
+    message = {"runId": "run-1", "status": "complete"}
     messages: list[Json] = [
-        {"id": "m-1", "role": "user", "content": "How warm is it?", "metadata": said | {"ordinal": 0}},
-        {"id": "t-1", "role": "assistant", "content": "21 degrees.", "metadata": said | {"ordinal": 1}},
+        {"id": "m-1", "role": "user", "content": "How warm is it?", "metadata": message | {"ordinal": 0}},
+        {"id": "t-1", "role": "assistant", "content": "21 degrees.", "metadata": message | {"ordinal": 1}},
         {"id": "m-2", "role": "user", "content": "And now?", "metadata": {"runId": "run-2", "ordinal": 2}},
         {"id": "t-2", "role": "assistant", "content": "22 degrees.", "metadata": {"runId": "run-2", "ordinal": 3}},
     ]
@@ -216,20 +221,20 @@ async def test_events_reported_again_after_a_reload_find_their_places(page: Page
         *answer("21 degrees."),
     )
     await harness.end()
-    shown = page.locator(".items .item")
-    await expect(shown).to_have_text(
+    visible = page.locator(".items .item")
+    await expect(visible).to_have_text(
         [re.compile("How warm"), re.compile("Called"), re.compile("21 degrees"), re.compile("now"), re.compile("22")]
     )
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("button", "status", "shown"), [("Approve", "resolved", "Approved"), ("Refuse", "cancelled", "Refused")]
+    ("button", "status", "visible"), [("Approve", "resolved", "Approved"), ("Refuse", "cancelled", "Refused")]
 )
 async def test_an_approval_is_answered_by_a_button(
-    page: Page, harness: Harness, button: str, status: str, shown: str
+    page: Page, harness: Harness, button: str, status: str, visible: str
 ) -> None:
-    asked = await harness.begin("Send the invoice")
+    question = await harness.begin("Send the invoice")
     await harness.end(APPROVE)
     card = page.get_by_role("region", name="Approval needed")
     await expect(card).to_contain_text("Send the invoice to Bob?")
@@ -242,10 +247,10 @@ async def test_an_approval_is_answered_by_a_button(
     assert frame == expected | payload
     await expect(card.get_by_role("button")).to_have_count(0)
 
-    await harness.run("answer-1", "", parent=asked)
+    await harness.run("answer-1", "", parent=question)
     await harness.play(*answer("Done."))
     await harness.end()
-    await expect(card.locator(".answer")).to_have_text(shown)
+    await expect(card.locator(".answer")).to_have_text(visible)
 
 
 @pytest.mark.nightly
@@ -359,8 +364,8 @@ async def test_a_run_can_be_stopped(page: Page, harness: Harness) -> None:
     stop = page.get_by_role("button", name="Stop")
     await expect(stop).to_be_hidden()
     run_id = await harness.begin("Tell me a story")
-    start, begun, _ = answer("It was a dark")
-    await harness.play(start, begun)
+    start, started, _ = answer("It was a dark")
+    await harness.play(start, started)
     await stop.click()
     assert await harness.sent("cancel") == {"action": "cancel", "threadId": harness.thread_id, "runId": run_id}
     await expect(stop).to_be_disabled()
@@ -436,8 +441,8 @@ async def test_documents_that_an_answer_rests_on_are_named_with_their_place(page
 @pytest.mark.nightly
 async def test_trying_again_says_what_failed_once_more(page: Page, harness: Harness) -> None:
     run_id = await harness.begin("Hello")
-    begun, content, _ = answer("Good")
-    await harness.play(begun, content)
+    started, content, _ = answer("Good")
+    await harness.play(started, content)
     failed = RunErrorEvent(message="The model failed.", code="model_error", metadata={"retryable": True})
     await harness.play(failed, run_id=run_id)
     failure = page.locator("article.assistant [part=failure]")

@@ -27,9 +27,9 @@ def address(
 @pytest.fixture
 async def example(page: Page, address: str) -> Example:
     """Each example in turn, opened."""
-    shown = Example(page, address)
-    await shown.open()
-    return shown
+    screen = Example(page, address)
+    await screen.open()
+    return screen
 
 
 async def test_research(example: Example) -> None:

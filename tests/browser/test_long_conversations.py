@@ -107,12 +107,12 @@ async def test_of_a_growing_paragraph_only_the_end_is_drawn_again(page: Page, se
     assert await paragraph.evaluate(MARKUP) == grown
 
 
-@pytest.mark.parametrize(("text", "place"), [("See $x_{number}$ here. ", "p"), ("- See $x_{number}$\n", "ul")])
-async def test_formulas_are_drawn_while_what_holds_them_grows(page: Page, text: str, place: str) -> None:
+@pytest.mark.parametrize(("text", "location"), [("See $x_{number}$ here. ", "p"), ("- See $x_{number}$\n", "ul")])
+async def test_formulas_are_drawn_while_what_holds_them_grows(page: Page, text: str, location: str) -> None:
     harness = await Harness(page, thread_id=THREAD).open()
     await harness.begin("Which formulas are there?")
     await harness.play(TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"))
-    formulas = page.locator(f"article.assistant .body {place} math")
+    formulas = page.locator(f"article.assistant .body {location} math")
     for number in range(4):
         await harness.play(TextMessageContentEvent(message_id="t-1", delta=text.format(number=number)))
         await expect(formulas).to_have_count(number + 1)

@@ -54,10 +54,10 @@ async def writes(harness: Harness, text: str, *files: Json) -> None:
 
 
 async def test_the_user_asks_for_a_person_and_is_answered(page: Page, harness: Harness) -> None:
-    asked: list[Json] = []
+    requests: list[Json] = []
 
     async def ask(route: Route) -> None:
-        asked.append(json.loads(route.request.post_data or "{}"))
+        requests.append(json.loads(route.request.post_data or "{}"))
         await route.fulfill(json={})
 
     await page.route(f"{ORIGIN}/v1/threads/*/desk", ask)
@@ -65,7 +65,7 @@ async def test_the_user_asks_for_a_person_and_is_answered(page: Page, harness: H
     await harness.end()
     await page.get_by_role("button", name="Talk to a person").click()
     await expect(page.get_by_role("button", name="Talk to a person")).to_be_enabled()
-    assert asked == [{"deskId": "support", "locale": "en"}]
+    assert requests == [{"deskId": "support", "locale": "en"}]
 
     await harness.run("", "", at_desk("waiting", ahead=2))
     await harness.end()

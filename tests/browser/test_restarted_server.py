@@ -35,10 +35,10 @@ async def test_an_answer_goes_on_after_its_server_was_killed_and_started_again(p
         await widget.say("What is 2 + 1?")
         await expect(widget.said("assistant").last).to_contain_text("3")
         await expect(widget.stop).to_be_hidden()
-        said = [await widget.said(role).all_inner_texts() for role in ("user", "assistant")]
-        assert said[0] == [REQUEST, "What is 2 + 1?"]
-        assert len(said[1]) == 2
+        messages = [await widget.said(role).all_inner_texts() for role in ("user", "assistant")]
+        assert messages[0] == [REQUEST, "What is 2 + 1?"]
+        assert len(messages[1]) == 2
         await page.reload()
         await widget.connected()
         await expect(widget.said("assistant")).to_have_count(2)
-        assert [await widget.said(role).all_inner_texts() for role in ("user", "assistant")] == said
+        assert [await widget.said(role).all_inner_texts() for role in ("user", "assistant")] == messages

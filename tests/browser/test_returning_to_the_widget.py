@@ -27,8 +27,8 @@ def offers(page: Page) -> Locator:
 async def come_back(harness: Harness, run: Json | None, *messages: Json, last_seq: int) -> None:
     """Reload the page in the harness's conversation, of which the server has these messages."""
     path = f"/v1/threads/{harness.thread_id}"
-    shown = state(activeAgent=SPECIALIST, workflow=SKILL | {"step": 3, "label": "Steps"})
-    harness.answers[path] = {"id": harness.thread_id, "state": shown, "run": run, "lastSeq": last_seq}
+    visible = state(activeAgent=SPECIALIST, workflow=SKILL | {"step": 3, "label": "Steps"})
+    harness.answers[path] = {"id": harness.thread_id, "state": visible, "run": run, "lastSeq": last_seq}
     harness.answers[f"{path}/messages"] = {"items": list(messages), "nextCursor": None, "lastSeq": last_seq}
     await harness.page.reload()
 
@@ -93,8 +93,8 @@ async def test_a_conversation_at_rest_stays_so_while_it_is_replayed(page: Page) 
     await harness.begin("I want a skill")
     await harness.end()
     harness.frames.clear()
-    said = {"id": "m-1", "role": "user", "content": "I want a skill", "metadata": {"ordinal": 0, "runId": "old"}}
-    await come_back(harness, None, said, last_seq=9)
+    message = {"id": "m-1", "role": "user", "content": "I want a skill", "metadata": {"ordinal": 0, "runId": "old"}}
+    await come_back(harness, None, message, last_seq=9)
     await expect(harness.step).to_have_text("Step 3 of 4: Steps")
     await harness.sent("resume")
     harness.seq = 0

@@ -238,9 +238,9 @@ async def test_a_page_that_slept_reads_what_came_meanwhile_before_it_gives_up(
     await screen.open()
     gate = await half_a_story(screen, model)
     network.hold()
-    asked = frames.sent
+    request = frames.sent
     await screen.pass_time(10)
-    assert frames.sent > asked
+    assert frames.sent > request
     await screen.fall_asleep(AN_HOUR)
     network.release()
     gate.open()

@@ -51,8 +51,8 @@ async def test_thinking_is_a_closed_line_above_the_answer_that_keys_open(page: P
     await harness.play(*answer("Vienna."))
     await harness.end()
     await expect(page.locator("article.assistant .body")).to_have_text("Vienna.")
-    shown = page.locator(".items .item")
-    roles = await shown.evaluate_all("items => items.map(({ localName }) => localName)")
+    visible = page.locator(".items .item")
+    roles = await visible.evaluate_all("items => items.map(({ localName }) => localName)")
     assert roles == ["baton-chat-message", "baton-chat-thinking", "baton-chat-message"]
     assert await violations(page) == []
 

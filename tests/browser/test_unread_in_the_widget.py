@@ -130,25 +130,25 @@ async def test_a_closed_panel_has_no_connection_and_hears_of_answers_when_somebo
     await ship(shop, model, thread_id, "Your parcel is on its way.")
     while await unread(shop, thread_id) == 0:  # the event's run takes a moment
         await page.wait_for_timeout(100)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if "/v1/" in request.url else None)
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url) if "/v1/" in request.url else None)
     await widget.pass_time(3600)
-    assert asked == []
+    assert requests == []
     await expect(badge).to_be_hidden()
     await page.mouse.click(5, 5)
     await expect(badge).to_have_text("1")
     await page.mouse.click(5, 5)
-    assert len(asked) == 1
+    assert len(requests) == 1
     async with page.expect_response(lambda response: response.url.endswith("/read")):
         await page.get_by_role("button", name="Open chat. New messages: 1").click()
         await expect(widget.said("assistant").last).to_have_text("Your parcel is on its way.")
     await expect(badge).to_be_hidden()
 
     await page.evaluate("document.querySelector('baton-chat').remove()")
-    asked.clear()
+    requests.clear()
     await widget.pass_time(3600)
     await page.mouse.click(5, 5)
-    assert asked == []
+    assert requests == []
 
 
 async def test_another_conversation_shows_in_the_list_and_on_the_launcher_at_once(

@@ -167,7 +167,7 @@ async def test_a_user_asks_for_a_person_talks_to_them_and_the_agent_knows_what_w
     await ada.connected()
     await expect(field).to_have_value("Then you ")
     await write(winner, "Then you get your money back.")
-    said = ["My parcel arrived broken", "Yes, of the box"]
+    messages = ["My parcel arrived broken", "Yes, of the box"]
     answered = [
         "I am sorry to hear that.",
         "Support team has been asked. Somebody will answer here soon.",
@@ -176,7 +176,7 @@ async def test_a_user_asks_for_a_person_talks_to_them_and_the_agent_knows_what_w
         "Then you get your money back.",
     ]
     await expect(ada.said("assistant")).to_have_text(answered)
-    await expect(ada.said("user")).to_have_text(said)
+    await expect(ada.said("user")).to_have_text(messages)
     for person in (winner, loser):
         await expect(log(person).locator("article.user")).to_have_count(2)
         await expect(log(person).locator("article.person")).to_have_count(2)
@@ -198,7 +198,7 @@ async def test_a_user_asks_for_a_person_talks_to_them_and_the_agent_knows_what_w
     await expect(ada.said("assistant").last).to_have_text("You get 20 euros.")
     await expect(again).to_have_count(1)
     prompt = str(model.bodies[-1])
-    assert all(text in prompt for text in (*said, *answered[3:], "Refund of 20 euros granted."))
+    assert all(text in prompt for text in (*messages, *answered[3:], "Refund of 20 euros granted."))
     await expect(ada.page.locator(".header .name")).to_have_text("Assistant")
     await expect(ada.page.get_by_text("Refund of 20 euros granted.")).to_have_count(0)
 

@@ -44,9 +44,9 @@ def site(cloud: RunningCloud, model: FaultModel, tmp_path: Path) -> Iterator[Hos
 @pytest.fixture
 async def widget(page: Page, site: HostApplication) -> Widget:
     """The widget, open and connected."""
-    shown = Widget(page, site.url)
-    await shown.open()
-    return shown
+    screen = Widget(page, site.url)
+    await screen.open()
+    return screen
 
 
 async def test_the_agent_uses_tools_of_the_page_in_one_tab(
@@ -58,8 +58,8 @@ async def test_the_agent_uses_tools_of_the_page_in_one_tab(
         await page.evaluate(PAINT)
     model.script(calls_tools(("paint", {"colour": "red"})), answers("It is red."))
     await widget.say("Make it red")
-    for each in (widget, other):
-        await expect(each.said("assistant")).to_have_text(["It is red."])
+    for item in (widget, other):
+        await expect(item.said("assistant")).to_have_text(["It is red."])
     painted = [await page.evaluate("painted") for page in (widget.page, other.page)]
     assert sorted(painted) == [[], ["red"]]
     assert '"colour":"white"' in str(model.requests[0].body["messages"]).replace("\\", "")
@@ -109,7 +109,7 @@ async def test_conversations_are_named_found_renamed_and_deleted(
     await page.get_by_role("button", name="Conversations").click()
     search = page.get_by_role("searchbox", name="Search conversations")
     await expect(search).to_be_focused()
-    shown = page.locator("[part~=thread-button]")
+    visible = page.locator("[part~=thread-button]")
     current = page.locator("[part~=thread-button][aria-current]")
     await expect(current).to_have_count(1)
     await page.locator("li", has=current).get_by_role("button", name="Rename").click()
@@ -117,7 +117,7 @@ async def test_conversations_are_named_found_renamed_and_deleted(
     await page.keyboard.press("Enter")
     await expect(current).to_contain_text("Sourdough 4711")
     await search.fill("sourdough 4711")
-    await expect(shown).to_have_count(1)
+    await expect(visible).to_have_count(1)
     await page.evaluate("document.documentElement.style.colorScheme = 'light dark'")
     for scheme in ["light", "dark"]:
         await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
@@ -230,5 +230,5 @@ async def test_who_signs_out_signs_out_in_every_tab(widget: Widget, site: HostAp
         await expect(page.locator("[part=panel]")).to_be_hidden()
         await expect(page.locator("article")).to_have_count(0)
         await expect(page.locator("[part=badge]")).to_have_count(0)
-        kept: Any = await page.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('baton:'))")
-        assert kept == []
+        stored: Any = await page.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('baton:'))")
+        assert stored == []

@@ -29,8 +29,8 @@ class A2ATasksContract:
         for status in (MarkStatus.QUEUED, MarkStatus.REFUSED, MarkStatus.ANSWERED, MarkStatus.CANCELED):
             mark = mark_of(stores, status)
             assert await stores.a2a_tasks.mark(stores.ada, thread_id, mark) == mark
-        kept = await stores.a2a_tasks.mark(stores.ada, thread_id, mark_of(stores, MarkStatus.QUEUED))
-        assert kept == mark == await stores.a2a_tasks.get(stores.ada, thread_id, "m-1")
+        stored = await stores.a2a_tasks.mark(stores.ada, thread_id, mark_of(stores, MarkStatus.QUEUED))
+        assert stored == mark == await stores.a2a_tasks.get(stores.ada, thread_id, "m-1")
 
     async def test_the_mark_of_another_user_stays(self, stores: Stores) -> None:
         thread_id = new_thread_id()

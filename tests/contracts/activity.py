@@ -200,7 +200,7 @@ class ActivityContract:
                 await tenant.app.privacy.forgotten_runs.count(lease.scope, lease.thread_id)
             await stores.unbury(lease.scope, lease.thread_id)
         assert not await tenant.may_begin("ada")
-        assert sum(place.run != "" for place in (await tenant.counted("ada", limit)).places.values()) == 0
+        assert sum(location.run != "" for location in (await tenant.counted("ada", limit)).places.values()) == 0
 
     async def test_tokens_count_however_much_time_of_the_day_is_between_the_runs(self, stores: Stores) -> None:
         tenant = LimitedTenant(stores, user_tokens_per_day=30)
@@ -274,7 +274,7 @@ class ActivityContract:
         tenant = LimitedTenant(stores, runs_at_once=1)
         lease = await tenant.begin("ada")
         before = await stores.activity.threads(lease.scope, [lease.thread_id])
-        stale = {each: replace(use, fence=use.fence - 1, lease_until=None) for each, use in before.items()}
+        stale = {item: replace(use, fence=use.fence - 1, lease_until=None) for item, use in before.items()}
 
         class Behind:
             get, change = stores.activity.get, stores.activity.change

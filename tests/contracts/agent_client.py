@@ -125,15 +125,15 @@ class AgentClientContract:
         assert await embassy.saw_a_stop()
 
     async def test_cancelling_stops_the_agent(self, embassy: Embassy) -> None:
-        begun = asyncio.Event()
+        has_begun = asyncio.Event()
 
         async def ask() -> None:
             async for chunk in embassy.client.stream(embassy.agent, a_task(embassy.will_hang_after("One "))):
                 if chunk == TextDelta("One "):
-                    begun.set()
+                    has_begun.set()
 
         asking = asyncio.create_task(ask())
-        await begun.wait()
+        await has_begun.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

@@ -59,9 +59,9 @@ class AgentDefinitionsContract:
         for number in range(1, 13):
             listed = await append(stores, made(stores, number), 90, after=listed)
         page = await stores.agent_definitions.versions(stores.ada, "tutor", limit=5)
-        assert [each.number for each in page] == [12, 11, 10, 9, 8]
+        assert [item.number for item in page] == [12, 11, 10, 9, 8]
         page = await stores.agent_definitions.versions(stores.ada, "tutor", limit=5, before=4)
-        assert [each.number for each in page] == [3, 2, 1]
+        assert [item.number for item in page] == [3, 2, 1]
         assert list(await stores.agent_definitions.versions(stores.ada, "tutor", limit=5, before=1)) == []
 
     async def test_a_page_of_long_versions_is_full(self, stores: Stores) -> None:
@@ -82,8 +82,8 @@ class AgentDefinitionsContract:
         won = [outcome for outcome in outcomes if isinstance(outcome, AgentList)]
         assert [await stores.agent_definitions.list(stores.ada)] == won
         assert all(isinstance(outcome, AgentList | AgentsChanged) for outcome in outcomes)
-        kept = await stores.agent_definitions.read(stores.ada, [(version.agent_id, 1) for version in versions])
-        assert [each.agent_id for each in kept] == list(won[0].entries)
+        stored = await stores.agent_definitions.read(stores.ada, [(version.agent_id, 1) for version in versions])
+        assert [item.agent_id for item in stored] == list(won[0].entries)
 
     async def test_a_change_of_an_older_list_is_refused(self, stores: Stores) -> None:
         first = await append(stores, made(stores, 1), 90, after=AgentList())

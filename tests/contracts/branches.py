@@ -30,13 +30,13 @@ async def branched(stores: Stores, thread_id: str, number: int, parent: int, *, 
 
 async def read(stores: Stores, thread: Thread) -> list[str]:
     """Page by page, by three messages."""
-    found: list[str] = []
+    results: list[str] = []
     before = None
     while True:
         page = await stores.store.read_messages(stores.ada, thread, limit=3, before=before)
-        found, before = [*texts(page.messages), *found], page.next_before
+        results, before = [*texts(page.messages), *results], page.next_before
         if before is None:
-            return found
+            return results
 
 
 class BranchContract:

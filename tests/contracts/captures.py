@@ -23,48 +23,48 @@ class CaptureContract:
     """The progress of captures, and their limits."""
 
     async def test_a_record_comes_back_whole(self, stores: Stores) -> None:
-        begun = capture(stores, new_thread_id())
-        assert await stores.capture_records.get(stores.ada, begun.ref) is None
-        assert await stores.capture_records.save(stores.ada, begun) == begun
-        drafted = replace(begun, done=CaptureStep.DRAFT, draft=DRAFT)
+        started = capture(stores, new_thread_id())
+        assert await stores.capture_records.get(stores.ada, started.ref) is None
+        assert await stores.capture_records.save(stores.ada, started) == started
+        drafted = replace(started, done=CaptureStep.DRAFT, draft=DRAFT)
         assert await stores.capture_records.save(stores.ada, drafted) == drafted
-        assert await stores.capture_records.get(stores.ada, begun.ref) == drafted
-        assert await stores.capture_records.get(stores.stranger, begun.ref) is None
-        assert await stores.capture_records.get(stores.ada, replace(begun.ref, end_ordinal=7)) is None
+        assert await stores.capture_records.get(stores.ada, started.ref) == drafted
+        assert await stores.capture_records.get(stores.stranger, started.ref) is None
+        assert await stores.capture_records.get(stores.ada, replace(started.ref, end_ordinal=7)) is None
 
     async def test_the_first_result_of_a_step_counts(self, stores: Stores) -> None:
-        begun = capture(stores, new_thread_id())
-        kept = await asyncio.gather(
-            *(stores.capture_records.save(stores.ada, replace(begun, name=f"Name {number}")) for number in range(3))
+        started = capture(stores, new_thread_id())
+        stored = await asyncio.gather(
+            *(stores.capture_records.save(stores.ada, replace(started, name=f"Name {number}")) for number in range(3))
         )
-        assert len({each.name for each in kept}) == 1
-        assert await stores.capture_records.get(stores.ada, begun.ref) == kept[0]
+        assert len({item.name for item in stored}) == 1
+        assert await stores.capture_records.get(stores.ada, started.ref) == stored[0]
 
     async def test_a_late_result_of_an_earlier_step_changes_nothing(self, stores: Stores) -> None:
-        begun = capture(stores, new_thread_id())
-        drafted = replace(begun, done=CaptureStep.DRAFT, draft=DRAFT)
+        started = capture(stores, new_thread_id())
+        drafted = replace(started, done=CaptureStep.DRAFT, draft=DRAFT)
         await stores.capture_records.save(stores.ada, drafted)
-        assert await stores.capture_records.save(stores.ada, replace(begun, name="Late")) == drafted
+        assert await stores.capture_records.save(stores.ada, replace(started, name="Late")) == drafted
 
     async def test_a_settled_record_stays_as_it_is(self, stores: Stores) -> None:
-        begun = capture(stores, new_thread_id())
-        ended = replace(begun, status=CaptureStatus.NO_TASK, reason="none")
-        await stores.capture_records.save(stores.ada, ended)
-        for late in (replace(begun, done=CaptureStep.STORE), replace(begun, status=CaptureStatus.FAILED)):
-            assert await stores.capture_records.save(stores.ada, late) == ended
+        started = capture(stores, new_thread_id())
+        end = replace(started, status=CaptureStatus.NO_TASK, reason="none")
+        await stores.capture_records.save(stores.ada, end)
+        for late in (replace(started, done=CaptureStep.STORE), replace(started, status=CaptureStatus.FAILED)):
+            assert await stores.capture_records.save(stores.ada, late) == end
 
     async def test_a_failed_record_is_begun_again(self, stores: Stores) -> None:
-        begun = capture(stores, new_thread_id())
-        await stores.capture_records.save(stores.ada, replace(begun, done=CaptureStep.COMPARE))
-        failed = replace(begun, status=CaptureStatus.FAILED)
+        started = capture(stores, new_thread_id())
+        await stores.capture_records.save(stores.ada, replace(started, done=CaptureStep.COMPARE))
+        failed = replace(started, status=CaptureStatus.FAILED)
         assert await stores.capture_records.save(stores.ada, failed) == failed
-        assert await stores.capture_records.save(stores.ada, begun) == begun
+        assert await stores.capture_records.save(stores.ada, started) == started
 
     async def test_a_day_has_an_allowance_for_each_agent(self, stores: Stores) -> None:
         async def take(agent_id: str = "assistant", day: date = DAY, *, limit: int = 2) -> bool:
             return await stores.capture_records.take_allowance(stores.ada, agent_id, day, limit)
 
-        assert sorted([await each for each in (take(), take(), take())]) == [False, True, True]
+        assert sorted([await item for item in (take(), take(), take())]) == [False, True, True]
         assert await take("librarian")
         assert await take(day=date(2026, 3, 15))
         assert await stores.capture_records.take_allowance(stores.stranger, "assistant", DAY, 2)

@@ -89,14 +89,14 @@ class ConversationContract:
     async def test_closing_returns_to_the_main_agent_and_keeps_what_can_be_continued(self, stores: Stores) -> None:
         before = await handed_over_thread(stores)
         assert before.workflow is not None
-        left = replace(before.workflow, status=WorkflowStatus.SAVED)
+        saved = replace(before.workflow, status=WorkflowStatus.SAVED)
         lease = await stores.lease(before.workflow.thread_id)
         for _ in range(2):
             await stores.store.close(
-                lease, last_seq=lease.first_seq, ended=session(stores, lease), resumable=(left, *before.resumable)
+                lease, last_seq=lease.first_seq, ended=session(stores, lease), resumable=(saved, *before.resumable)
             )
         thread = await stores.store.get_thread(stores.ada, lease.thread_id)
-        assert thread.conversation == ConversationState("assistant", resumable=(left, *before.resumable))
+        assert thread.conversation == ConversationState("assistant", resumable=(saved, *before.resumable))
         assert (thread.status, thread.is_handed_over) == (ThreadStatus.CLOSED, False)
 
     async def test_closing_with_nothing_to_continue_leaves_a_plain_floor(self, stores: Stores) -> None:
@@ -125,12 +125,19 @@ class ConversationContract:
         assert before.workflow is not None
         lease = await stores.acquire(before.workflow.thread_id, message_id="m2", run_id="r2")
         after = ConversationState("assistant", resumable=before.resumable)
-        ended = session(stores, lease, end=lease.thread.next_ordinal + 2)
+        session_ref = session(stores, lease, end=lease.thread.next_ordinal + 2)
         for message in (said(lease), answered(lease)):
             await stores.store.put_message(lease, message)
         await stores.store.commit(
             lease,
-            Commit(lease.thread.next_ordinal + 2, lease.first_seq, Usage(), tokens=20, ended=ended, conversation=after),
+            Commit(
+                lease.thread.next_ordinal + 2,
+                lease.first_seq,
+                Usage(),
+                tokens=20,
+                ended=session_ref,
+                conversation=after,
+            ),
         )
         thread = await stores.store.get_thread(stores.ada, lease.thread_id)
         assert (thread.conversation, thread.status) == (after, ThreadStatus.CLOSED)
@@ -196,13 +203,13 @@ async def changes(stores: Stores, lease: Lease, change: ConversationChange | Non
     last = replace(answer, end=replace(answer.end, change=change))
     for message in (said(lease), last):
         await stores.store.put_message(lease, message)
-    found = []
+    results = []
     for _ in range(2):
         [_, message] = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)
         assert message.end is not None
-        found.append(message.end.change)
+        results.append(message.end.change)
         await commit(stores, lease, change.conversation if change is not None else None)
-    return found
+    return results
 
 
 async def commit(stores: Stores, lease: Lease, conversation: ConversationState | None) -> None:
@@ -237,5 +244,5 @@ def handed_over(stores: Stores, lease: Lease) -> ConversationState:
         status=WorkflowStatus.SAVED,
         updated_at=stores.clock.now() - timedelta(days=1),
     )
-    place = HandoffPlace(lease.thread.next_ordinal, 0, 1773480000000)
-    return ConversationState("skill-creation", place, one, (other, replace(other, id="w3")), stores.clock.now())
+    location = HandoffPlace(lease.thread.next_ordinal, 0, 1773480000000)
+    return ConversationState("skill-creation", location, one, (other, replace(other, id="w3")), stores.clock.now())

@@ -90,7 +90,7 @@ class DocumentStoreContract:
     async def test_one_of_many_saves_at_once_is_stored(self, rooms: DocumentRooms) -> None:
         read = await rooms.documents.create(rooms.ada, new_document())
         saves = [rooms.documents.save(rooms.ada, replace(read, title=f"Title {number}")) for number in range(5)]
-        stored = [each for each in await asyncio.gather(*saves) if each is not None]
+        stored = [result for result in await asyncio.gather(*saves) if result is not None]
         assert stored == [await rooms.documents.get(rooms.ada, "knowledge", read.id)]
 
     async def test_nothing_is_saved_without_a_record(self, rooms: DocumentRooms) -> None:
@@ -115,10 +115,10 @@ class DocumentStoreContract:
         for percent in (10, 40, 20):
             at = NOON + percent * SECOND
             await rooms.documents.note_progress(rooms.ada, ref_of(rooms, document), IngestionStep.EXTRACT, percent, at)
-        found = await rooms.documents.get(rooms.ada, "knowledge", document.id)
-        assert found is not None
-        assert (found.latest.progress, found.latest.step) == (40, IngestionStep.EXTRACT)
-        assert found.updated_at == NOON + 40 * SECOND
+        result = await rooms.documents.get(rooms.ada, "knowledge", document.id)
+        assert result is not None
+        assert (result.latest.progress, result.latest.step) == (40, IngestionStep.EXTRACT)
+        assert result.updated_at == NOON + 40 * SECOND
 
     async def test_progress_is_no_reason_to_refuse_a_save(self, rooms: DocumentRooms) -> None:
         read = await rooms.documents.create(rooms.ada, replace(new_document(), next=processing(1)))
@@ -142,8 +142,8 @@ class DocumentStoreContract:
         if state == "removed":
             await rooms.documents.remove(rooms.ada, stored)
         await rooms.documents.note_progress(rooms.ada, ref_of(rooms, document), IngestionStep.INDEX, 50, NOON)
-        found = await rooms.documents.get(rooms.ada, "knowledge", document.id)
-        assert found == (None if state == "removed" else stored)
+        result = await rooms.documents.get(rooms.ada, "knowledge", document.id)
+        assert result == (None if state == "removed" else stored)
 
     async def test_many_are_read_at_once(self, rooms: DocumentRooms) -> None:
         documents = [await rooms.documents.create(rooms.ada, new_document()) for _ in range(3)]

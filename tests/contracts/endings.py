@@ -23,11 +23,11 @@ IDLE = timedelta(seconds=1800)
 def session(stores: Stores, lease: Lease, *, end: int | None = None) -> EpisodeRef:
     """The session that ends now."""
     thread = lease.thread
-    ended = make_episode_ref(
+    finished = make_episode_ref(
         thread, thread.next_ordinal if end is None else end, EndReason.USER_CLOSED, stores.clock.now()
     )
-    assert ended is not None
-    return ended
+    assert finished is not None
+    return finished
 
 
 async def close(stores: Stores, thread_id: str) -> Lease:
@@ -93,8 +93,8 @@ class CloseContract:
         lease = await stores.acquire(new_thread_id())
         for message in (said(lease), answered(lease)):
             await stores.store.put_message(lease, message)
-        ended = session(stores, lease, end=2)
-        commit = Commit(next_ordinal=2, last_seq=7, usage=Usage(), tokens=20, ended=ended)
+        session_ref = session(stores, lease, end=2)
+        commit = Commit(next_ordinal=2, last_seq=7, usage=Usage(), tokens=20, ended=session_ref)
         for _ in range(2):
             await stores.store.commit(lease, commit)
         thread = await stores.store.get_thread(stores.ada, lease.thread_id)

@@ -79,19 +79,19 @@ class EpisodeContract:
     async def test_what_is_added_to_an_episode_returns_it(self, stores: Stores) -> None:
         ref = await begun(stores)
         assert await stores.episodes.mark(stores.ada, ref, EpisodePart.INDEX) is None, "it is not stored yet"
-        known = fact(episode_of(stores, ref))
+        existing = fact(episode_of(stores, ref))
         for added in (
             await stores.episodes.store(stores.ada, episode_of(stores, ref)),
-            await stores.episodes.describe(stores.ada, ref, "She moved.", [known]),
+            await stores.episodes.describe(stores.ada, ref, "She moved.", [existing]),
             await stores.episodes.describe(stores.ada, ref, "Too late.", []),
-            await stores.episodes.keep_facts(stores.ada, ref, [known]),
+            await stores.episodes.keep_facts(stores.ada, ref, [existing]),
             await stores.episodes.mark(stores.ada, ref, EpisodePart.INDEX),
         ):
             assert added is not None
             assert added.ref == ref
         assert added is not None
         assert added == await stores.episodes.get(stores.ada, ref.thread_id, 1)
-        assert (added.summary, added.facts, added.missing) == ("She moved.", (known,), ())
+        assert (added.summary, added.facts, added.missing) == ("She moved.", (existing,), ())
         assert await stores.episodes.describe(stores.ada, replace(ref, number=2), None, ()) is None
 
     async def test_without_facts_nothing_is_left_to_compare(self, stores: Stores) -> None:
@@ -164,20 +164,20 @@ class EpisodeContract:
 
     async def test_a_fact_is_superseded_once_and_only_by_its_own_user(self, stores: Stores) -> None:
         episode = await stored(stores)
-        known, at = fact(episode), stores.clock.now()
-        await stores.episodes.describe(stores.ada, episode.ref, None, [known])
+        existing, at = fact(episode), stores.clock.now()
+        await stores.episodes.describe(stores.ada, episode.ref, None, [existing])
         for scope, by in (
             (stores.bob, "bobs"),
             (stores.stranger, "strangers"),
             (stores.ada, "newer"),
             (stores.ada, "2"),
         ):
-            await stores.episodes.supersede(scope, episode.ref.thread_id, 1, known.id, by=by, at=at)
+            await stores.episodes.supersede(scope, episode.ref.thread_id, 1, existing.id, by=by, at=at)
         await stores.episodes.supersede(stores.ada, episode.ref.thread_id, 1, "no id", by="x", at=at)
         now = await stores.episodes.get(stores.ada, episode.ref.thread_id, 1)
         assert now is not None
         [superseded] = now.facts
-        assert (superseded.superseded_by, superseded.text) == ("newer", known.text)
+        assert (superseded.superseded_by, superseded.text) == ("newer", existing.text)
         assert superseded.superseded_at is not None
         assert abs(superseded.superseded_at - at) < timedelta(milliseconds=1)
 
@@ -217,8 +217,8 @@ class EpisodeContract:
             await stores.episodes.of_user(stores.ada, limit=2, cursor="nonsense")
 
     async def test_a_tenants_episodes_are_all_found(self, stores: Stores) -> None:
-        wanted = [await stored(stores), await stored(stores, scope=stores.bob)]
+        expected = [await stored(stores), await stored(stores, scope=stores.bob)]
         await stored(stores, scope=stores.stranger)
         await begun(stores)
-        found = [episode async for episode in stores.episodes.of_tenant(Scope(stores.tenant, "operator"))]
-        assert {each.ref.id: each.user_id for each in found} == {wanted[0].ref.id: "ada", wanted[1].ref.id: "bob"}
+        results = [episode async for episode in stores.episodes.of_tenant(Scope(stores.tenant, "operator"))]
+        assert {item.ref.id: item.user_id for item in results} == {expected[0].ref.id: "ada", expected[1].ref.id: "bob"}

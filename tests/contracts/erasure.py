@@ -54,7 +54,7 @@ class Erasing:
 
     async def threads(self, scope: Scope) -> list[str]:
         """The ids of the user's threads."""
-        return [each.id async for page in self.erasure.threads(scope) for each in page]
+        return [item.id async for page in self.erasure.threads(scope) for item in page]
 
 
 def later() -> float:
@@ -100,8 +100,10 @@ class ErasureContract:
         between = erasing.clock.now()
         erasing.clock.advance(HOUR)
         await erasing.said()
-        found = [each.id async for page in erasing.erasure.list_inactive_threads(erasing.ada, between) for each in page]
-        assert set(found) == {old, other}
+        results = [
+            item.id async for page in erasing.erasure.list_inactive_threads(erasing.ada, between) for item in page
+        ]
+        assert set(results) == {old, other}
 
     async def test_a_tombstone_is_put_once_and_by_the_owner_only(self, erasing: Erasing) -> None:
         thread_id = await erasing.said()
@@ -150,8 +152,8 @@ class ErasureContract:
     async def test_only_a_tombstone_is_taken_away(self, erasing: Erasing) -> None:
         thread_id, other = await erasing.said(), await erasing.said()
         await erasing.bury(erasing.ada, thread_id)
-        for each in (thread_id, other, thread_id, new_thread_id()):
-            await erasing.erasure.unbury(erasing.ada, each)
+        for item in (thread_id, other, thread_id, new_thread_id()):
+            await erasing.erasure.unbury(erasing.ada, item)
         assert await erasing.threads(erasing.ada) == [other]
         assert not (await erasing.trace(erasing.ada, other)).is_buried
 
@@ -161,13 +163,13 @@ class ObjectErasureContract:
 
     async def test_every_version_below_a_thread_is_removed_and_nothing_else(self, erasing: Erasing) -> None:
         thread_id, other = new_thread_id(), new_thread_id()
-        for scope, each in ((erasing.ada, thread_id), (erasing.ada, other), (erasing.stranger, thread_id)):
-            await erasing.upload(scope, each)
+        for scope, item in ((erasing.ada, thread_id), (erasing.ada, other), (erasing.stranger, thread_id)):
+            await erasing.upload(scope, item)
         assert await erasing.objects.count_left(erasing.ada, thread_id) == 2
         assert await erasing.objects.sweep(erasing.ada, thread_id, deadline=later()) == (2, True)
         assert await erasing.objects.sweep(erasing.ada, thread_id, deadline=later()) == (0, True)
-        left = [
-            await erasing.objects.count_left(scope, each)
-            for scope, each in ((erasing.ada, thread_id), (erasing.ada, other), (erasing.stranger, thread_id))
+        remaining = [
+            await erasing.objects.count_left(scope, item)
+            for scope, item in ((erasing.ada, thread_id), (erasing.ada, other), (erasing.stranger, thread_id))
         ]
-        assert left == [0, 2, 2]
+        assert remaining == [0, 2, 2]

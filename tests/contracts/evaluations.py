@@ -84,8 +84,8 @@ class EvaluationContract:
     ) -> None:
         ada, _ = _tenants()
         first, second = made(clock, 0), made(clock, 1)
-        for each in (first, second):
-            await store.put(ada, each)
+        for item in (first, second):
+            await store.put(ada, item)
         for _ in range(2):
             await store.remove(ada, first.entry.id)
         assert await store.page(ada, limit=10, cursor=None) == ([second.entry], None)

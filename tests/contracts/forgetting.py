@@ -104,35 +104,35 @@ class RetentionContract:
         assert await forgotten.retentions.get(forgotten.ada) == Retention()
 
     async def test_it_is_read_as_it_was_set_in_its_tenant_only(self, forgotten: Forgotten) -> None:
-        kept = Retention(threads=30, audit=400, changed_by="boss", changed_at=forgotten.clock.now())
-        await forgotten.retentions.put(forgotten.ada, kept)
-        assert await forgotten.retentions.get(forgotten.bob) == kept
+        stored = Retention(threads=30, audit=400, changed_by="boss", changed_at=forgotten.clock.now())
+        await forgotten.retentions.put(forgotten.ada, stored)
+        assert await forgotten.retentions.get(forgotten.bob) == stored
         assert await forgotten.retentions.get(Scope(f"{forgotten.tenant}-2", "ada")) == Retention()
 
     async def test_it_is_due_at_once_and_then_once_a_day(self, forgotten: Forgotten) -> None:
         async def due() -> bool:
             return forgotten.tenant in await forgotten.retentions.claim_due(forgotten.clock.now())
 
-        kept = Retention(uploads=1, changed_by="boss", changed_at=forgotten.clock.now())
-        await forgotten.retentions.put(forgotten.ada, kept)
+        stored = Retention(uploads=1, changed_by="boss", changed_at=forgotten.clock.now())
+        await forgotten.retentions.put(forgotten.ada, stored)
         assert [await due(), await due()] == [True, False]
         forgotten.clock.advance(86_399)
         assert not await due()
         forgotten.clock.advance(1)
         assert await due()
-        await forgotten.retentions.put(forgotten.ada, replace(kept, uploads=None))
+        await forgotten.retentions.put(forgotten.ada, replace(stored, uploads=None))
         forgotten.clock.advance(86_400)
         assert not await due()
 
     async def test_a_changed_one_is_due_at_once(self, forgotten: Forgotten) -> None:
-        kept = Retention(uploads=9, changed_by="boss", changed_at=forgotten.clock.now())
+        stored = Retention(uploads=9, changed_by="boss", changed_at=forgotten.clock.now())
         assert await forgotten.retentions.find_due_time(forgotten.ada) is None
-        await forgotten.retentions.put(forgotten.ada, kept)
+        await forgotten.retentions.put(forgotten.ada, stored)
         now = forgotten.clock.now()
         assert await forgotten.retentions.find_due_time(forgotten.bob) == now
         assert forgotten.tenant in await forgotten.retentions.claim_due(now)
         assert await forgotten.retentions.find_due_time(forgotten.ada) == now + timedelta(days=1)
-        await forgotten.retentions.put(forgotten.ada, replace(kept, uploads=1))
+        await forgotten.retentions.put(forgotten.ada, replace(stored, uploads=1))
         assert forgotten.tenant in await forgotten.retentions.claim_due(now)
 
     async def test_it_can_be_made_due_again_while_anything_is_limited(self, forgotten: Forgotten) -> None:

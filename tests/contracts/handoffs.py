@@ -46,12 +46,12 @@ class HandoffContract:
         await stores.commit(first, said(first), answered(first))
         stores.clock.advance(5)
         later = await stores.acquire(first.thread_id, message_id="m2", run_id="r2")
-        ended = began.end(HandoffOutcome.RETURNED, stores.clock.now() + timedelta(microseconds=7))
-        await stores.handoffs.put(later, ended)
-        [kept], more = await stores.handoffs.of_thread(stores.ada, first.thread_id, limit=5, cursor=None)
+        end = began.end(HandoffOutcome.RETURNED, stores.clock.now() + timedelta(microseconds=7))
+        await stores.handoffs.put(later, end)
+        [stored], more = await stores.handoffs.of_thread(stores.ada, first.thread_id, limit=5, cursor=None)
         assert more is None
-        assert kept == replace(ended, ended_at=stores.clock.now())
-        assert await stores.handoffs.get(stores.ada, first.thread_id, began.place) == kept
+        assert stored == replace(end, ended_at=stores.clock.now())
+        assert await stores.handoffs.get(stores.ada, first.thread_id, began.place) == stored
 
     async def test_handoffs_of_one_run_are_distinguished_by_their_number(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -78,22 +78,22 @@ class HandoffContract:
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 4, 9])
     async def test_pages_go_back_in_time(self, stores: Stores, limit: int) -> None:
-        thread_id, made = new_thread_id(), list[HandoffRequest]()
+        thread_id, instance = new_thread_id(), list[HandoffRequest]()
         for number in range(1, 4):
             stores.clock.advance(1)
             lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
             for index in range(2 if number == 2 else 1):
                 one = replace(handoff(stores, lease), number=index).end(HandoffOutcome.EXITED, stores.clock.now())
                 await stores.handoffs.put(lease, one)
-                made.append(one)
+                instance.append(one)
             await stores.commit(lease, said(lease), answered(lease))
-        found, cursor = list[HandoffRequest](), None
+        page_items, cursor = list[HandoffRequest](), None
         while True:
             page, cursor = await stores.handoffs.of_thread(stores.ada, thread_id, limit=limit, cursor=cursor)
-            found += page
+            page_items += page
             if cursor is None:
                 break
-        assert found == made[::-1]
+        assert page_items == instance[::-1]
 
     async def test_a_thread_without_handoffs_has_an_empty_page(self, stores: Stores) -> None:
         assert await stores.handoffs.of_thread(stores.ada, new_thread_id(), limit=5, cursor=None) == ([], None)

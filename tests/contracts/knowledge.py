@@ -69,7 +69,7 @@ class NearlyAlike(FakeEmbedder):
     def vector(self, text: str) -> Vector:
         _, *places = super().vector(text)
         own = math.sqrt(0.3) / (math.hypot(*places) or 1.0)
-        return (math.sqrt(0.7), *(own * place for place in places))
+        return (math.sqrt(0.7), *(own * location for location in places))
 
 
 FACTS = {
@@ -152,16 +152,16 @@ class KnowledgeContract:
         await records.create(reader, manual)
         chunks = [Chunk(number, _page(number, fact)) for number, fact in enumerate(FACTS.values())]
         vectors = [embedder.vector(text) for text in list_chunk_texts(manual, chunks)]
-        made = make_chunk_documents(manual, version, chunks, vectors, embedder.name)
-        await index.put(reader, IndexName.KNOWLEDGE, made)
+        documents = make_chunk_documents(manual, version, chunks, vectors, embedder.name)
+        await index.put(reader, IndexName.KNOWLEDGE, documents)
         ports = FakePorts(search=index, documents=records, embedder=embedder)
         search = build(ports).knowledge.search
         places = {code: f"manual@1#{number}" for number, code in enumerate(FACTS)}
         late = {}
         for question, codes in QUESTIONS:
-            found = [chunk.id for chunk in (await search.search(reader, "knowledge", question, limit=5)).chunks]
-            if not {places[code] for code in codes} <= set(found):
-                late[question] = found
+            results = [chunk.id for chunk in (await search.search(reader, "knowledge", question, limit=5)).chunks]
+            if not {places[code] for code in codes} <= set(results):
+                late[question] = results
         assert late == {}
         await index.delete(reader, IndexName.KNOWLEDGE, SearchFilter())
 
@@ -183,15 +183,15 @@ class KnowledgeContract:
         query = "green paint"
         ports = FakePorts(search=index, documents=records, embedder=EMBEDDER)
         search = build(ports).knowledge.search
-        found = await search.find(reader, agent, query, EMBEDDER.vector(query) if with_vector else None)
-        cited = [each.source.citation for each in found if each.source.citation is not None]
-        assert {(each.document_id, each.version) for each in cited} == {
+        results = await search.find(reader, agent, query, EMBEDDER.vector(query) if with_vector else None)
+        cited = [item.source.citation for item in results if item.source.citation is not None]
+        assert {(item.document_id, item.version) for item in cited} == {
             (f"doc-{number}", document.active)
             for number, document in enumerate(documents)
             if document.readable(reader, agent, tenant) and document.active in document.indexed
         }
-        assert len(cited) == len(found)
-        assert all(each.agent_id == agent for each in cited)
+        assert len(cited) == len(results)
+        assert all(item.agent_id == agent for item in cited)
         for name in {document.tenant for document in documents}:
             await index.delete(Scope(f"{name}-{mark}", "librarian"), IndexName.KNOWLEDGE, SearchFilter())
 
@@ -203,24 +203,24 @@ def _page(number: int, fact: str) -> str:
     return "\n".join(lines)
 
 
-async def _shelve(index: SearchIndex, records: FakeDocuments, scope: Scope, each: Shelved, number: int) -> None:
+async def _shelve(index: SearchIndex, records: FakeDocuments, scope: Scope, entry: Shelved, number: int) -> None:
     version = DocumentVersion(1, VersionStatus.READY, "a.md", "text/markdown", 1, "ada", AT)
     document = Document(
         f"doc-{number}",
-        each.agent,
+        entry.agent,
         "Paint",
         AT,
         AT,
-        required_permission=each.permission,
-        active=replace(version, number=each.active) if each.active is not None else None,
-        next=version if each.active is None else None,
-        deleted_at=AT if each.is_deleted else None,
+        required_permission=entry.permission,
+        active=replace(version, number=entry.active) if entry.active is not None else None,
+        next=version if entry.active is None else None,
+        deleted_at=AT if entry.is_deleted else None,
     )
     await records.create(scope, document)
-    as_indexed = replace(document, required_permission=None) if each.was_open else document
-    for indexed in sorted(each.indexed):
+    as_indexed = replace(document, required_permission=None) if entry.was_open else document
+    for indexed in sorted(entry.indexed):
         chunk = Chunk(0, f"green paint number {number} for boats, version {indexed} of its page")
-        made = make_chunk_documents(
+        documents = make_chunk_documents(
             as_indexed, replace(version, number=indexed), [chunk], [EMBEDDER.vector(chunk.text)], EMBEDDER.name
         )
-        await index.put(scope, IndexName.KNOWLEDGE, made)
+        await index.put(scope, IndexName.KNOWLEDGE, documents)

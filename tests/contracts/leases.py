@@ -140,14 +140,14 @@ class LeaseContract:
     async def test_a_run_of_which_nothing_was_stored_can_be_replaced(self, stores: Stores) -> None:
         dead = await stores.acquire(new_thread_id(), message_id="m1", run_id="r1")
         await stores.store.abandon(dead)
-        found = await stores.acquire(dead.thread_id, message_id="m2", run_id="r2")
+        result = await stores.acquire(dead.thread_id, message_id="m2", run_id="r2")
 
-        lease = await stores.store.begin_run(found, run_id="r2", message_id="m2")
+        lease = await stores.store.begin_run(result, run_id="r2", message_id="m2")
 
         # Clients see a second attempt: it is why the numbers do not follow the last committed one.
         assert lease.thread.run == Run("r2", "m2", attempt=2)
         assert (await stores.store.get_thread(stores.ada, lease.thread_id)).run == Run("r2", "m2", attempt=2)
-        assert lease.first_seq == found.first_seq > lease.thread.last_seq + 1
+        assert lease.first_seq == result.first_seq > lease.thread.last_seq + 1
         stores.clock.advance(60)
         assert (await stores.acquire(lease.thread_id)).first_seq == lease.end_seq
 
@@ -411,6 +411,6 @@ class TurnContract:
     async def test_any_printable_message_id_will_do(self, stores: Stores, message_id: str) -> None:
         lease = await stores.acquire(new_thread_id(), message_id=message_id)
         await stores.store.open_turn(lease, turn(lease))
-        known = await stores.store.get_turn(stores.ada, lease.thread_id, message_id)
-        assert known == turn(lease)
+        existing = await stores.store.get_turn(stores.ada, lease.thread_id, message_id)
+        assert existing == turn(lease)
         assert lease.thread.run == Run("r1", message_id, attempt=1)

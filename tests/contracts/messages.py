@@ -75,8 +75,8 @@ class MessageContract:
                 break
         assert read == messages
         assert list(await stores.store.recent_messages(stores.ada, thread, token_budget=10**6)) == messages
-        found = await stores.store.run_messages(stores.ada, thread.id, first_ordinal=0, below=thread.next_ordinal)
-        assert list(found) == messages
+        result = await stores.store.run_messages(stores.ada, thread.id, first_ordinal=0, below=thread.next_ordinal)
+        assert list(result) == messages
 
     async def test_messages_that_are_written_together_come_back_like_others(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -88,8 +88,8 @@ class MessageContract:
         commit = Commit(next_ordinal=len(messages), last_seq=lease.first_seq, usage=Usage(), tokens=len(messages))
         await stores.store.commit(lease, commit)
         thread = await stores.store.get_thread(stores.ada, lease.thread_id)
-        found = await stores.store.run_messages(stores.ada, thread.id, first_ordinal=0, below=thread.next_ordinal)
-        assert list(found) == messages
+        result = await stores.store.run_messages(stores.ada, thread.id, first_ordinal=0, below=thread.next_ordinal)
+        assert list(result) == messages
 
     async def test_a_large_message_can_be_replaced(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())

@@ -66,7 +66,7 @@ class PipelineQueueContract:
         assert await queue.add(run_of("other", pipeline=Pipeline.CAPTURE), NOW)
 
         async def found(after: str, limit: int = 10) -> list[PipelineRun]:
-            return [each.run for each in await queue.list_oldest(Pipeline.CLOSING, after=after, limit=limit)]
+            return [item.run for item in await queue.list_oldest(Pipeline.CLOSING, after=after, limit=limit)]
 
         in_order = await found("")
         assert sorted(run.tenant_id for run in in_order) == sorted(tenants)

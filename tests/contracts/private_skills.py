@@ -22,13 +22,13 @@ class PrivateSkillContract:
     """Skills of one user, and how they become an agent's procedures."""
 
     async def test_a_skill_is_private_to_its_maker(self, stores: Stores) -> None:
-        kept = await save(stores)
+        stored = await save(stores)
         expected = replace(procedure(stores, "Posts an alert."), scope=ProcedureScope.USER, status=PRIVATE, version=1)
-        assert kept == expected
-        assert kept.id == MINE
-        assert await stores.private_skills.in_use(stores.ada, "assistant") == [kept]
-        assert await stores.private_skills.of_user(stores.ada) == [kept]
-        assert await stores.private_skills.get(stores.ada, "assistant", MINE) == kept
+        assert stored == expected
+        assert stored.id == MINE
+        assert await stores.private_skills.in_use(stores.ada, "assistant") == [stored]
+        assert await stores.private_skills.of_user(stores.ada) == [stored]
+        assert await stores.private_skills.get(stores.ada, "assistant", MINE) == stored
         for other in (stores.bob, stores.stranger):
             assert await stores.private_skills.in_use(other, "assistant") == []
             assert await stores.private_skills.of_user(other) == []
@@ -44,11 +44,11 @@ class PrivateSkillContract:
             await change(stores, SkillAction.OFFER)
         assert await stores.procedures.approved(stores.ada, "assistant") == []
         assert await listed(stores, stores.ada, REVIEWED) == []
-        for each in (ID, MINE):
-            assert await stores.procedures.get(stores.ada, "assistant", each) is None
+        for item in (ID, MINE):
+            assert await stores.procedures.get(stores.ada, "assistant", item) is None
             for action in ProcedureAction:
                 with pytest.raises(UnknownProcedure):
-                    await decide(stores, 1, action, procedure_id=each)
+                    await decide(stores, 1, action, procedure_id=item)
 
     async def test_making_it_again_keeps_the_newest_content_only(self, stores: Stores) -> None:
         await save(stores)
@@ -73,7 +73,7 @@ class PrivateSkillContract:
         await save(stores, "For another agent.", agent_id="assistant-2")
         await save(stores, "Bob's.", scope=stores.bob)
         own = await stores.private_skills.of_user(stores.ada)
-        assert [(each.agent_id, each.version) for each in own] == [("assistant", 1), ("assistant-2", 1)]
+        assert [(item.agent_id, item.version) for item in own] == [("assistant", 1), ("assistant-2", 1)]
         [bobs] = await stores.private_skills.in_use(stores.bob, "assistant")
         assert (bobs.draft.description, bobs.created_by) == ("Bob's.", "bob")
 
@@ -83,8 +83,8 @@ class PrivateSkillContract:
                 await save(stores, scope=scope, agent_id=agent_id)
                 await change(stores, SkillAction.OFFER, scope=scope, agent_id=agent_id)
         for limit in (1, 2, 3, 5):
-            found = await offers(stores, stores.auditor, ["assistant", "assistant-2"], limit=limit)
-            assert sorted(found) == ["ada/assistant", "ada/assistant-2", "bob/assistant", "bob/assistant-2"]
+            result = await offers(stores, stores.auditor, ["assistant", "assistant-2"], limit=limit)
+            assert sorted(result) == ["ada/assistant", "ada/assistant-2", "bob/assistant", "bob/assistant-2"]
         assert await offers(stores, stores.stranger, ["assistant"]) == []
         assert await offers(stores, stores.auditor, []) == []
         stores.clock.advance(1)
@@ -197,14 +197,14 @@ class PrivateSkillRaces:
     """Rules for several writers at once."""
 
     async def test_one_workflow_makes_one_skill(self, stores: Stores) -> None:
-        made = await asyncio.gather(*(save(stores, f"By {index}.") for index in range(3)))
-        assert len({(each.version, each.draft) for each in made}) == 1
+        results = await asyncio.gather(*(save(stores, f"By {index}.") for index in range(3)))
+        assert len({(item.version, item.draft) for item in results}) == 1
 
     async def test_a_skill_is_shared_once(self, stores: Stores) -> None:
         await save(stores)
         await change(stores, SkillAction.OFFER)
         both = await asyncio.gather(share(stores), share(stores, by="eve"), return_exceptions=True)
-        assert [type(each) for each in both if isinstance(each, Exception)] == [ProcedureChanged]
+        assert [type(item) for item in both if isinstance(item, Exception)] == [ProcedureChanged]
         assert await statuses(stores) == [ProcedureStatus.APPROVED]
 
     async def test_what_is_withdrawn_or_made_again_meanwhile_is_not_shared(self, stores: Stores) -> None:
@@ -223,7 +223,7 @@ class PrivateSkillRaces:
         both = await asyncio.gather(
             *(share(stores, scope=scope, by="eve") for scope in (stores.ada, stores.bob)), return_exceptions=True
         )
-        assert [type(each) for each in both if isinstance(each, Exception)] == [ProcedureNameTaken]
+        assert [type(item) for item in both if isinstance(item, Exception)] == [ProcedureNameTaken]
         assert await statuses(stores) == [ProcedureStatus.APPROVED]
 
 
@@ -236,8 +236,8 @@ async def save(
     made_of: str = "t-1#w-1",
 ) -> Procedure:
     """Save a skill, ada's unless ``scope`` says otherwise."""
-    made = replace(procedure(stores, description), agent_id=agent_id)
-    return await stores.private_skills.save(scope or stores.ada, made, made_of=made_of)
+    new_procedure = replace(procedure(stores, description), agent_id=agent_id)
+    return await stores.private_skills.save(scope or stores.ada, new_procedure, made_of=made_of)
 
 
 async def change(
@@ -254,8 +254,8 @@ async def change(
     """Change the offer of a skill, its newest version unless ``version`` names one."""
     scope = scope or stores.ada
     if version is None:
-        found = await stores.private_skills.get(scope, agent_id, skill_id)
-        version = found.version if found is not None else 1
+        result = await stores.private_skills.get(scope, agent_id, skill_id)
+        version = result.version if result is not None else 1
     decision = SkillDecision(action, by or scope.user_id, stores.clock.now(), reason)
     return await stores.private_skills.change(scope, agent_id, skill_id, version, decision)
 
@@ -271,11 +271,11 @@ async def share(
 
 async def offers(stores: Stores, scope: Scope, agents: list[str] | None = None, *, limit: int = 50) -> list[str]:
     """Makers and agents of all pages of offers, latest first."""
-    found: list[str] = []
+    results: list[str] = []
     cursor: str | None = None
     while True:
-        wanted = agents if agents is not None else ["assistant"]
-        page, cursor = await stores.private_skills.offered(scope, wanted, limit=limit, cursor=cursor)
-        found += [f"{each.created_by}/{each.agent_id}" for each in page]
+        expected = agents if agents is not None else ["assistant"]
+        page, cursor = await stores.private_skills.offered(scope, expected, limit=limit, cursor=cursor)
+        results += [f"{item.created_by}/{item.agent_id}" for item in page]
         if cursor is None:
-            return found
+            return results

@@ -40,15 +40,15 @@ class ProcedureContract:
     """Versions of procedures, decisions on them, and how often they were used."""
 
     async def test_a_procedure_comes_back_whole_with_its_version(self, stores: Stores) -> None:
-        kept = await stores.procedures.put(stores.ada, procedure(stores, source=SOURCE))
-        assert kept == replace(procedure(stores, source=SOURCE), version=1)
-        assert await stores.procedures.get(stores.ada, "assistant", ID) == kept
-        assert await stores.procedures.get(stores.bob, "assistant", ID, version=1) == kept
+        stored = await stores.procedures.put(stores.ada, procedure(stores, source=SOURCE))
+        assert stored == replace(procedure(stores, source=SOURCE), version=1)
+        assert await stores.procedures.get(stores.ada, "assistant", ID) == stored
+        assert await stores.procedures.get(stores.bob, "assistant", ID, version=1) == stored
 
     async def test_every_change_makes_a_version_and_all_are_kept(self, stores: Stores) -> None:
         for number in range(1, 13):
-            kept = await stores.procedures.put(stores.ada, procedure(stores, f"Number {number}."))
-            assert kept.version == number
+            stored = await stores.procedures.put(stores.ada, procedure(stores, f"Number {number}."))
+            assert stored.version == number
         newest = await stores.procedures.get(stores.ada, "assistant", ID)
         third = await stores.procedures.get(stores.ada, "assistant", ID, version=3)
         assert newest is not None
@@ -56,9 +56,9 @@ class ProcedureContract:
         assert third is not None
         assert third.draft.description == "Number 3."
         page = await stores.procedures.versions(stores.ada, "assistant", ID, limit=5)
-        assert [each.version for each in page] == [12, 11, 10, 9, 8]
+        assert [item.version for item in page] == [12, 11, 10, 9, 8]
         page = await stores.procedures.versions(stores.ada, "assistant", ID, limit=9, before=4)
-        assert [each.version for each in page] == [3, 2, 1]
+        assert [item.version for item in page] == [3, 2, 1]
 
     async def test_saving_the_same_again_makes_no_version(self, stores: Stores) -> None:
         first = await stores.procedures.put(stores.ada, procedure(stores))
@@ -101,14 +101,14 @@ class ProcedureContract:
 
     async def test_saving_approves_nothing(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
-        for wanted in (
+        for expected in (
             {"status": APPROVED, "decided_by": "ada", "decided_at": stores.clock.now()},
             {"status": APPROVED, "source": SOURCE},
             {"scope": ProcedureScope.USER},
             {"scope": ProcedureScope.USER, "status": ProcedureStatus.PRIVATE},
         ):
             with pytest.raises(ValueError, match="saved as pending"):
-                await stores.procedures.put(stores.bob, procedure(stores, **wanted))  # type: ignore[arg-type]
+                await stores.procedures.put(stores.bob, procedure(stores, **expected))  # type: ignore[arg-type]
         waiting = replace(procedure(stores), created_by="bob")
         for source in (None, SOURCE):  # the content of a version that waits
             same = await stores.procedures.put(stores.bob, replace(waiting, source=source))
@@ -141,7 +141,7 @@ class ProcedureContract:
             third = await stores.procedures.put(stores.bob, procedure(stores, "Best."), edited_from=2)
             assert third.version == 3
         assert await statuses(stores) == [PENDING, APPROVED, RETIRED]
-        assert [each.version for each in await stores.procedures.approved(stores.ada, "assistant")] == [2]
+        assert [item.version for item in await stores.procedures.approved(stores.ada, "assistant")] == [2]
 
     async def test_what_does_not_exist_is_not_decided_on(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
@@ -178,7 +178,7 @@ class ProcedureContract:
             stores.ada, "assistant-2", shared.id, 1, decision(stores, ProcedureAction.APPROVE)
         )
         of_tenant = await stores.procedures.approved(stores.ada, "", of=ProcedureScope.TENANT)
-        assert [(each.id, each.agent_id) for each in of_tenant] == [(shared.id, "assistant")]
+        assert [(episode.id, episode.agent_id) for episode in of_tenant] == [(shared.id, "assistant")]
         assert await stores.procedures.approved(stores.ada, "assistant") == []
         assert await stores.procedures.approved(stores.stranger, "", of=ProcedureScope.TENANT) == []
 
@@ -206,16 +206,16 @@ class ProcedureContract:
             await stores.procedures.put(stores.ada, replace(procedure(stores), agent_id=agent_id))
         await stores.procedures.put(stores.ada, procedure(stores, name="All", scope=ProcedureScope.TENANT))
         for limit in (1, 2, 3, 5):
-            found: list[str] = []
+            results: list[str] = []
             cursor: str | None = None
             while True:
                 page, cursor = await stores.procedures.of_agents(
                     stores.bob, agents[:2], [PENDING], limit=limit, cursor=cursor
                 )
-                found += [f"{each.agent_id}/{each.id}" for each in page]
+                results += [f"{item.agent_id}/{item.id}" for item in page]
                 if cursor is None:
                     break
-            assert sorted(found) == [f"assistant-2/{ID}", f"assistant/{ID}", "assistant/tenant.all"]
+            assert sorted(results) == [f"assistant-2/{ID}", f"assistant/{ID}", "assistant/tenant.all"]
         assert await stores.procedures.of_agents(stores.stranger, agents, [PENDING], limit=5, cursor=None) == ([], None)
 
     async def test_a_decision_is_refused_if_the_version_is_not_as_it_was_read(self, stores: Stores) -> None:
@@ -224,7 +224,7 @@ class ProcedureContract:
         await decide(stores, 1, ProcedureAction.APPROVE)
         with pytest.raises(ProcedureChanged):  # a draft was to be withdrawn, and is in use meanwhile
             await stores.procedures.decide(stores.ada, "assistant", ID, 1, retire, read_as=PENDING)
-        assert [each.version for each in await stores.procedures.approved(stores.ada, "assistant")] == [1]
+        assert [item.version for item in await stores.procedures.approved(stores.ada, "assistant")] == [1]
         for _ in range(2):
             retired = await stores.procedures.decide(stores.ada, "assistant", ID, 1, retire, read_as=APPROVED)
             assert retired.status is RETIRED
@@ -244,33 +244,33 @@ class ProcedureContract:
         second = await stores.procedures.get(stores.ada, "assistant", ID)
         assert second is not None
         assert (second.used, second.went_well) == (0, 0)
-        [shown], _ = await stores.procedures.of_agents(stores.ada, ["assistant"], [APPROVED], limit=5, cursor=None)
-        assert (shown.used, shown.went_well) == (2, 1)
+        [visible], _ = await stores.procedures.of_agents(stores.ada, ["assistant"], [APPROVED], limit=5, cursor=None)
+        assert (visible.used, visible.went_well) == (2, 1)
 
 
 class ProcedureRaces:
     """Rules for several writers at once."""
 
     async def test_versions_saved_at_once_each_get_a_number(self, stores: Stores) -> None:
-        kept = await asyncio.gather(
+        stored = await asyncio.gather(
             *(stores.procedures.put(stores.ada, procedure(stores, f"By {number}.")) for number in range(3))
         )
-        assert sorted(one.version for one in kept) == [1, 2, 3]
+        assert sorted(one.version for one in stored) == [1, 2, 3]
 
     async def test_one_source_makes_one_version_at_once(self, stores: Stores) -> None:
-        made = await asyncio.gather(
+        new_procedure = await asyncio.gather(
             *(stores.procedures.put(stores.ada, procedure(stores, f"By {index}.", source=SOURCE)) for index in range(3))
         )
-        assert len({(each.version, each.draft) for each in made}) == 1
+        assert len({(item.version, item.draft) for item in new_procedure}) == 1
 
     async def test_of_versions_approved_at_once_one_remains(self, stores: Stores) -> None:
         for number in (1, 2, 3):
             await stores.procedures.put(stores.ada, procedure(stores, f"Number {number}."))
         await asyncio.gather(*(decide(stores, number, ProcedureAction.APPROVE) for number in (1, 2, 3)))
         [approved] = await stores.procedures.approved(stores.ada, "assistant")
-        found = await statuses(stores)
-        assert sorted(found) == sorted([APPROVED, RETIRED, RETIRED])
-        assert found[3 - approved.version] is APPROVED
+        results = await statuses(stores)
+        assert sorted(results) == sorted([APPROVED, RETIRED, RETIRED])
+        assert results[3 - approved.version] is APPROVED
 
     async def test_of_two_deciders_the_second_learns_of_it_and_a_repetition_does_not_matter(
         self, stores: Stores
@@ -281,8 +281,8 @@ class ProcedureRaces:
             decide(stores, 1, ProcedureAction.REJECT, by="ada"),
             return_exceptions=True,
         )
-        assert [type(each) for each in both if isinstance(each, Exception)] == [ProcedureChanged]
-        [decided] = [each for each in both if isinstance(each, Procedure)]
+        assert [type(item) for item in both if isinstance(item, Exception)] == [ProcedureChanged]
+        [decided] = [item for item in both if isinstance(item, Procedure)]
         assert decided.decided_by is not None
         action = ProcedureAction.APPROVE if decided.status is APPROVED else ProcedureAction.REJECT
         stores.clock.advance(60)
@@ -299,7 +299,7 @@ class ProcedureRaces:
             ),
             return_exceptions=True,
         )
-        assert [type(each) for each in both if isinstance(each, Exception)] == [ProcedureChanged]
+        assert [type(item) for item in both if isinstance(item, Exception)] == [ProcedureChanged]
         assert await statuses(stores) == [PENDING, RETIRED]
         with pytest.raises(UnknownProcedure):
             await stores.procedures.put(
@@ -319,9 +319,9 @@ class ProcedureRaces:
             return_exceptions=True,
         )
         approved = await stores.procedures.approved(stores.ada, "assistant")
-        assert [each.draft.description for each in approved] in ([], [DRAFT.description])
+        assert [item.draft.description for item in approved] in ([], [DRAFT.description])
         assert await statuses(stores) == [PENDING, APPROVED if approved else RETIRED]
-        assert [type(each) for each in both if isinstance(each, Exception)] == ([] if approved else [ProcedureChanged])
+        assert [type(item) for item in both if isinstance(item, Exception)] == ([] if approved else [ProcedureChanged])
 
     async def test_uses_at_once_are_all_counted(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
@@ -330,18 +330,18 @@ class ProcedureRaces:
             *(stores.procedures.record_use(stores.ada, "assistant", ID, 1, run_id=use, went_well=True) for use in uses)
         )
         assert counted.count(True) == 4
-        found = await stores.procedures.get(stores.ada, "assistant", ID)
-        assert found is not None
-        assert (found.used, found.went_well) == (4, 4)
+        result = await stores.procedures.get(stores.ada, "assistant", ID)
+        assert result is not None
+        assert (result.used, result.went_well) == (4, 4)
 
     async def test_a_pending_version_goes_with_the_conversation_that_it_was_made_in(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
-        made = await stores.procedures.put(stores.ada, procedure(stores, "Of a thread.", source=SOURCE))
+        new_procedure = await stores.procedures.put(stores.ada, procedure(stores, "Of a thread.", source=SOURCE))
         for _ in range(2):
-            await stores.procedures.forget_source(stores.stranger, "assistant", ID, made.version)
-        assert await stores.procedures.get(stores.ada, "assistant", ID) == made
+            await stores.procedures.forget_source(stores.stranger, "assistant", ID, new_procedure.version)
+        assert await stores.procedures.get(stores.ada, "assistant", ID) == new_procedure
         for _ in range(2):
-            await stores.procedures.forget_source(stores.ada, "assistant", ID, made.version)
+            await stores.procedures.forget_source(stores.ada, "assistant", ID, new_procedure.version)
         newest = await stores.procedures.get(stores.ada, "assistant", ID)
         assert newest is not None
         assert newest.draft.description == DRAFT.description
@@ -355,10 +355,10 @@ class ProcedureRaces:
         decided = await decide(stores, 1, action)
         for _ in range(2):
             await stores.procedures.forget_source(stores.ada, "assistant", ID, 1)
-        kept = await stores.procedures.get(stores.ada, "assistant", ID)
-        assert kept == replace(decided, source=None)
+        stored = await stores.procedures.get(stores.ada, "assistant", ID)
+        assert stored == replace(decided, source=None)
         in_use = await stores.procedures.approved(stores.ada, "assistant")
-        assert in_use == ([kept] if action is ProcedureAction.APPROVE else [])
+        assert in_use == ([stored] if action is ProcedureAction.APPROVE else [])
 
 
 def procedure(
@@ -371,15 +371,15 @@ def procedure(
 ) -> Procedure:
     """A procedure that is not saved yet."""
     draft = replace(DRAFT, name=name, description=description)
-    made = Procedure(draft, stores.tenant, "assistant", "ada", stores.clock.now(), source=source)
-    return replace(made, **fields)  # type: ignore[arg-type]
+    new_procedure = Procedure(draft, stores.tenant, "assistant", "ada", stores.clock.now(), source=source)
+    return replace(new_procedure, **fields)  # type: ignore[arg-type]
 
 
-async def add_approved(procedures: ProcedureStore, scope: Scope, made: Procedure) -> Procedure:
+async def add_approved(procedures: ProcedureStore, scope: Scope, value: Procedure) -> Procedure:
     """Save a procedure and approve it."""
-    kept = await procedures.put(scope, made)
-    approval = ProcedureDecision(ProcedureAction.APPROVE, "bob", made.created_at)
-    return await procedures.decide(scope, kept.agent_id, kept.id, kept.version, approval)
+    stored = await procedures.put(scope, value)
+    approval = ProcedureDecision(ProcedureAction.APPROVE, "bob", value.created_at)
+    return await procedures.decide(scope, stored.agent_id, stored.id, stored.version, approval)
 
 
 def decision(
@@ -409,13 +409,13 @@ async def statuses(stores: Stores) -> list[ProcedureStatus]:
 
 
 async def listed(
-    stores: Stores, scope: Scope, wanted: Iterable[ProcedureStatus], *, limit: int = 50, agent_id: str = "assistant"
+    stores: Stores, scope: Scope, expected: Iterable[ProcedureStatus], *, limit: int = 50, agent_id: str = "assistant"
 ) -> list[str]:
     """The ids of all pages of a list."""
-    found: list[str] = []
+    results: list[str] = []
     cursor: str | None = None
     while True:
-        page, cursor = await stores.procedures.of_agents(scope, [agent_id], list(wanted), limit=limit, cursor=cursor)
-        found += [each.id for each in page]
+        page, cursor = await stores.procedures.of_agents(scope, [agent_id], list(expected), limit=limit, cursor=cursor)
+        results += [item.id for item in page]
         if cursor is None:
-            return found
+            return results

@@ -16,8 +16,8 @@ URL = "https://client.example/hook"
 
 
 def config_of(stores: Stores, root: str = "m-1", config_id: str = "c-1", **fields: Any) -> PushConfig:
-    given = {"root": root, "id": config_id, "user_id": "ada", "url": URL, "line": Line.CURRENT} | fields
-    return PushConfig(set_at=stores.clock.now(), **given)
+    options = {"root": root, "id": config_id, "user_id": "ada", "url": URL, "line": Line.CURRENT} | fields
+    return PushConfig(set_at=stores.clock.now(), **options)
 
 
 class PushConfigsContract:
@@ -37,7 +37,7 @@ class PushConfigsContract:
             assert await stores.push_configs.get(stores.ada, thread_id, root, config.id) == config
         listed = await stores.push_configs.of_task(stores.ada, thread_id, root)
         assert list(listed) == [bare, replace(whole, token=None, credentials=None)]
-        assert sorted(each.id for each in await stores.push_configs.of_thread(stores.ada, thread_id)) == sorted(
+        assert sorted(item.id for item in await stores.push_configs.of_thread(stores.ada, thread_id)) == sorted(
             [bare.id, whole.id]
         )
 
@@ -68,8 +68,8 @@ class PushConfigsContract:
         for number in range(MAX_OF_THREAD + 2):
             await stores.push_configs.put(stores.ada, thread_id, config_of(stores, f"m-{number}"))
             stores.clock.advance(1)
-        kept = {each.root for each in await stores.push_configs.of_thread(stores.ada, thread_id)}
-        assert kept == {f"m-{number}" for number in range(2, MAX_OF_THREAD + 2)}
+        stored = {config.root for config in await stores.push_configs.of_thread(stores.ada, thread_id)}
+        assert stored == {f"m-{number}" for number in range(2, MAX_OF_THREAD + 2)}
 
     async def test_others_have_no_such_configuration(self, stores: Stores) -> None:
         thread_id = new_thread_id()
@@ -95,9 +95,9 @@ class PushConfigsContract:
         await stores.turn(thread_id)
         thread = await stores.store.get_thread(stores.ada, thread_id)
         assert (thread.notifies, thread.has_tasks) == (False, False)
-        wanted = await stores.store.want_notifications(stores.ada, thread_id)
-        assert wanted == await stores.store.get_thread(stores.ada, thread_id)
-        assert wanted.notifies
+        expected = await stores.store.want_notifications(stores.ada, thread_id)
+        assert expected == await stores.store.get_thread(stores.ada, thread_id)
+        assert expected.notifies
         with pytest.raises(ThreadUnavailable) as refused:
             await stores.store.want_notifications(stores.bob, thread_id)
         assert not refused.value.is_unused

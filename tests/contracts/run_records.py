@@ -32,13 +32,13 @@ class ToolCallContract:
         arguments: dict[str, Any] = {"city": "Zürich 😀", "days": [1, 2.5, None, True, {}], "": ""}
         change = DataChange({"cart": ["tea", {"grams": 0.5}]}, ("coupon",))
         files = ({"kind": "file", "id": "f1", "title": "a.csv", "score": None, "isKept": True},)
-        made = replace(call(stores, lease, "c1"), input=arguments, task_id="task-1", data=change, files=files)
+        instance = replace(call(stores, lease, "c1"), input=arguments, task_id="task-1", data=change, files=files)
         refused = replace(
             call(stores, lease, "c2"), input="no {json", output=None, succeeded=False, error_message="Not allowed."
         )
-        for one in (made, refused):
+        for one in (instance, refused):
             await stores.records.put_call(lease, one)
-        assert await of_run(stores, lease) == [made, refused]
+        assert await of_run(stores, lease) == [instance, refused]
 
     async def test_times_are_kept_to_the_millisecond(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -62,10 +62,10 @@ class ToolCallContract:
 
     async def test_calls_of_a_run_come_in_the_order_they_were_made(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
-        made = [call(stores, lease, call_id, after=n) for n, call_id in enumerate(("c9", "c1", "c5"))]
-        for one in made[::-1]:
+        records = [call(stores, lease, call_id, after=n) for n, call_id in enumerate(("c9", "c1", "c5"))]
+        for one in records[::-1]:
             await stores.records.put_call(lease, one)
-        assert await of_run(stores, lease) == made
+        assert await of_run(stores, lease) == records
 
     async def test_another_attempt_replaces_what_it_calls_again(self, stores: Stores) -> None:
         dead = await stores.acquire(new_thread_id())
@@ -142,8 +142,8 @@ class ToolCallContract:
         lease = await stores.acquire(new_thread_id())
         for after, call_id in enumerate("abc"):
             await stores.records.put_call(lease, replace(call(stores, lease, call_id, after=after), output=LONG))
-        found = await stores.records.calls_between(stores.ada, lease.thread_id, first_ordinal=0, end_ordinal=2)
-        assert [one.id for one in found] == ["b", "c"]
+        result = await stores.records.calls_between(stores.ada, lease.thread_id, first_ordinal=0, end_ordinal=2)
+        assert [one.id for one in result] == ["b", "c"]
 
     async def test_calls_of_one_moment_are_each_shown_once(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -179,10 +179,10 @@ class RemoteTaskContract:
             await stores.records.put_remote_task(lease, one)
         begun_again = replace(first, remote_task_id="remote-9", known={})
         await stores.records.put_remote_task(lease, begun_again)
-        found = await stores.records.read_remote_tasks(
+        result = await stores.records.read_remote_tasks(
             stores.ada, lease.thread_id, first_ordinal=lease.thread.next_ordinal
         )
-        assert list(found) == [begun_again, second]
+        assert list(result) == [begun_again, second]
         for scope, ordinal in ((stores.ada, 7), (Scope("other", "ada"), lease.thread.next_ordinal)):
             assert list(await stores.records.read_remote_tasks(scope, lease.thread_id, first_ordinal=ordinal)) == []
 
@@ -280,9 +280,9 @@ class TaskContract:
         for limit in (1, 2, 4, 6):
             listed = await all_tasks(stores, thread_id, limit=limit)
             assert [one.id for one in listed] == ["x", "b", "m", "z", "a", "t"]
-        found = await stores.records.task(stores.ada, thread_id, "m")
-        assert found is not None
-        assert found.run_id == "r2"
+        result = await stores.records.task(stores.ada, thread_id, "m")
+        assert result is not None
+        assert result.run_id == "r2"
 
     async def test_a_page_of_long_tasks_ends_early(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -335,8 +335,8 @@ def step(stores: Stores, step_id: str) -> RunStep:
 
 async def steps(stores: Stores, lease: Lease, scope: Scope) -> list[RunStep]:
     """The steps of that exchange, by their ids."""
-    found = await stores.records.list_steps(scope, lease.thread_id, "m1", first_ordinal=0)
-    return sorted(found, key=lambda one: one.id)
+    results = await stores.records.list_steps(scope, lease.thread_id, "m1", first_ordinal=0)
+    return sorted(results, key=lambda one: one.id)
 
 
 def task(stores: Stores, lease: Lease, task_id: str, *, after: float = 0) -> Task:
@@ -392,14 +392,14 @@ async def of_run(stores: Stores, lease: Lease) -> list[ToolCallRecord]:
 
 async def all_calls(stores: Stores, thread_id: str, *, limit: int = 100) -> list[str]:
     """The ids of the thread's calls, page by page."""
-    found: list[str] = []
+    results: list[str] = []
     cursor = None
     while True:
         page, cursor = await stores.records.list_calls(stores.ada, thread_id, limit=limit, cursor=cursor)
         assert len(page) == limit or cursor is None
-        found += [one.id for one in page]
+        results += [one.id for one in page]
         if cursor is None:
-            return found
+            return results
 
 
 async def all_tasks(stores: Stores, thread_id: str, *, limit: int = 100) -> list[Task]:

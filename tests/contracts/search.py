@@ -50,7 +50,7 @@ def new_scope(user: str = "ada", *permissions: str) -> Scope:
     return Scope(f"t{uuid.uuid4().hex[:16]}", user, frozenset(permissions))
 
 
-def document(id_: str, text: str, **given: Any) -> IndexDocument:
+def document(id_: str, text: str, **overrides: Any) -> IndexDocument:
     """Return a document with a vector and one view, ``turn``, unless ``given`` says otherwise."""
     return IndexDocument(
         **{
@@ -61,7 +61,7 @@ def document(id_: str, text: str, **given: Any) -> IndexDocument:
             "at": MARCH,
             "embedder": EMBEDDER.name,
         }
-        | given
+        | overrides
     )
 
 
@@ -92,7 +92,7 @@ def found(result: SearchResult) -> set[str]:
 
 async def listed(index: SearchIndex, scope: Scope, name: IndexName, chosen: SearchFilter = EVERYTHING) -> list[str]:
     """Return the ids of the chosen documents, in their order."""
-    return [each.id async for each in index.list(scope, name, chosen)]
+    return [item.id async for item in index.list(scope, name, chosen)]
 
 
 async def count_of_tenant(index: SearchIndex, scope: Scope) -> int:
@@ -161,7 +161,7 @@ class SearchContract:
 
     async def test_the_score_by_meaning_is_the_cosine(self, index: SearchIndex) -> None:
         ada = new_scope()
-        one, minus = EMBEDDER.vector("paint"), [-place for place in EMBEDDER.vector("paint")]
+        one, minus = EMBEDDER.vector("paint"), [-location for location in EMBEDDER.vector("paint")]
         await index.put(
             ada,
             EPISODES,
@@ -224,7 +224,7 @@ class SearchContract:
 
     async def test_a_result_has_the_documents_it_names_whole_but_for_vectors(self, index: SearchIndex) -> None:
         ada = new_scope("ada", "notes:read")
-        given = document(
+        options = document(
             "a/1#ü",
             "",
             source_id="episode-7",
@@ -236,11 +236,11 @@ class SearchContract:
             required_permission="notes:read",
             fields={"text": "Grün 🎨", "ordinal": 7, "nested": {"list": [1, None, 2.5, True]}},
         )
-        await index.put(ada, EPISODES, [given, document("b", "else")])
+        await index.put(ada, EPISODES, [options, document("b", "else")])
         result = await index.search(ada, EPISODES, query("green", WORDS))
-        whole = replace(given, views={name: IndexedText(view.text) for name, view in given.views.items()})
+        whole = replace(options, views={name: IndexedText(view.text) for name, view in options.views.items()})
         assert result.documents == {"a/1#ü": whole}
-        assert [each async for each in index.list(ada, EPISODES, SearchFilter(kinds=("fact",)))] == [whole]
+        assert [item async for item in index.list(ada, EPISODES, SearchFilter(kinds=("fact",)))] == [whole]
 
     async def test_only_the_documents_that_a_query_chooses_come_with_it(self, index: SearchIndex) -> None:
         ada = new_scope()
@@ -256,7 +256,7 @@ class SearchContract:
         assert set(result.documents) == {"b"}
         assert seen == [result.candidates]
         for clause in (WORDS, MEANING):
-            assert {each.id: each.source_id for each in result.candidates[clause]} == {
+            assert {candidate.id: candidate.source_id for candidate in result.candidates[clause]} == {
                 id_: f"episode-{id_}" for id_ in ("a", "b", "c")
             }
 
@@ -386,11 +386,11 @@ class SearchContract:
             assert await index.count(ada, EPISODES, chosen) == len(expected)
         gone = SearchFilter(thread_id="t1", kinds=("fact",))
         assert await index.delete(ada, EPISODES, gone) == 6
-        left = sorted(document.id for document in documents if not matches(document, gone))
-        assert await listed(index, ada, EPISODES) == left
+        remaining = sorted(document.id for document in documents if not matches(document, gone))
+        assert await listed(index, ada, EPISODES) == remaining
         result = await index.search(ada, EPISODES, query("green"))
-        assert sorted(ids(result)) == left
-        assert sorted(ids(result, MEANING)) == left
+        assert sorted(ids(result)) == remaining
+        assert sorted(ids(result, MEANING)) == remaining
 
     async def test_deleting_again_deletes_nothing(self, index: SearchIndex) -> None:
         ada = new_scope()
@@ -430,34 +430,34 @@ class SearchContract:
         for candidates in (1, 7, 100):
             result = await index.search(ada, EPISODES, query("green", candidates=candidates))
             assert len(ids(result)) == min(candidates, 30)
-            nearest = [each for each in result.candidates[MEANING] if not each.is_added]
+            nearest = [candidate for candidate in result.candidates[MEANING] if not candidate.is_added]
             assert len(nearest) == min(candidates, 30)
             assert set(result.documents) == found(result)
 
     async def test_what_only_words_have_found_has_its_similarity_behind_the_most_similar(
         self, index: SearchIndex
     ) -> None:
-        ada, asked = new_scope(), "green paint B137"
+        ada, request = new_scope(), "green paint B137"
         pair = SearchClause("pair", Signal.MEANING)
         alike = [document(f"d{n:02}", f"green paint {n}", views=in_views(f"green paint {n}")) for n in range(30)]
         code = document("code", "", views=in_views("valves close, says B137"))
         bare = document("bare", "", views={"turn": IndexedText("B137 B137 B137")}, embedder=None)
         one_view = document("one", "", views={"turn": indexed("B137 on a list")})
         await index.put(ada, EPISODES, [*alike, code, bare, one_view])
-        result = await index.search(ada, EPISODES, query(asked, WORDS, MEANING, pair, candidates=5))
+        result = await index.search(ada, EPISODES, query(request, WORDS, MEANING, pair, candidates=5))
         assert {"code", "bare", "one"} <= set(ids(result))
-        wanted = EMBEDDER.vector(asked)
+        expected = EMBEDDER.vector(request)
         for clause, added in ((MEANING, {"code", "one"}), (pair, {"code"})):
             ranking = result.candidates[clause]
-            assert [each.is_added for each in ranking] == [False] * 5 + [True] * (len(ranking) - 5)
-            assert added <= {each.id for each in ranking[5:]} <= set(ids(result))
-            scores = [each.score for each in ranking[5:]]
+            assert [item.is_added for item in ranking] == [False] * 5 + [True] * (len(ranking) - 5)
+            assert added <= {item.id for item in ranking[5:]} <= set(ids(result))
+            scores = [item.score for item in ranking[5:]]
             assert scores == sorted(scores, reverse=True)
-            for each in ranking[5:]:
-                text = result.documents[each.id].views[clause.view].text
-                cosine = sum(a * b for a, b in zip(wanted, EMBEDDER.vector(text), strict=True))
-                assert each.score == pytest.approx(cosine, abs=self.precision)
-                assert each.source_id == f"source-of-{each.id}"
+            for item in ranking[5:]:
+                text = result.documents[item.id].views[clause.view].text
+                cosine = sum(a * b for a, b in zip(expected, EMBEDDER.vector(text), strict=True))
+                assert item.score == pytest.approx(cosine, abs=self.precision)
+                assert item.source_id == f"source-of-{item.id}"
 
     async def test_nothing_is_added_to_a_ranking_that_has_all_documents(self, index: SearchIndex) -> None:
         ada = new_scope()
@@ -465,7 +465,7 @@ class SearchContract:
         await index.put(ada, EPISODES, [*(document(f"d{n}", f"green paint B{n}") for n in range(9)), bare])
         result = await index.search(ada, EPISODES, query("green paint B137 B3"))
         assert len(ids(result, MEANING)) == 9
-        assert not any(each.is_added for each in result.candidates[MEANING])
+        assert not any(candidate.is_added for candidate in result.candidates[MEANING])
 
     @pytest.mark.parametrize(
         "code", ["PN-173", "pn-173", "ISO 9001:2015", "v2.3.1", "1,250.75", "F-12/B", "2026-03-14"]
@@ -556,14 +556,14 @@ class SearchContract:
             for case in LANGUAGES
             for question in case.questions
         }
-        assert {asked: first for asked, first in answers.items() if first != [asked[0]]} == {}
+        assert {request: first for request, first in answers.items() if first != [request[0]]} == {}
 
     async def test_odd_texts_are_stored(self, index: SearchIndex) -> None:
         ada = new_scope()
         texts = ["", " ", "\x00", '"', "🎨", "a" * 100_000, "word " * 20_000]
         await index.put(ada, EPISODES, [document(f"d{n}", text) for n, text in enumerate(texts)])
         assert await index.count(ada, EPISODES, EVERYTHING) == len(texts)
-        assert [each.views["turn"].text async for each in index.list(ada, EPISODES, EVERYTHING)] == texts
+        assert [item.views["turn"].text async for item in index.list(ada, EPISODES, EVERYTHING)] == texts
 
     async def test_a_large_put_is_stored_whole(self, index: SearchIndex) -> None:
         ada = new_scope()
@@ -594,15 +594,15 @@ class SearchContract:
                 await world.check(index, Scope(tenant, user))
 
 
-def matches(each: IndexDocument, chosen: SearchFilter) -> bool:
+def matches(entry: IndexDocument, chosen: SearchFilter) -> bool:
     """Return whether a filter chooses the document."""
     return (
-        chosen.agent_id in (None, each.agent_id)
-        and chosen.thread_id in (None, each.thread_id)
-        and chosen.source_id in (None, each.source_id)
-        and (not chosen.kinds or each.kind in chosen.kinds)
-        and (chosen.since is None or each.at >= chosen.since)
-        and (chosen.until is None or each.at < chosen.until)
+        chosen.agent_id in (None, entry.agent_id)
+        and chosen.thread_id in (None, entry.thread_id)
+        and chosen.source_id in (None, entry.source_id)
+        and (not chosen.kinds or entry.kind in chosen.kinds)
+        and (chosen.since is None or entry.at >= chosen.since)
+        and (chosen.until is None or entry.at < chosen.until)
     )
 
 
@@ -649,12 +649,12 @@ class World:
         scope = Scope(self.tenants[move.tenant], move.user)
         owned = self.owned(move.index, scope)
         if not move.documents:
-            gone = [name for name, each in owned.items() if matches(each, move.gone)]
+            gone = [name for name, item in owned.items() if matches(item, move.gone)]
             assert await index.delete(scope, move.index, move.gone) == len(gone)
             for name in gone:
                 del owned[name]
             return
-        made = [  # an id stays with its agent
+        items = [  # an id stays with its agent
             document(
                 f"{name}-{agent}",
                 f"green {scope.tenant_id} {move.user} {name}",
@@ -663,15 +663,15 @@ class World:
             )
             for name, agent, permission in move.documents
         ]
-        await index.put(scope, move.index, made)
-        owned.update({each.id: each for each in made})
+        await index.put(scope, move.index, items)
+        owned.update({item.id: item for item in items})
 
     async def check(self, index: SearchIndex, scope: Scope) -> None:
         for name in IndexName:
             owned = self.owned(name, scope)
             for agent in (None, "x"):
                 chosen = SearchFilter(agent_id=agent)
-                expected = {each.id: each for each in owned.values() if matches(each, chosen)}
+                expected = {item.id: item for item in owned.values() if matches(item, chosen)}
                 readable = {
                     document.id: document.views["turn"].text
                     for document in expected.values()
@@ -688,4 +688,4 @@ class World:
 
 def _texts(documents: Mapping[str, IndexDocument] | Iterable[IndexDocument]) -> dict[str, str]:
     values = documents.values() if isinstance(documents, Mapping) else documents
-    return {each.id: each.views["turn"].text for each in values}
+    return {value.id: value.views["turn"].text for value in values}

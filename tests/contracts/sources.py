@@ -39,7 +39,7 @@ class SourceRooms:
 
     async def due(self, after: timedelta = timedelta()) -> list[str]:
         """The ids of this room's sources that are due."""
-        return [each.source.id async for each in self.sources.due(NOON + after) if each.tenant_id == self.tenant]
+        return [source.source.id async for source in self.sources.due(NOON + after) if source.tenant_id == self.tenant]
 
 
 def new_source(*, agent_id: str = "knowledge", number: int | None = None) -> Source:
@@ -112,16 +112,16 @@ class SourceStoreContract:
 
     @pytest.mark.parametrize("limit", [1, 2, 5, 10])
     async def test_pages_of_a_list_hold_every_source_once(self, rooms: SourceRooms, limit: int) -> None:
-        made = [await rooms.sources.create(rooms.ada, new_source(number=number)) for number in range(5)]
-        await rooms.sources.save(rooms.ada, replace(made[2], deleted_at=NOON))
-        found: list[str] = []
+        items = [await rooms.sources.create(rooms.ada, new_source(number=number)) for number in range(5)]
+        await rooms.sources.save(rooms.ada, replace(items[2], deleted_at=NOON))
+        results: list[str] = []
         cursor: str | None = None
         while True:
             page, cursor = await rooms.sources.of_agent(rooms.ada, "knowledge", limit=limit, cursor=cursor)
-            found += [source.id for source in page]
+            results += [source.id for source in page]
             if cursor is None:
                 break
-        assert found == [source.id for source in made if source != made[2]]
+        assert results == [source.id for source in items if source != items[2]]
 
     async def test_a_cursor_that_was_not_handed_out_is_refused(self, rooms: SourceRooms) -> None:
         with pytest.raises(InvalidRequest):
@@ -146,13 +146,13 @@ class SourceStoreContract:
             for source in reversed(sources):
                 await rooms.sources.create(scope, source)
         tenants = {rooms.ada.tenant_id: "a", rooms.stranger.tenant_id: "b"}
-        due = [each async for each in rooms.sources.due(NOON + 2 * HOUR) if each.tenant_id in tenants]
-        assert "".join(tenants[each.tenant_id] for each in due) == "abab" + "a" * 28
-        assert [each.source.id for each in due if each.tenant_id == rooms.ada.tenant_id] == [each.id for each in many]
+        due = [item async for item in rooms.sources.due(NOON + 2 * HOUR) if item.tenant_id in tenants]
+        assert "".join(tenants[item.tenant_id] for item in due) == "abab" + "a" * 28
+        assert [item.source.id for item in due if item.tenant_id == rooms.ada.tenant_id] == [item.id for item in many]
 
     async def test_a_due_source_has_its_creators_scope(self, rooms: SourceRooms) -> None:
         created = await rooms.sources.create(rooms.ada, new_source())
-        [due] = [each async for each in rooms.sources.due(NOON) if each.tenant_id == rooms.tenant]
+        [due] = [source async for source in rooms.sources.due(NOON) if source.tenant_id == rooms.tenant]
         assert (due.scope, due.source) == (rooms.ada, created)
 
     async def test_pages_are_those_of_their_source(self, rooms: SourceRooms) -> None:

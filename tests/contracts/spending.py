@@ -99,8 +99,8 @@ class SpendingContract:
 
     async def test_two_hundred_calls_at_once_exceed_a_limit_by_one_call_at_most(self, stores: Stores) -> None:
         spender = Spender(stores, {DAY: 1_000})
-        begun = await asyncio.gather(*(spender.may_begin() for _ in range(200)))
-        assert sum(begun) == 10
+        started = await asyncio.gather(*(spender.may_begin() for _ in range(200)))
+        assert sum(started) == 10
         await asyncio.gather(*(spender.settle(name) for name in list(spender.calls)))
         assert (await spender.counts()).compute_spent(DAY) == 400
         assert await spender.may_begin()

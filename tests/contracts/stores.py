@@ -26,8 +26,8 @@ HELLO = "a" * 64
 class Stores(Ports):
     """Stores that share a clock. Every one has a separate tenant, so that several can share an engine."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **overrides: Any) -> None:
+        super().__init__(**overrides)
         self.tenant = f"t{uuid.uuid4().hex}"
         self.ada = Scope(self.tenant, "ada")
         self.bob = Scope(self.tenant, "bob")

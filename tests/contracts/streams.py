@@ -199,9 +199,9 @@ class LiveContract:
             await stores.live.attach(stores.ada, thread_id, watcher, end)
         lease = await stores.acquire(thread_id, message_id="m2", run_id="r2")
         assert (lease.thread.known_watchers, lease.thread.live_changes) == (None, count)
-        known = Watchers(count, watchers)
+        existing = Watchers(count, watchers)
         at = lease.thread.next_ordinal
-        await stores.store.commit(lease, Commit(at, lease.first_seq, Usage(), tokens=0, watchers=known))
+        await stores.store.commit(lease, Commit(at, lease.first_seq, Usage(), tokens=0, watchers=existing))
         lease = await stores.acquire(thread_id, message_id="m3", run_id="r3")
         assert lease.thread.known_watchers == watchers
         await stores.live.attach(stores.ada, thread_id, "another", end)

@@ -37,8 +37,8 @@ class TableStores(Stores):
 
     async def audit_records(self, scope: Scope) -> list[dict[str, Any]]:
         entries = read_newest_first(self.table, keys.audit_listings(scope), before=None, limit=10)
-        found = [await self.table.get({"PK": item["PK"], "SK": item["SK"]}) async for item in entries]
-        return [_audit_record(item) for item in found[::-1] if item is not None]
+        results = [await self.table.get({"PK": item["PK"], "SK": item["SK"]}) async for item in entries]
+        return [_audit_record(item) for item in results[::-1] if item is not None]
 
 
 def _audit_record(item: dict[str, Any]) -> dict[str, Any]:

@@ -164,11 +164,11 @@ class TakeoverContract:
         before = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)
         await stores.store.put_message(lease, said(lease))
 
-        known = await stores.store.get_turn(stores.ada, lease.thread_id, "m1")
+        existing = await stores.store.get_turn(stores.ada, lease.thread_id, "m1")
         messages = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)
 
-        assert known is not None
+        assert existing is not None
         assert [message.fence for message in before] == [dead.fence] * 2, "one attempt's own: it may be adopted"
         assert [message.fence for message in messages] == [lease.fence, dead.fence], "a mixture of two attempts"
-        assert known.fence == dead.fence == lease.fence - FENCE_STEP
+        assert existing.fence == dead.fence == lease.fence - FENCE_STEP
         assert messages[-1].end == answered(dead).end

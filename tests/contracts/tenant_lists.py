@@ -45,10 +45,10 @@ class TenantListContract:
         for _ in range(3):
             ids.append((await stores.turn(new_thread_id())).thread_id)
             stores.clock.advance(HOUR)
-        shown, cursor = await page(stores, limit=1)
+        visible, cursor = await page(stores, limit=1)
         await stores.turn(ids[2], 2)
         more, _ = await page(stores, limit=5, cursor=cursor)
-        assert [each.id for each in (*shown, *more)] == ids[::-1]
+        assert [item.id for item in (*visible, *more)] == ids[::-1]
 
     async def test_forks_stay_out_of_the_tenants_list_however_active(self, stores: Stores) -> None:
         parent = (await stores.turn(new_thread_id())).thread_id
@@ -67,11 +67,11 @@ class TenantListContract:
         own = [(await stores.turn(new_thread_id(), scope=stores.bob)).thread_id for _ in range(2)]
         await stores.turn(new_thread_id())
         await stores.turn(new_thread_id(), scope=Scope(f"{stores.tenant}-2", "bob"))
-        [shown] = await listed(stores, of_user="bob")
-        assert sorted(shown) == sorted(own)
+        [visible] = await listed(stores, of_user="bob")
+        assert sorted(visible) == sorted(own)
         assert await listed(stores, of_user="nobody") == [[]]
-        [found] = await listed(stores, of_user="bob", query=ThreadQuery(agent_id="assistant"))
-        assert sorted(found) == sorted(own)
+        [result] = await listed(stores, of_user="bob", query=ThreadQuery(agent_id="assistant"))
+        assert sorted(result) == sorted(own)
 
     async def test_each_condition_leaves_out_what_does_not_meet_it(self, stores: Stores) -> None:
         began = stores.clock.now()
@@ -106,10 +106,10 @@ class TenantListContract:
             (ThreadQuery(active_from=began + timedelta(seconds=1), active_to=between - timedelta(seconds=1)), set()),
             (ThreadQuery(active_to=began - timedelta(days=1)), set()),
         ]
-        for query, wanted in cases:
+        for query, expected in cases:
             for of_user in (None, "ada"):
-                found = [each for ids in await listed(stores, of_user=of_user, query=query) for each in ids]
-                assert sorted(found) == sorted(wanted), query
+                results = [item for ids in await listed(stores, of_user=of_user, query=query) for item in ids]
+                assert sorted(results) == sorted(expected), query
         stores.clock.advance(HOUR)
         assert await listed(stores, query=ThreadQuery(state=ThreadState.INTERRUPTED)) == [[running]]
 
@@ -117,18 +117,18 @@ class TenantListContract:
         for scope in (stores.ada, stores.bob, stores.stranger):
             thread_id = (await stores.turn(new_thread_id(), scope=scope)).thread_id
             await stores.store.rename(scope, thread_id, f"Lisbon by {scope.user_id}")
-        found, _ = await page(stores, query=parse_thread_query("lisbon"))
-        assert sorted(each.title or "" for each in found) == ["Lisbon by ada", "Lisbon by bob"]
+        page_items, _ = await page(stores, query=parse_thread_query("lisbon"))
+        assert sorted(item.title or "" for item in page_items) == ["Lisbon by ada", "Lisbon by bob"]
 
     @pytest.mark.parametrize("limit", [1, 3])
     async def test_pages_of_a_filtered_list_show_every_match_once(self, stores: Stores, limit: int) -> None:
-        wanted = []
+        expected = []
         for number in range(12):
             thread_id = await spent(stores, Usage(number % 2, 0), "small")
-            wanted += [thread_id] if number % 2 else []
+            expected += [thread_id] if number % 2 else []
             stores.clock.advance(25 * 60)
         pages = await listed(stores, limit=limit, query=ThreadQuery(min_tokens=1))
-        assert [each for ids in pages for each in ids] == wanted[::-1]
+        assert [item for ids in pages for item in ids] == expected[::-1]
         assert all(len(ids) <= limit for ids in pages)
 
     async def test_a_thread_keeps_the_usage_of_each_model_and_its_last_error(self, stores: Stores) -> None:
@@ -160,20 +160,20 @@ async def spent(
 
 
 async def page(
-    stores: Stores, *, limit: int = 100, cursor: str | None = None, **wanted: Any
+    stores: Stores, *, limit: int = 100, cursor: str | None = None, **conditions: Any
 ) -> tuple[list[Thread], str | None]:
     """One page of the tenant's list, as an auditor sees it."""
-    found, cursor = await stores.store.list_threads(
-        stores.auditor, limit=limit, cursor=cursor, whole_tenant=True, **wanted
+    page_items, cursor = await stores.store.list_threads(
+        stores.auditor, limit=limit, cursor=cursor, whole_tenant=True, **conditions
     )
-    return list(found), cursor
+    return list(page_items), cursor
 
 
-async def listed(stores: Stores, *, limit: int = 100, **wanted: Any) -> list[list[str]]:
+async def listed(stores: Stores, *, limit: int = 100, **conditions: Any) -> list[list[str]]:
     """The ids on every page."""
     pages: list[list[str]] = []
     cursor: str | None = None
     while not pages or cursor is not None:
-        found, cursor = await page(stores, limit=limit, cursor=cursor, **wanted)
-        pages.append([each.id for each in found])
+        page_items, cursor = await page(stores, limit=limit, cursor=cursor, **conditions)
+        pages.append([item.id for item in page_items])
     return pages

@@ -205,8 +205,8 @@ class ListContract:
         stores.clock.advance(0.001)
         moments.append(await _threads(stores, 9, apart=0))
         pages = await _pages(stores, stores.auditor, limit, whole_tenant=True)
-        shown = [thread_id for page in pages for thread_id in page]
-        assert (sorted(shown[:9]), sorted(shown[9:])) == (sorted(moments[1]), sorted(moments[0]))
+        visible = [thread_id for page in pages for thread_id in page]
+        assert (sorted(visible[:9]), sorted(visible[9:])) == (sorted(moments[1]), sorted(moments[0]))
         assert all(len(page) == limit for page in pages[:-1])
 
     async def test_a_thread_that_begins_between_two_pages_moves_nothing(self, stores: Stores) -> None:

@@ -26,13 +26,13 @@ class TimeZonesContract:
         assert await stores.time_zones.last(stores.stranger) is None
 
     async def test_a_thread_and_a_message_keep_theirs(self, stores: Stores) -> None:
-        thread_id, kept = new_thread_id(), []
+        thread_id, stored = new_thread_id(), []
         for number, zone in enumerate(("Europe/Vienna", None, "UTC-08:00")):
             lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
             await stores.commit(lease, replace(said(lease), time_zone=zone), answered(lease), time_zone=zone)
             thread = await stores.store.get_thread(stores.ada, thread_id)
-            kept.append(thread.time_zone)
-        assert kept == ["Europe/Vienna", "Europe/Vienna", "UTC-08:00"]
+            stored.append(thread.time_zone)
+        assert stored == ["Europe/Vienna", "Europe/Vienna", "UTC-08:00"]
         page = await stores.store.read_messages(stores.ada, thread, limit=10, before=None)
         assert [message.time_zone for message in page.messages] == [
             "Europe/Vienna",

@@ -37,13 +37,13 @@ class TitleContract:
 
     async def test_a_made_title_replaces_none(self, stores: Stores) -> None:
         thread_id = (await stores.turn(new_thread_id())).thread_id
-        made = await stores.store.keep_made_title(stores.ada, thread_id, title="First", preview="Hello")
-        assert (made.title, made.preview) == ("First", "Hello")
+        instance = await stores.store.keep_made_title(stores.ada, thread_id, title="First", preview="Hello")
+        assert (instance.title, instance.preview) == ("First", "Hello")
         again = await stores.store.keep_made_title(stores.ada, thread_id, title="Second", preview="Hello")
         assert again.title == "First"
         await stores.store.rename(stores.ada, thread_id, "Mine")
-        kept = await stores.store.keep_made_title(stores.ada, thread_id, title="Third", preview="Hello")
-        assert kept.title == "Mine"
+        stored = await stores.store.keep_made_title(stores.ada, thread_id, title="Third", preview="Hello")
+        assert stored.title == "Mine"
 
     async def test_a_title_stays_through_turns_and_closings(self, stores: Stores) -> None:
         thread_id = await named(stores, "Mine")
@@ -85,13 +85,13 @@ class SearchContract:
     async def test_a_search_finds_titles_and_beginnings_of_ones_own_threads(self, stores: Stores) -> None:
         lisbon = await named(stores, "Weekend in Lisboa")
         stores.clock.advance(HOUR)
-        begun = await named(stores, "Untitled")
-        await stores.store.keep_made_title(stores.ada, begun, title="", preview="How far is Lisbon from Porto?")
+        started = await named(stores, "Untitled")
+        await stores.store.keep_made_title(stores.ada, started, title="", preview="How far is Lisbon from Porto?")
         await named(stores, "Lisbon", scope=stores.bob)
         await named(stores, "Lisbon", scope=stores.stranger)
         await stores.turn(new_thread_id())
-        assert await _found(stores, "LISBO") == [[begun, lisbon]]
-        assert await _found(stores, "porto untitled") == [[begun]]
+        assert await _found(stores, "LISBO") == [[started, lisbon]]
+        assert await _found(stores, "porto untitled") == [[started]]
         assert await _found(stores, "Madrid") == [[]]
 
     async def test_pages_of_a_search_show_every_match_once_in_order(self, stores: Stores) -> None:
@@ -106,10 +106,10 @@ class SearchContract:
 
     async def test_forks_are_searched_with_their_parent(self, stores: Stores) -> None:
         thread_id = await named(stores, "Mine")
-        found, cursor = await stores.store.list_threads(
+        page_items, cursor = await stores.store.list_threads(
             stores.ada, limit=5, cursor=None, parent_thread_id=thread_id, query=parse_thread_query("mine")
         )
-        assert (list(found), cursor) == ([], None)
+        assert (list(page_items), cursor) == ([], None)
 
 
 class FoundMessageContract:
@@ -121,8 +121,8 @@ class FoundMessageContract:
             lease = await stores.turn(thread_id, number)
         thread = await stores.store.get_thread(stores.ada, thread_id)
         branch = thread.continue_from(0)
-        for each in (thread, branch):
-            message = await stores.store.find_message(stores.ada, each, "r2-1")
+        for item in (thread, branch):
+            message = await stores.store.find_message(stores.ada, item, "r2-1")
             assert message is not None
             assert (message.id, message.ordinal, message.text) == ("r2-1", 3, "a2")
         assert await stores.store.find_message(stores.ada, thread, "r9-1") is None
@@ -186,10 +186,10 @@ async def _found(stores: Stores, text: str, *, limit: int = 10) -> list[list[str
     pages: list[list[str]] = []
     cursor: str | None = None
     while True:
-        found, cursor = await stores.store.list_threads(
+        page_items, cursor = await stores.store.list_threads(
             stores.ada, limit=limit, cursor=cursor, query=parse_thread_query(text)
         )
-        pages.append([thread.id for thread in found])
+        pages.append([thread.id for thread in page_items])
         if cursor is None:
             return pages
 

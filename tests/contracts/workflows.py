@@ -62,50 +62,50 @@ class WorkflowContract:
 
     async def test_a_workflow_that_is_continued_elsewhere_is_let_go_of_here(self, stores: Stores) -> None:
         first, second = [await stores.acquire(new_thread_id()) for _ in range(2)]
-        left = replace(workflow(stores, first), status=WorkflowStatus.SAVED)
-        await stores.workflows.put(first, left)
-        moved = replace(left, thread_id=second.thread_id, status=WorkflowStatus.ACTIVE)
+        saved = replace(workflow(stores, first), status=WorkflowStatus.SAVED)
+        await stores.workflows.put(first, saved)
+        moved = replace(saved, thread_id=second.thread_id, status=WorkflowStatus.ACTIVE)
         with pytest.raises(WorkflowElsewhere):
             await stores.workflows.put(second, moved)
         for _ in range(2):
-            await stores.workflows.put(second, moved, moved_from=left)
+            await stores.workflows.put(second, moved, moved_from=saved)
         with pytest.raises(WorkflowElsewhere) as elsewhere:
-            await stores.workflows.put(first, replace(left, state="BUILD"))
+            await stores.workflows.put(first, replace(saved, state="BUILD"))
         assert elsewhere.value.thread_id == second.thread_id
         assert await stores.workflows.find(stores.ada, "w1") == moved
         assert await stores.workflows.list_unfinished(stores.ada) == [(moved, False)]
 
     async def test_a_workflow_comes_back_to_the_thread_it_was_in_before(self, stores: Stores) -> None:
         first, second = [await stores.acquire(new_thread_id()) for _ in range(2)]
-        left = workflow(stores, first)
-        moved = replace(left, thread_id=second.thread_id)
-        await stores.workflows.put(first, left)
-        await stores.workflows.put(second, moved, moved_from=left)
-        await stores.workflows.put(first, left, moved_from=moved)
+        saved = workflow(stores, first)
+        moved = replace(saved, thread_id=second.thread_id)
+        await stores.workflows.put(first, saved)
+        await stores.workflows.put(second, moved, moved_from=saved)
+        await stores.workflows.put(first, saved, moved_from=moved)
         with pytest.raises(WorkflowElsewhere):
             await stores.workflows.put(second, moved)
-        assert await stores.workflows.find(stores.ada, "w1") == left
+        assert await stores.workflows.find(stores.ada, "w1") == saved
 
     async def test_only_one_of_two_threads_takes_a_workflow_over(self, stores: Stores) -> None:
         first, second, third = [await stores.acquire(new_thread_id()) for _ in range(3)]
-        left = workflow(stores, first)
-        await stores.workflows.put(first, left)
-        moved = replace(left, thread_id=second.thread_id)
-        await stores.workflows.put(second, moved, moved_from=left)
+        saved = workflow(stores, first)
+        await stores.workflows.put(first, saved)
+        moved = replace(saved, thread_id=second.thread_id)
+        await stores.workflows.put(second, moved, moved_from=saved)
         with pytest.raises(WorkflowElsewhere) as elsewhere:
-            await stores.workflows.put(third, replace(left, thread_id=third.thread_id), moved_from=left)
+            await stores.workflows.put(third, replace(saved, thread_id=third.thread_id), moved_from=saved)
         assert elsewhere.value.thread_id == second.thread_id
         assert await stores.workflows.find(stores.ada, "w1") == moved
 
     async def test_a_workflow_that_changed_since_it_was_found_is_not_taken_over(self, stores: Stores) -> None:
         first, second = [await stores.acquire(new_thread_id()) for _ in range(2)]
-        found = workflow(stores, first)
-        await stores.workflows.put(first, found)
+        result = workflow(stores, first)
+        await stores.workflows.put(first, result)
         stores.clock.advance(1)
-        done = replace(found, status=WorkflowStatus.COMPLETED, updated_at=stores.clock.now())
+        done = replace(result, status=WorkflowStatus.COMPLETED, updated_at=stores.clock.now())
         await stores.workflows.put(first, done)
         with pytest.raises(WorkflowElsewhere):
-            await stores.workflows.put(second, replace(found, thread_id=second.thread_id), moved_from=found)
+            await stores.workflows.put(second, replace(result, thread_id=second.thread_id), moved_from=result)
         assert await stores.workflows.find(stores.ada, "w1") == done
 
     async def test_an_offer_is_remembered_until_the_workflow_is_written_again(self, stores: Stores) -> None:
@@ -122,8 +122,8 @@ class WorkflowContract:
     async def test_an_offer_of_one_workflow_is_none_of_another(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         one, other = workflow(stores, lease), replace(workflow(stores, lease), id="w2")
-        for each in (one, other):
-            await stores.workflows.put(lease, each)
+        for item in (one, other):
+            await stores.workflows.put(lease, item)
         await stores.workflows.mark_offered(stores.ada, "w1")
         assert await stores.workflows.list_unfinished(stores.ada) == [(other, False), (one, True)]
 
@@ -158,7 +158,7 @@ class WorkflowContract:
             await stores.workflows.put(lease, one)
             workflows.append(one)
             stores.clock.advance(1)
-        assert [each.workflow for each in await stores.workflows.list_unfinished(stores.ada)] == [
+        assert [item.workflow for item in await stores.workflows.list_unfinished(stores.ada)] == [
             workflows[1],
             workflows[0],
         ]
@@ -219,11 +219,11 @@ class WorkflowContract:
 
     async def test_one_that_went_on_elsewhere_is_not_completed_here(self, stores: Stores) -> None:
         first, second = [await stores.acquire(new_thread_id()) for _ in range(2)]
-        left = workflow(stores, first)
-        await stores.workflows.put(first, left)
-        await stores.workflows.put(second, replace(left, thread_id=second.thread_id), moved_from=left)
+        saved = workflow(stores, first)
+        await stores.workflows.put(first, saved)
+        await stores.workflows.put(second, replace(saved, thread_id=second.thread_id), moved_from=saved)
         with pytest.raises(WorkflowElsewhere) as elsewhere:
-            await stores.workflows.put(first, replace(left, state="DONE", status=WorkflowStatus.COMPLETED))
+            await stores.workflows.put(first, replace(saved, state="DONE", status=WorkflowStatus.COMPLETED))
         assert elsewhere.value.thread_id == second.thread_id
         own = CompletedQuery(stores.ada.user_id)
         assert await stores.workflows.list_completed(stores.ada, own, limit=5, cursor=None) == ([], None)

@@ -49,8 +49,8 @@ class Heard:
     @property
     def last(self) -> str:
         """The last message."""
-        said = [message.get("content") for message in self.messages if message["role"] == "assistant"]
-        return str(said[-1])
+        messages = [message.get("content") for message in self.messages if message["role"] == "assistant"]
+        return str(messages[-1])
 
 
 @dataclass
@@ -85,8 +85,8 @@ class AgUiClient:
 
     async def complaints(self, events: Sequence[Json]) -> list[str]:
         """The problems that the client's schemas find in the events."""
-        found = (await self._ask("check", events=events))["answer"]
-        return [f"{complaint} {event}" for event, complaint in zip(events, found, strict=True) if complaint]
+        results = (await self._ask("check", events=events))["answer"]
+        return [f"{complaint} {event}" for event, complaint in zip(events, results, strict=True) if complaint]
 
     async def _ask(self, what: str, **fields: object) -> Json:
         assert self.process.stdin is not None

@@ -18,9 +18,9 @@ HANDBOOK = "Travel\n\nA hotel room may cost at most 140 euros a night.\n\nSick l
 async def announce(user: User, body: str, **fields: Any) -> Json:
     """POST a document; the answer."""
     data = body.encode()
-    asked = {"name": "handbook.txt", "contentType": "text/plain", "size": len(data)}
-    asked |= {"sha256": hashlib.sha256(data).hexdigest(), **fields}
-    answer = await user.post("/agents/assistant/documents", asked)
+    request = {"name": "handbook.txt", "contentType": "text/plain", "size": len(data)}
+    request |= {"sha256": hashlib.sha256(data).hexdigest(), **fields}
+    answer = await user.post("/agents/assistant/documents", request)
     assert answer.status_code == 201, answer.text
     said: Json = answer.json()
     return said
@@ -44,7 +44,7 @@ async def ended(user: User, document_id: str) -> Json:
 async def eventually(read: Callable[[], Any], is_there: Callable[[Any], bool]) -> Any:
     async with asyncio.timeout(SECONDS):
         while True:
-            found = await read()
-            if is_there(found):
-                return found
+            result = await read()
+            if is_there(result):
+                return result
             await asyncio.sleep(0.2)

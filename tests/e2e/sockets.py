@@ -49,7 +49,7 @@ class SocketClient:
             check_ag_ui(event)
         return event
 
-    async def until(self, wanted: str | Callable[[Json], bool]) -> list[Json]:
+    async def until(self, expected: str | Callable[[Json], bool]) -> list[Json]:
         """Every event up to and with the first of a type, or of which ``wanted`` is true; heartbeats are left out."""
         events: list[Json] = []
         while True:
@@ -57,7 +57,7 @@ class SocketClient:
             if event.get("name") == "heartbeat":
                 continue
             events.append(event)
-            if event["type"] == wanted if isinstance(wanted, str) else wanted(event):
+            if event["type"] == expected if isinstance(expected, str) else expected(event):
                 return events
 
     async def until_end(self) -> list[Json]:

@@ -27,15 +27,15 @@ async def test_the_client_has_the_conversation_that_the_store_has(
     thread_id = new_id()
     model.script(answers("Hello Ada, nice to meet you."), answers("You are Ada."))
     for text in ("I am Ada.", "Who am I?"):
-        heard = await client.run(alice, thread_id, text)
-        check_heard(heard)
-    assert [message["content"] for message in heard.messages] == [
+        received = await client.run(alice, thread_id, text)
+        check_heard(received)
+    assert [message["content"] for message in received.messages] == [
         "I am Ada.",
         "Hello Ada, nice to meet you.",
         "Who am I?",
         "You are Ada.",
     ]
-    await check_agrees(heard, alice, thread_id)
+    await check_agrees(received, alice, thread_id)
     assert [content for _, content in model.requests[1].said] == [
         "I am Ada.",
         "Hello Ada, nice to meet you.",
@@ -63,15 +63,15 @@ async def test_the_client_sees_its_run_cancelled(client: AgUiClient, alice: User
     running = asyncio.ensure_future(client.run(alice, thread_id, "Tell me a story"))
     await speaks(alice, thread_id)
     (await alice.post(f"/threads/{thread_id}/cancel", {})).raise_for_status()
-    heard = await running
+    received = await running
     gate.open()
-    check_heard(heard)
-    [finished] = heard.of_type("RUN_FINISHED")
+    check_heard(received)
+    [finished] = received.of_type("RUN_FINISHED")
     if client.is_older:
-        assert heard.result == {"outcome": "cancelled"}
+        assert received.result == {"outcome": "cancelled"}
     else:
         assert finished["outcome"] == {"type": "cancelled"}
-    await check_agrees(heard, alice, thread_id)
+    await check_agrees(received, alice, thread_id)
     again = await client.run(alice, thread_id, "Go on")
     check_heard(again)
     assert again.result is None
@@ -118,41 +118,41 @@ async def test_the_client_follows_a_handoff_through_a_workflow_and_back(client: 
 
 async def test_a_client_that_is_new_can_read_the_whole_thread(client: AgUiClient, alice: User) -> None:
     """Runs that no client of AG-UI began, too: an exit, and a workflow taken up again."""
-    begun = await alice.ask("Please build me a table", agentId="foreman")
-    thread_id = begun["sessionId"]
+    started = await alice.ask("Please build me a table", agentId="foreman")
+    thread_id = started["sessionId"]
     (await alice.post(f"/threads/{thread_id}/exit", None)).raise_for_status()
     [workflow] = (await alice.read("/workflows"))["items"]
     (await alice.post(f"/threads/{thread_id}/continue", {"workflowId": workflow["id"]})).raise_for_status()
     version = {} if client.is_older else {"protocolVersion": "1.0"}
-    heard = await client.read(alice, thread_id, **version)
-    check_heard(heard)
-    assert heard.types.count("RUN_STARTED") == 3
-    await check_agrees(heard, alice, thread_id)
+    received = await client.read(alice, thread_id, **version)
+    check_heard(received)
+    assert received.types.count("RUN_STARTED") == 3
+    await check_agrees(received, alice, thread_id)
 
 
 async def test_a_fork_is_a_conversation_like_any_other(client: AgUiClient, alice: User) -> None:
     parent_id = (await alice.ask("Hello"))["sessionId"]
     child = (await alice.post(f"/threads/{parent_id}/fork", {"agentId": "impatient"})).json()
-    heard = await client.run(alice, child["id"], "And here?")
-    check_heard(heard)
-    assert heard.last == "And here?"
+    received = await client.run(alice, child["id"], "And here?")
+    check_heard(received)
+    assert received.last == "And here?"
 
 
 async def test_the_client_can_send_a_file_that_was_uploaded(client: AgUiClient, alice: User) -> None:
     thread_id = new_id()
     part = await uploaded(alice, thread_id)
-    heard = await client.run(alice, thread_id, [{"type": "text", "text": "What is this?"}, part], messageId="m-1")
-    check_heard(heard)
-    [started] = heard.of_type("RUN_STARTED")
-    [shown] = [each for each in started["input"]["messages"][0]["content"] if each["type"] != "text"]
+    received = await client.run(alice, thread_id, [{"type": "text", "text": "What is this?"}, part], messageId="m-1")
+    check_heard(received)
+    [started] = received.of_type("RUN_STARTED")
+    [visible] = [item for item in started["input"]["messages"][0]["content"] if item["type"] != "text"]
     kind = "url" if client.is_older else "file"
-    assert shown["source"]["type"] == kind
+    assert visible["source"]["type"] == kind
 
     # A client that has the message from Baton sends it as Baton has shown it.
     [message] = started["input"]["messages"]
     again = await client.run(alice, thread_id, message["content"], messageId="m-1")
     check_heard(again)
-    assert again.types == heard.types
+    assert again.types == received.types
 
 
 async def uploaded(user: User, thread_id: str) -> Json:
@@ -167,8 +167,8 @@ async def test_what_older_clients_attach_is_taken(older_client: AgUiClient, alic
     data = base64.b64encode(b"not really a picture").decode()
     picture = {"type": "binary", "mimeType": "image/png", "data": data, "filename": "cat.png"}
     link = {"type": "binary", "mimeType": "application/pdf", "url": "https://example.com/a.pdf"}
-    heard = await older_client.run(alice, new_id(), [{"type": "text", "text": "Look"}, picture, link])
-    check_heard(heard)
-    [message] = await alice.messages(heard.events[0]["threadId"], roles="user")
+    received = await older_client.run(alice, new_id(), [{"type": "text", "text": "Look"}, picture, link])
+    check_heard(received)
+    [message] = await alice.messages(received.events[0]["threadId"], roles="user")
     assert [part["type"] for part in message["content"]] == ["text", "image", "document"]
     assert message["content"][1]["source"] == {"type": "data", "value": data, "mimeType": "image/png"}

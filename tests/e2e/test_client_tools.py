@@ -27,18 +27,18 @@ async def test_the_clients_run_the_tool_and_go_on(client: AgUiClient, alice: Use
     thread_id = new_id()
     model.script(calls_tools(RED, text="Let me see."), answers("It is red."))
     offer = {"tools": [PAINT, OPEN], "context": CONTEXT}
-    heard = await client.run(alice, thread_id, "Make it red", **offer)
-    check_heard(heard)
-    assert heard.interrupts == []
-    heard = await client.run(alice, thread_id, results={"paint": "Painted."}, **offer)
-    check_heard(heard)
-    assert heard.last == "It is red."
-    [result] = [message for message in heard.messages if message["role"] == "tool"]
+    received = await client.run(alice, thread_id, "Make it red", **offer)
+    check_heard(received)
+    assert received.interrupts == []
+    received = await client.run(alice, thread_id, results={"paint": "Painted."}, **offer)
+    check_heard(received)
+    assert received.last == "It is red."
+    [result] = [message for message in received.messages if message["role"] == "tool"]
     assert result["content"] == "Painted."
-    asked = model.requests[-1].body
-    assert [tool["function"]["name"] for tool in asked["tools"]][-2:] == ["open", "paint"]
-    assert asked["messages"][-1]["content"] == "Painted."
-    assert "Cart with 3 items" in str(asked["messages"])
+    request = model.requests[-1].body
+    assert [tool["function"]["name"] for tool in request["tools"]][-2:] == ["open", "paint"]
+    assert request["messages"][-1]["content"] == "Painted."
+    assert "Cart with 3 items" in str(request["messages"])
     stored = await alice.read(f"/threads/{thread_id}/messages", roles="user,assistant,tool")
     assert [essence(item)["role"] for item in stored["items"]] == ["user", "assistant", "tool", "assistant"]
 
@@ -50,9 +50,9 @@ async def test_the_clients_bring_several_results_at_once(client: AgUiClient, ali
     offer = {"tools": [PAINT, OPEN]}
     await client.run(alice, thread_id, "Both", **offer)
     await client.run(alice, thread_id, results={"paint": "Painted."}, **offer)
-    heard = await client.run(alice, thread_id, results={"paint": "Again."}, **offer)
-    check_heard(heard)
-    assert heard.last == "Done."
+    received = await client.run(alice, thread_id, results={"paint": "Again."}, **offer)
+    check_heard(received)
+    assert received.last == "Done."
     results = [message["content"] for message in model.requests[-1].body["messages"] if message["role"] == "tool"]
     assert results == ["Painted.", "Painted.", "Again."]
 
@@ -78,7 +78,7 @@ async def test_another_tab_sees_the_call_after_a_reload_and_answers_it(waiting: 
         run = await elsewhere.until_end()
         check_run(run)
         assert text_of(run) == "It is red."
-        assert [each["content"] for each in run if each["type"] == "TOOL_CALL_RESULT"] == ['{"painted": true}']
+        assert [item["content"] for item in run if item["type"] == "TOOL_CALL_RESULT"] == ['{"painted": true}']
         await elsewhere.send("answer", **answer, payload="Something else")
         assert (await elsewhere.until_end())[0]["runId"] == run[0]["runId"]
     records = (await alice.read(f"/threads/{thread_id}/audit"))["items"]

@@ -40,10 +40,10 @@ async def test_a_specialist_is_left_and_its_workflow_continued_over_the_socket(
     assert [event["stepName"] for event in handed_over if event["type"] == "STEP_STARTED"] == ["WOOD"]
 
     await socket.send("exit", threadId=thread_id)
-    left = await socket.until_end()
-    check_run(left)
-    assert text_of(left) == BYE + SAVED
-    assert left[0]["input"]["messages"] == []
+    remaining = await socket.until_end()
+    check_run(remaining)
+    assert text_of(remaining) == BYE + SAVED
+    assert remaining[0]["input"]["messages"] == []
     state = (await alice.read(f"/threads/{thread_id}"))["state"]
     assert (state["activeAgent"]["id"], state["workflow"]) == ("foreman", None)
 
@@ -69,7 +69,7 @@ async def shown_by_a_resume(user: User, thread_id: str) -> tuple[str, str | None
         state: Json = (await socket.receive())["snapshot"]
     assert state == (await user.read(f"/threads/{thread_id}"))["state"]
     workflow = state["workflow"]
-    return state["activeAgent"]["id"], workflow and workflow["label"], [each["label"] for each in state["resumable"]]
+    return state["activeAgent"]["id"], workflow and workflow["label"], [item["label"] for item in state["resumable"]]
 
 
 async def test_a_specialist_is_left_and_its_workflow_continued_over_http(alice: User) -> None:

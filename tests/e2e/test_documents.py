@@ -29,10 +29,10 @@ def editor(new_user: NewUser) -> User:
 
 @pytest.mark.nightly
 async def test_a_document_is_uploaded_and_becomes_ready(editor: User) -> None:
-    said = await announce(editor, HANDBOOK, title="Handbook")
-    document_id = said["document"]["id"]
-    assert said["document"]["status"] == "waiting"
-    assert await put(said["upload"], HANDBOOK) == 200
+    new_document = await announce(editor, HANDBOOK, title="Handbook")
+    document_id = new_document["document"]["id"]
+    assert new_document["document"]["status"] == "waiting"
+    assert await put(new_document["upload"], HANDBOOK) == 200
     document = await ended(editor, document_id)
     assert (document["status"], document["error"], document["progress"]) == ("ready", None, 100)
     assert (document["activeVersion"], document["title"]) == (1, "Handbook")
@@ -43,14 +43,16 @@ async def test_a_document_is_uploaded_and_becomes_ready(editor: User) -> None:
 
 @pytest.mark.nightly
 async def test_a_replacement_that_cannot_be_read_leaves_the_old_version_in_use(editor: User) -> None:
-    said = await announce(editor, HANDBOOK)
-    document_id = said["document"]["id"]
-    await put(said["upload"], HANDBOOK)
+    new_document = await announce(editor, HANDBOOK)
+    document_id = new_document["document"]["id"]
+    await put(new_document["upload"], HANDBOOK)
     await ended(editor, document_id)
     body = "no PDF"
-    said = await announce(editor, body, documentId=document_id, name="handbook.pdf", contentType="application/pdf")
-    assert (said["document"]["version"], said["document"]["activeVersion"]) == (2, 1)
-    await put(said["upload"], body)
+    new_document = await announce(
+        editor, body, documentId=document_id, name="handbook.pdf", contentType="application/pdf"
+    )
+    assert (new_document["document"]["version"], new_document["document"]["activeVersion"]) == (2, 1)
+    await put(new_document["upload"], body)
     document = await ended(editor, document_id)
     assert (document["status"], document["version"], document["activeVersion"]) == ("failed", 2, 1)
     assert document["error"]["code"]
@@ -60,9 +62,9 @@ async def test_a_replacement_that_cannot_be_read_leaves_the_old_version_in_use(e
 async def test_a_deleted_document_and_everything_of_it_is_removed(
     cloud: RunningCloud, editor: User, tenant: str
 ) -> None:
-    said = await announce(editor, HANDBOOK)
-    document_id = said["document"]["id"]
-    await put(said["upload"], HANDBOOK)
+    document = await announce(editor, HANDBOOK)
+    document_id = document["document"]["id"]
+    await put(document["upload"], HANDBOOK)
     await ended(editor, document_id)
     path = f"/agents/assistant/documents/{document_id}"
     assert (await editor.request("DELETE", path)).status_code == 202
@@ -76,11 +78,12 @@ async def test_a_deleted_document_and_everything_of_it_is_removed(
         )
         s3.close()
         objects = [
-            each["Key"] for each in [*object_versions.get("Versions", []), *object_versions.get("DeleteMarkers", [])]
+            version["Key"]
+            for version in [*object_versions.get("Versions", []), *object_versions.get("DeleteMarkers", [])]
         ]
         return objects + [item["SK"] for item in cloud.items(tenant) if document_id in item["SK"]]
 
-    assert await eventually(left, lambda found: found == []) == []
+    assert await eventually(left, lambda value: value == []) == []
     assert {item["action"] for item in cloud.audits(tenant)} == {"document.create", "document.delete"}
 
 
@@ -126,15 +129,15 @@ async def test_a_sitemap_and_a_prefix_are_kept_up_to_date(
     s3 = client("s3", cloud.environment["AWS_ENDPOINT_URL_S3"])
     s3.put_object(Bucket=bucket, Key=f"{tenant}/~sources/gamma.txt", Body=b"Gamma is the third letter.\n")
     s3.close()
-    made = [
+    response = [
         await editor.post("/agents/assistant/sources", body)
         for body in (
             {"kind": "sitemap", "url": f"{url}/sitemap.xml"},
             {"kind": "s3", "prefix": f"s3://{bucket}/{tenant}/~sources/"},
         )
     ]
-    assert [answer.status_code for answer in made] == [201, 201], [answer.text for answer in made]
-    sitemap = made[0].json()["id"]
+    assert [answer.status_code for answer in response] == [201, 201], [answer.text for answer in response]
+    sitemap = response[0].json()["id"]
     cloud.read_sources()
 
     async def documents() -> dict[str, str]:
@@ -142,7 +145,7 @@ async def test_a_sitemap_and_a_prefix_are_kept_up_to_date(
         return {item["title"]: item["status"] for item in items}
 
     all_ready = dict.fromkeys(("a.txt", "b.txt", "gamma.txt"), "ready")
-    assert await eventually(documents, lambda found: found == all_ready) == all_ready
+    assert await eventually(documents, lambda value: value == all_ready) == all_ready
     read = await editor.read(f"/agents/assistant/sources/{sitemap}")
     assert (read["status"], read["documents"], read["counts"]["changed"]) == ("ready", 2, 2)
 
@@ -160,12 +163,12 @@ async def test_a_sitemap_and_a_prefix_are_kept_up_to_date(
 
 
 async def test_a_run_cites_a_document_by_its_number(editor: User, model: FaultModel) -> None:
-    said = await announce(editor, HANDBOOK, title="Handbook")
-    await put(said["upload"], HANDBOOK)
-    await ended(editor, said["document"]["id"])
+    document = await announce(editor, HANDBOOK, title="Handbook")
+    await put(document["upload"], HANDBOOK)
+    await ended(editor, document["document"]["id"])
     model.script(answers("A night may cost 140 euros [1]. Not so [7]."))
-    asked = {"id": new_id(), "role": "user", "content": "How many euros may a hotel room cost a night?"}
-    body = {"threadId": new_id(), "runId": new_id(), "messages": [asked], "state": {}, "tools": [], "context": []}
+    request = {"id": new_id(), "role": "user", "content": "How many euros may a hotel room cost a night?"}
+    body = {"threadId": new_id(), "runId": new_id(), "messages": [request], "state": {}, "tools": [], "context": []}
     run = await editor.post("/runs", body | {"forwardedProps": {}})
     events = [json.loads(line.removeprefix("data: ")) for line in run.text.split("\n") if line.startswith("data: ")]
     assert "".join(event.get("delta", "") for event in events) == "A night may cost 140 euros [1]. Not so [7]."
@@ -176,14 +179,14 @@ async def test_a_run_cites_a_document_by_its_number(editor: User, model: FaultMo
 
 
 async def test_an_answer_over_a_websocket_names_the_document_that_it_was_made_from(editor: User) -> None:
-    said = await announce(editor, HANDBOOK, title="Handbook", url="https://a.example/handbook")
-    await put(said["upload"], HANDBOOK)
-    await ended(editor, said["document"]["id"])
+    document = await announce(editor, HANDBOOK, title="Handbook", url="https://a.example/handbook")
+    await put(document["upload"], HANDBOOK)
+    await ended(editor, document["document"]["id"])
     question = "How many euros may a hotel room cost a night?"
     async with editor.connect() as socket:
         await socket.send("message", threadId=new_id(), messageId=new_id(), content=question)
         events = await socket.until("RUN_FINISHED")
     [source] = next(event for event in events if event["type"] == "TEXT_MESSAGE_END")["metadata"]["sources"]
     assert (source["kind"], source["title"], source["url"]) == ("document", "Handbook", "https://a.example/handbook")
-    found = (await editor.post("/agents/assistant/knowledge/search", {"query": question})).json()["items"]
-    assert (found[0]["id"], "140 euros" in found[0]["text"]) == (source["chunk"], True)
+    body = (await editor.post("/agents/assistant/knowledge/search", {"query": question})).json()["items"]
+    assert (body[0]["id"], "140 euros" in body[0]["text"]) == (source["chunk"], True)

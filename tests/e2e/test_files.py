@@ -65,9 +65,9 @@ async def test_a_file_that_never_came_does_not_stop_the_conversation(alice: User
     part = (await alice.post(f"/threads/{thread_id}/files", body)).json()["part"]
     await alice.ask([{"type": "text", "text": "Read this"}, part], sessionId=thread_id)
     assert "has not been uploaded" in str(model.requests[0].prompts[-1][1])
-    [_, shown] = (await alice.messages(thread_id))[0]["content"]
-    assert shown["source"] == part["source"]
-    assert shown["metadata"]["downloadUrl"] is None
+    [_, visible] = (await alice.messages(thread_id))[0]["content"]
+    assert visible["source"] == part["source"]
+    assert visible["metadata"]["downloadUrl"] is None
 
 
 async def test_a_file_of_another_thread_is_not_given_away(alice: User, new_user: NewUser, model: FaultModel) -> None:
@@ -96,8 +96,8 @@ async def test_unknown_fields_of_parts_are_kept_and_do_no_harm(
     thread_id = new_id()
     run = await socket.say([part], thread_id=thread_id)
     check_run(run)
-    [shown] = (await alice.messages(thread_id))[0]["content"]
-    assert (shown["type"], shown["text"]) == ("text", "Hello")
+    [visible] = (await alice.messages(thread_id))[0]["content"]
+    assert (visible["type"], visible["text"]) == ("text", "Hello")
 
 
 @pytest.mark.parametrize(

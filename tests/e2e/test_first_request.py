@@ -59,9 +59,9 @@ class Environments:
 
 @pytest.fixture(scope="module")
 def environments(cloud: RunningCloud) -> Iterator[Environments]:
-    made = Environments(cloud)
-    yield made
-    made.close()
+    instance = Environments(cloud)
+    yield instance
+    instance.close()
 
 
 def packages(modules: set[str]) -> set[str]:
@@ -102,10 +102,10 @@ def test_a_run_as_a_stream(environments: Environments, cloud: RunningCloud, tena
 
 @pytest.mark.parametrize("method", ["message/stream", "message/send", "SendStreamingMessage"])
 def test_a_call_over_a2a(environments: Environments, cloud: RunningCloud, tenant: str, method: str) -> None:
-    said = {"messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": "Hello"}]}
+    message = {"messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": "Hello"}]}
     if method == "SendStreamingMessage":
-        said |= {"role": "ROLE_USER", "parts": [{"text": "Hello"}]}
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": said}}
+        message |= {"role": "ROLE_USER", "parts": [{"text": "Hello"}]}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}}
     request = {"token": cloud.token(tenant, "ada"), "path": "/a2a", "body": body}
     answer, loaded = environments.first_request("streams", request)
     assert '"result":' in answer

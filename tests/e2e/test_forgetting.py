@@ -23,7 +23,9 @@ def objects_of(cloud: RunningCloud, tenant: str) -> list[str]:
     s3 = client("s3", cloud.environment["AWS_ENDPOINT_URL_S3"])
     object_versions = s3.list_object_versions(Bucket=cloud.environment["BATON_BUCKET"], Prefix=f"{tenant}/")
     s3.close()
-    return [each["Key"] for each in [*object_versions.get("Versions", []), *object_versions.get("DeleteMarkers", [])]]
+    return [
+        version["Key"] for version in [*object_versions.get("Versions", []), *object_versions.get("DeleteMarkers", [])]
+    ]
 
 
 async def completed(user: User, request_id: str) -> dict[str, Any]:
@@ -46,9 +48,9 @@ async def test_a_forgotten_thread_is_gone_and_its_id_unused(cloud: RunningCloud,
     assert (done["status"], done["residue"]) == ("completed", {})
     assert done["counts"]["messages"] == 2
     assert objects_of(cloud, tenant) == []
-    left = [item for item in cloud.items(tenant) if thread_id in json.dumps(item, default=repr)]
-    assert {item["SK"].split("#")[0] for item in left} <= {"AUDIT", "REQUEST", "THREAD"}
-    assert "THREAD" not in {item["SK"] for item in left}
+    remaining = [item for item in cloud.items(tenant) if thread_id in json.dumps(item, default=repr)]
+    assert {item["SK"].split("#")[0] for item in remaining} <= {"AUDIT", "REQUEST", "THREAD"}
+    assert "THREAD" not in {item["SK"] for item in remaining}
     assert (await alice.request("GET", f"/threads/{thread_id}")).status_code == 404
     again = await alice.ask("Hello", sessionId=thread_id)
     assert len(again["messages"]) == 2
@@ -94,9 +96,9 @@ async def test_retention_is_enforced_by_the_sweeper(cloud: RunningCloud, alice: 
     cloud.sweep()
     async with asyncio.timeout(SECONDS):
         while True:
-            [*found] = (await boss.read("/audit", action="retention.enforce"))["items"]
-            if found:
+            [*results] = (await boss.read("/audit", action="retention.enforce"))["items"]
+            if results:
                 break
             await asyncio.sleep(0.2)
-    assert found[0]["outcome"] == "completed"
+    assert results[0]["outcome"] == "completed"
     assert len((await alice.read("/threads"))["items"]) == 1

@@ -16,8 +16,8 @@ async def test_a_summary_has_what_left_the_prompts(socket: SocketClient, model: 
         await socket.say(f"{number} {WORDS}", thread_id=thread_id, **agent)
         if any(SUMMARY in str(body["messages"]) for body in model.bodies):
             break
-    asked = [str(body["messages"]) for body in model.bodies]
-    assert SUMMARY in asked[-1], "the summary stands in the prompt"
-    assert f"'content': '0 {WORDS}" not in asked[-1], "for what has left it"
+    request = [str(body["messages"]) for body in model.bodies]
+    assert SUMMARY in request[-1], "the summary stands in the prompt"
+    assert f"'content': '0 {WORDS}" not in request[-1], "for what has left it"
     reported = [str(received.body["messages"]) for received in model.light_requests]
-    assert any("You keep the summary" in each for each in reported), "which the light model has written"
+    assert any("You keep the summary" in event for event in reported), "which the light model has written"

@@ -14,9 +14,9 @@ from tests.e2e.users import User
 
 async def test_a_fork_goes_its_own_way_and_is_listed_under_its_parent_only(alice: User, new_user: NewUser) -> None:
     parent_id = (await alice.ask("Hello"))["sessionId"]
-    made = await alice.post(f"/threads/{parent_id}/fork", {"agentId": "impatient", "includeHistoryMessages": 1})
-    assert made.status_code == 201
-    child = made.json()
+    response = await alice.post(f"/threads/{parent_id}/fork", {"agentId": "impatient", "includeHistoryMessages": 1})
+    assert response.status_code == 201
+    child = response.json()
     assert (child["agentId"], child["parentThreadId"]) == ("impatient", parent_id)
     answer = await alice.ask("And here?", sessionId=child["id"])
     assert [message["metadata"]["ordinal"] for message in answer["messages"]] == [1, 2]
@@ -36,9 +36,9 @@ async def test_a_fork_takes_a_message_with_an_upload_along_and_leaves_the_file_b
     parent_id = new_id()
     part = await upload(alice, parent_id, "terms.txt", "text/plain", b"No refunds.")
     await alice.ask([{"type": "text", "text": "Read this"}, part], sessionId=parent_id)
-    made = await alice.post(f"/threads/{parent_id}/fork", {"agentId": "impatient"})
-    assert made.status_code == 201, made.text
-    [question, _] = await alice.messages(made.json()["id"])
+    response = await alice.post(f"/threads/{parent_id}/fork", {"agentId": "impatient"})
+    assert response.status_code == 201, response.text
+    [question, _] = await alice.messages(response.json()["id"])
     assert [part["type"] for part in question["content"]] == ["text", "text"]
     assert question["content"][0]["text"] == "Read this"
 
@@ -65,8 +65,8 @@ async def test_nobody_forks_or_lists_the_forks_of_what_is_not_theirs(
 
 async def test_the_last_answer_of_a_fork_is_merged_into_its_parent_once(alice: User, new_user: NewUser) -> None:
     parent_id = (await alice.ask("Hello"))["sessionId"]
-    made = await alice.post(f"/threads/{parent_id}/fork", {"agentId": "impatient"})
-    fork_id = made.raise_for_status().json()["id"]
+    response = await alice.post(f"/threads/{parent_id}/fork", {"agentId": "impatient"})
+    fork_id = response.raise_for_status().json()["id"]
     check_problem(await alice.post(f"/threads/{fork_id}/merge", {}), 409, "nothing_to_merge")
     check_problem(await alice.post(f"/threads/{parent_id}/merge", {}), 409, "not_a_fork")
     await alice.ask("From the fork", sessionId=fork_id)

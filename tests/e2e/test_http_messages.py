@@ -43,9 +43,9 @@ async def test_the_answer_is_the_turn(alice: User, model: FaultModel) -> None:
     assert answer["usage"]["totalTokens"] == answer["usage"]["inputTokens"] + answer["usage"]["outputTokens"] > 0
     assert answer["state"]["activeAgent"]["id"] == "assistant"
     assert answer["state"].keys() == {"activeAgent", "desk", "workflow", "resumable", "status"}
-    question, said = answer["messages"]
+    question, messages = answer["messages"]
     assert (question["id"], question["role"], question["content"]) == ("m-1", "user", "Hi")
-    assert (said["role"], said["content"], said["name"]) == ("assistant", "Hello there.", "Assistant")
+    assert (messages["role"], messages["content"], messages["name"]) == ("assistant", "Hello there.", "Assistant")
     for ordinal, message in enumerate(answer["messages"]):
         metadata = message["metadata"]
         assert metadata.keys() == METADATA
@@ -54,7 +54,7 @@ async def test_the_answer_is_the_turn(alice: User, model: FaultModel) -> None:
         assert metadata["timestamp"].endswith("Z")
         assert metadata["tokens"] > 0
         assert metadata["sources"] == []
-    assert (question["metadata"]["agentId"], said["metadata"]["agentId"]) == (None, "assistant")
+    assert (question["metadata"]["agentId"], messages["metadata"]["agentId"]) == (None, "assistant")
     assert await alice.messages(thread_id) == answer["messages"]
 
 
@@ -137,9 +137,9 @@ async def test_messages_sent_at_once_are_answered_one_after_the_other(alice: Use
     bodies = await asyncio.gather(*(alice.ask(f"Message {n}", sessionId=thread_id) for n in range(4)))
     ordinals = sorted(message["metadata"]["ordinal"] for body in bodies for message in body["messages"])
     assert ordinals == list(range(8))
-    said = [message["content"] for message in await alice.messages(thread_id)]
-    assert said[::2] == said[1::2]
-    assert sorted(said[::2]) == [f"Message {n}" for n in range(4)]
+    messages = [message["content"] for message in await alice.messages(thread_id)]
+    assert messages[::2] == messages[1::2]
+    assert sorted(messages[::2]) == [f"Message {n}" for n in range(4)]
 
 
 async def test_a_message_id_is_not_used_for_other_content(alice: User, cloud: RunningCloud, tenant: str) -> None:

@@ -100,8 +100,8 @@ async def test_tool_calls_are_listed_newest_first_while_their_run_goes_on(alice:
         task_id="task-1",
     )
     await worker.records.put_call(lease, failed)
-    shown = await alice.read(f"/threads/{thread_id}/tool-calls")
-    assert shown == {
+    visible = await alice.read(f"/threads/{thread_id}/tool-calls")
+    assert visible == {
         "items": [
             {
                 "id": "call_0",
@@ -137,9 +137,9 @@ async def test_tool_calls_are_listed_newest_first_while_their_run_goes_on(alice:
         "nextCursor": None,
     }
     page = await alice.read(f"/threads/{thread_id}/tool-calls", limit=1)
-    assert page["items"] == shown["items"][:1]
+    assert page["items"] == visible["items"][:1]
     rest = await alice.read(f"/threads/{thread_id}/tool-calls", limit=1, cursor=page["nextCursor"])
-    assert rest == {"items": shown["items"][1:], "nextCursor": None}
+    assert rest == {"items": visible["items"][1:], "nextCursor": None}
 
 
 @pytest.mark.nightly
@@ -196,10 +196,15 @@ async def test_a_task_is_listed_without_and_read_with_its_messages(alice: User, 
 async def test_a_task_in_progress_has_no_end(alice: User, worker: Worker) -> None:
     thread_id = (await alice.ask("Hello"))["sessionId"]
     lease = await worker.lease(alice, thread_id)
-    begun = Task("task-1", "r-1", "call_2", "librarian", "Which?", BEGAN)
-    await worker.records.put_task(lease, begun)
-    shown = await alice.read(f"/threads/{thread_id}/tasks/task-1")
-    assert (shown["status"], shown["endedAt"], shown["durationMs"], shown["messages"]) == ("working", None, None, [])
+    started = Task("task-1", "r-1", "call_2", "librarian", "Which?", BEGAN)
+    await worker.records.put_task(lease, started)
+    visible = await alice.read(f"/threads/{thread_id}/tasks/task-1")
+    assert (visible["status"], visible["endedAt"], visible["durationMs"], visible["messages"]) == (
+        "working",
+        None,
+        None,
+        [],
+    )
 
 
 @pytest.mark.nightly
@@ -246,8 +251,8 @@ async def test_the_trace_of_a_turn_is_shown_to_inspectors_of_its_tenant_only(ali
     kinds: set[str] = set()
     async with asyncio.timeout(60):
         while "invoke_workflow" not in kinds:  # the last one to end
-            shown = await alice.client.get(path, headers=inspector.headers)
-            spans = shown.json()["spans"] if shown.status_code == 200 else []
+            visible = await alice.client.get(path, headers=inspector.headers)
+            spans = visible.json()["spans"] if visible.status_code == 200 else []
             kinds = {span["attributes"]["gen_ai.operation.name"] for span in spans}
             await asyncio.sleep(0.05)
     assert {"invoke_agent", "chat"} <= kinds

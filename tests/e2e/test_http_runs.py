@@ -34,13 +34,13 @@ async def test_text_is_streamed_while_the_model_speaks(alice: User, model: Fault
     gate = Gate("First ", "then.")
     model.script(gate.behaviour)
     async with alice.stream("POST", "/runs", json=run_input("Take your time.")) as stream:
-        begun = []
+        starts = []
         async for event in stream:
-            begun.append(event)
+            starts.append(event)
             if event["type"] == "TEXT_MESSAGE_CONTENT":
                 gate.open()
-    check_run(begun)
-    assert [event["delta"] for event in begun if event["type"] == "TEXT_MESSAGE_CONTENT"] == ["First ", "then."]
+    check_run(starts)
+    assert [event["delta"] for event in starts if event["type"] == "TEXT_MESSAGE_CONTENT"] == ["First ", "then."]
 
 
 async def test_only_the_last_user_message_is_new(alice: User, model: FaultModel) -> None:

@@ -68,7 +68,7 @@ async def test_a_thread_shows_the_run_it_is_in(alice: User, model: FaultModel) -
 
 @pytest.mark.nightly
 async def test_threads_are_listed_newest_first_in_pages(alice: User, new_user: NewUser) -> None:
-    made = [(await alice.ask(f"Thread {n}"))["sessionId"] for n in range(5)]
+    response = [(await alice.ask(f"Thread {n}"))["sessionId"] for n in range(5)]
     await new_user("bob").ask("Not Alice's")
     listed, cursor, pages = [], None, 0
     while True:
@@ -79,9 +79,9 @@ async def test_threads_are_listed_newest_first_in_pages(alice: User, new_user: N
         cursor, pages = page["nextCursor"], pages + 1
         if cursor is None:
             break
-    assert [thread["id"] for thread in listed] == made[::-1]
+    assert [thread["id"] for thread in listed] == response[::-1]
     assert pages in (3, 4)
-    assert listed[0] == await alice.read(f"/threads/{made[-1]}")
+    assert listed[0] == await alice.read(f"/threads/{response[-1]}")
 
 
 @pytest.mark.nightly
@@ -95,13 +95,13 @@ async def test_the_whole_tenants_threads_need_a_permission(
 ) -> None:
     bob, admin = new_user("bob"), new_user("admin", "thread:read_all")
     stranger = new_user("stranger", "thread:read_all", tenant=f"t-{uuid.uuid4().hex}")
-    made = [(await user.ask("Hello"))["sessionId"] for user in (alice, bob, alice)]
+    response = [(await user.ask("Hello"))["sessionId"] for user in (alice, bob, alice)]
     listed = await admin.read("/threads", scope="tenant")
-    assert [thread["id"] for thread in listed["items"]] == made[::-1]
+    assert [thread["id"] for thread in listed["items"]] == response[::-1]
     assert {thread["userId"] for thread in listed["items"]} == {"alice", "bob"}
     page = await admin.read("/threads", scope="tenant", limit=2)
     rest = await admin.read("/threads", scope="tenant", limit=2, cursor=page["nextCursor"])
-    assert [thread["id"] for thread in (*page["items"], *rest["items"])] == made[::-1]
+    assert [thread["id"] for thread in (*page["items"], *rest["items"])] == response[::-1]
     check_problem(await alice.get("/threads", scope="tenant"), 403, "forbidden")
     assert (await stranger.read("/threads", scope="tenant"))["items"] == []
     assert (await admin.read("/threads"))["items"] == []

@@ -63,19 +63,19 @@ class Desk:
         return stored, await self.files.presign_upload(self.scope, stored, 1, content_type, len(body), digest)
 
     async def get(self, document: Document) -> Document:
-        found = await self.store.get(self.scope, AGENT, document.id)
-        assert found is not None
-        return found
+        result = await self.store.get(self.scope, AGENT, document.id)
+        assert result is not None
+        return result
 
     async def settled(self, document: Document) -> tuple[Document, list[int]]:
         """The document when its newest version is ready or has failed, and the progress that was seen."""
         seen: list[int] = []
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
-                found = await self.get(document)
-                seen.append(found.latest.progress)
-                if found.latest.status in (VersionStatus.READY, VersionStatus.FAILED):
-                    return found, seen
+                result = await self.get(document)
+                seen.append(result.latest.progress)
+                if result.latest.status in (VersionStatus.READY, VersionStatus.FAILED):
+                    return result, seen
                 await asyncio.sleep(0.05)
 
     async def delete(self, document: Document) -> None:
@@ -109,8 +109,8 @@ def desk(demo_cloud: RunningCloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         AdmittedIngestions(PipelineAdmission(DynamoPipelineQueue(items), executions, CLOCK, PipelineLimits())),
         Scope(f"t-{uuid.uuid4().hex}", "ada"),
     )
-    for each in (table, s3, machines):
-        each.close()
+    for item in (table, s3, machines):
+        item.close()
 
 
 async def test_an_upload_by_curl_is_ready_after_a_while_and_leaves_nothing_when_it_is_deleted(
@@ -162,12 +162,12 @@ async def test_an_upload_without_room_in_the_index_says_what_to_do_and_leaves_th
         async def upload(text: str, **about: str) -> Any:
             """Upload a version, and return the document when it has been taken in or has failed."""
             body = {"name": "rooms.md", "contentType": "text/markdown", "size": len(text), **about}
-            made = (await http.post(f"{path}/documents", json=body, headers=headers)).raise_for_status().json()
-            target = made["upload"]
+            response = (await http.post(f"{path}/documents", json=body, headers=headers)).raise_for_status().json()
+            target = response["upload"]
             await http.request(target["method"], target["url"], headers=target["headers"], content=text.encode())
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while True:
-                    read = await http.get(f"{path}/documents/{made['document']['id']}", headers=headers)
+                    read = await http.get(f"{path}/documents/{response['document']['id']}", headers=headers)
                     if read.json()["status"] in ("ready", "failed"):
                         return read.json()
                     await asyncio.sleep(0.05)
@@ -189,10 +189,10 @@ async def test_an_upload_without_room_in_the_index_says_what_to_do_and_leaves_th
         )
         assert "remove documents, or divide them among several agents" in failed["error"]["message"]
         listed = (await http.get(f"{path}/documents", headers=headers)).json()
-        assert (listed["indexFillPercent"], [each["version"] for each in listed["items"]]) == (100, [2])
+        assert (listed["indexFillPercent"], [entry["version"] for entry in listed["items"]]) == (100, [2])
         query = {"query": "code of room 12"}
-        found = (await http.post(f"{path}/knowledge/search", json=query, headers=headers)).json()["items"]
-        assert [(item["source"]["version"], "84" in item["text"]) for item in found] == [(1, True)]
+        items = (await http.post(f"{path}/knowledge/search", json=query, headers=headers)).json()["items"]
+        assert [(item["source"]["version"], "84" in item["text"]) for item in items] == [(1, True)]
 
 
 @pytest.mark.nightly
@@ -237,8 +237,8 @@ async def test_a_lost_or_damaged_index_is_filled_again_by_the_operators_command(
         return json.loads(done.stdout)
 
     if not is_damaged:
-        [found] = [each for each in await command("verify") if each["tenant_id"] == tenant]
-        assert [each["document_id"] for each in found["knowledge"]["missing"]] == [document.id]
+        [result] = [entry for entry in await command("verify") if entry["tenant_id"] == tenant]
+        assert [entry["document_id"] for entry in result["knowledge"]["missing"]] == [document.id]
     [rebuilt] = await command("rebuild", "knowledge", "--tenant", tenant)
     assert (rebuilt["documents_started"], rebuilt["is_complete"]) == (1, True)
     async with asyncio.timeout(PATIENCE_SECONDS):

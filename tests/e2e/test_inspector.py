@@ -23,7 +23,7 @@ async def test_a_turns_context_can_be_inspected_by_a_user_who_may(new_user: NewU
     assert (await reader.get(f"{thread}/turns/{turn['runId']}/context")).status_code == 403
     assert (await inspector.get(f"{thread}/turns/none/context")).status_code == 404
     audited = (await inspector.get(f"{thread}/audit")).json()["items"]
-    assert {each["outcome"] for each in audited if each["action"] == "context.read"} == {
+    assert {item["outcome"] for item in audited if item["action"] == "context.read"} == {
         "allowed",
         "denied",
         "not_found",

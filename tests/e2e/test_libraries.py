@@ -33,8 +33,8 @@ async def admins(new_user: NewUser, tenant: str) -> list[User]:
     """Administrators of two tenants, whose agents list the library."""
     admins = [new_user("admin", *EVERYTHING), new_user("admin", *EVERYTHING, tenant=f"{tenant}-2")]
     for admin in admins:
-        made = await admin.request("PUT", "/agents/porter", body=PORTER)
-        assert made.status_code == 201, made.text
+        response = await admin.request("PUT", "/agents/porter", body=PORTER)
+        assert response.status_code == 201, response.text
     return admins
 
 
@@ -42,12 +42,12 @@ async def test_every_tenant_finds_a_library_and_no_administrator_can_change_it(
     cloud: RunningCloud, admins: list[User], tenant: str
 ) -> None:
     for admin in admins:
-        [found] = await eventually(lambda admin=admin: find(admin), bool)
-        assert "The gate is closed at eleven" in found["text"]
-        assert (found["source"]["library"], found["source"]["agentId"]) == ("house", "porter")
+        [result] = await eventually(lambda admin=admin: find(admin), bool)
+        assert "The gate is closed at eleven" in result["text"]
+        assert (result["source"]["library"], result["source"]["agentId"]) == ("house", "porter")
         [library] = (await admin.read("/agents/porter/libraries"))["items"]
         assert (library["name"], library["documents"]) == ("house", 1)
-    admin, document_id = admins[0], found["source"]["documentId"]
+    admin, document_id = admins[0], result["source"]["documentId"]
     [listed] = (await admin.read("/agents/porter/libraries/house/documents"))["items"]
     assert (listed["id"], listed["status"]) == (document_id, "ready")
 
@@ -59,9 +59,13 @@ async def test_every_tenant_finds_a_library_and_no_administrator_can_change_it(
         check_problem(
             await admin.request("DELETE", f"/agents/{agent_id}/documents/{document_id}"), 404, "unknown_document"
         )
-    for place in ("/agents/house/documents", "/agents/~project/documents", "/agents/porter/libraries/house/documents"):
-        answer = await admin.post(place, ANNOUNCED)
-        assert answer.status_code in (404, 405), (place, answer.text)
+    for location in (
+        "/agents/house/documents",
+        "/agents/~project/documents",
+        "/agents/porter/libraries/house/documents",
+    ):
+        answer = await admin.post(location, ANNOUNCED)
+        assert answer.status_code in (404, 405), (location, answer.text)
 
     # An agent of the tenant with the library's name, and a document of it with the id of the library's.
     assert (await admin.request("PUT", "/agents/house", body={**PORTER, "libraries": []})).status_code == 201

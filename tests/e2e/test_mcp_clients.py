@@ -79,28 +79,28 @@ async def test_a_conversation_of_several_turns(line: str, alice: User, model: Fa
 async def test_an_approval_is_asked_and_given(line: str, alice: User, model: FaultModel) -> None:
     model.script(calls_tools(("delete_page", {"page": "home"}), text="May I?"), answers("That did not work."))
     async with asking(alice, line) as client:
-        asked = structured(await client.call_tool("careful", {"message": "Delete it"}))
-        assert asked["state"] == "input_required"
-        [question] = asked["questions"]
+        request = structured(await client.call_tool("careful", {"message": "Delete it"}))
+        assert request["state"] == "input_required"
+        [question] = request["questions"]
         assert (question["tool"], json.loads(question["arguments"])) == ("delete_page", {"page": "home"})
         answer = {"approved": True, "interrupt_id": question["interrupt_id"]}
-        after = structured(await client.call_tool("careful", {"thread_id": asked["thread_id"], "answer": answer}))
+        after = structured(await client.call_tool("careful", {"thread_id": request["thread_id"], "answer": answer}))
     assert after["message"].endswith("That did not work.")  # after the sentence about tools that fail
-    [call] = (await alice.read(f"/threads/{asked['thread_id']}/tool-calls"))["items"]
+    [call] = (await alice.read(f"/threads/{request['thread_id']}/tool-calls"))["items"]
     assert call["toolName"] == "delete_page"
 
 
 async def test_a_client_with_forms_asks_its_user(alice: User, model: FaultModel) -> None:
     model.script(calls_tools(("delete_page", {"page": "home"}), text="May I?"), answers("Then not."))
-    shown: list[str] = []
+    visible: list[str] = []
 
     async def form(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        shown.append(params.message)
+        visible.append(params.message)
         return types.ElicitResult(action="decline")
 
     async with asking(alice, elicitation_callback=form) as client:
         after = structured(await client.call_tool("careful", {"message": "Delete it"}))
-    assert (len(shown), after["state"], after["message"]) == (1, "completed", "Then not.")
+    assert (len(visible), after["state"], after["message"]) == (1, "completed", "Then not.")
 
 
 @pytest.mark.nightly
@@ -131,15 +131,15 @@ async def test_two_tenants_do_not_see_each_others_conversations_and_agents(
     assert created.status_code in (200, 201), created.text
     eve = new_user("alice", tenant="eves-own")
     async with asking(alice, line) as client:
-        begun = structured(await client.call_tool("assistant", {"message": "A secret"}))
+        started = structured(await client.call_tool("assistant", {"message": "A secret"}))
         assert "tutor" in [tool.name for tool in (await client.list_tools()).tools]
     async with asking(eve, line) as client:
         assert "tutor" not in [tool.name for tool in (await client.list_tools()).tools]
         with pytest.raises(MCPError, match="Unknown tool"):
             await client.call_tool("tutor", {"message": "Hello"})
-        refused = await client.call_tool("assistant", {"message": "Go on", "thread_id": begun["thread_id"]})
+        refused = await client.call_tool("assistant", {"message": "Go on", "thread_id": started["thread_id"]})
         assert structured(refused)["code"] == "thread_unavailable"
-    assert len(await alice.messages(begun["thread_id"])) == 2
+    assert len(await alice.messages(started["thread_id"])) == 2
 
 
 @pytest.mark.nightly
@@ -181,8 +181,8 @@ async def test_a_cancellation_reaches_the_run_from_another_process(
     params = {"name": "assistant", "arguments": {"message": "Go on"}, "_meta": {"progressToken": 1}}
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
     async with httpx2.AsyncClient(headers=accept, timeout=60, trust_env=False) as http:
-        begun = await http.post(f"{url}/mcp", json=initialize)
-        http.headers["Mcp-Session-Id"] = begun.headers["mcp-session-id"]
+        started = await http.post(f"{url}/mcp", json=initialize)
+        http.headers["Mcp-Session-Id"] = started.headers["mcp-session-id"]
         call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
         async with http.stream("POST", f"{url}/mcp", json=call) as stream:
             lines = stream.aiter_lines()

@@ -69,13 +69,13 @@ async def test_what_was_said_is_remembered_can_be_traced_and_is_forgotten(demo_c
 
     ids = {ada.name, old, new, episode["id"], run[0]["runId"], *(message["id"] for message in episode["messages"])}
     assert len(traces(demo_cloud, [*WORDS, *ids])) >= 3, "the table, the bucket and the index have something to forget"
-    asked = await ada.request("DELETE", "/users/me/memory")
-    done = await settled(ada, f"/forget-requests/{asked.json()['requestId']}", "running")
+    request = await ada.request("DELETE", "/users/me/memory")
+    done = await settled(ada, f"/forget-requests/{request.json()['requestId']}", "running")
     assert (done["status"], done["residue"]) == ("completed", {})
     assert traces(demo_cloud, [*WORDS, *ids]) == {}
     assert (await ada.read("/threads"))["items"] == (await ada.read("/episodes"))["items"] == []
-    found = await ada.post("/episodes/search", {"query": "Where am I moving to?"})
-    assert found.json()["items"] == []
+    results = await ada.post("/episodes/search", {"query": "Where am I moving to?"})
+    assert results.json()["items"] == []
 
 
 async def settled(user: User, path: str, meanwhile: str = "") -> dict[str, Any]:
@@ -84,40 +84,42 @@ async def settled(user: User, path: str, meanwhile: str = "") -> dict[str, Any]:
         while True:
             answer = await user.get(path)
             if answer.status_code != 404 and answer.raise_for_status().json().get("status") != meanwhile:
-                found: dict[str, Any] = answer.json()
-                return found
+                results: dict[str, Any] = answer.json()
+                return results
             await asyncio.sleep(0.2)
 
 
-def traces(cloud: RunningCloud, wanted: list[str]) -> dict[str, list[str]]:
+def traces(cloud: RunningCloud, expected: list[str]) -> dict[str, list[str]]:
     """Return the places of the strings in all that the deployment has stored: place -> strings.
 
     Of audit records and requests to forget only what was said counts, not ids.
     """
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for item in cloud.everything():
         text = json.dumps(item, default=_as_text).lower()
         may_name = item["SK"].startswith(STAY) or "~FORGET" in item["PK"]
-        look(found, "table " + item["SK"].split("#")[0], text, WORDS if may_name else wanted)
+        look(results, "table " + item["SK"].split("#")[0], text, WORDS if may_name else expected)
     s3 = client("s3", cloud.environment["AWS_ENDPOINT_URL_S3"])
     bucket = cloud.environment["BATON_BUCKET"]
     for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
-        for each in page.get("DeleteMarkers", []):
-            look(found, "delete markers", each["Key"], wanted)
-        for each in page.get("Versions", []):
-            body = s3.get_object(Bucket=bucket, Key=each["Key"], VersionId=each["VersionId"])["Body"].read()
-            look(found, "objects", each["Key"] + _as_text(body), wanted)
+        for delete_marker in page.get("DeleteMarkers", []):
+            look(results, "delete markers", delete_marker["Key"], expected)
+        for delete_marker in page.get("Versions", []):
+            body = s3.get_object(Bucket=bucket, Key=delete_marker["Key"], VersionId=delete_marker["VersionId"])[
+                "Body"
+            ].read()
+            look(results, "objects", delete_marker["Key"] + _as_text(body), expected)
     for name, body in stored_files(s3, cloud.environment["BATON_SEARCH_BUCKET"]).items():
-        look(found, "index", name + _as_text(body), wanted)
+        look(results, "index", name + _as_text(body), expected)
     s3.close()
-    return found
+    return results
 
 
-def look(found: dict[str, list[str]], place: str, text: str, wanted: Any) -> None:
+def look(results: dict[str, list[str]], location: str, text: str, expected: Any) -> None:
     """Note what of ``wanted`` stands in the text."""
-    there = [each for each in wanted if each.lower() in text.lower()]
+    there = [item for item in expected if item.lower() in text.lower()]
     if there:
-        found.setdefault(place, []).extend(there)
+        results.setdefault(location, []).extend(there)
 
 
 def _as_text(value: Any) -> str:

@@ -63,11 +63,11 @@ async def test_over_http_a_failed_model_is_a_problem(alice: User, model: FaultMo
     failed = await alice.post("/messages", body)
     check_problem(failed, 502, code, retryable=retryable)
     assert KEY not in failed.text  # the local cloud shows developers the endpoint's other words
-    asked = len(model.requests)
+    request_count = len(model.requests)
     repeated = await alice.post("/messages", body)
     check_problem(repeated, 502, code, retryable=retryable)
     assert repeated.json()["detail"] == failed.json()["detail"]
-    assert len(model.requests) == asked
+    assert len(model.requests) == request_count
     model.reset()
     assert (await alice.ask("Better?", sessionId=body["sessionId"]))["messages"][-1]["content"] == "Better?"
 
@@ -79,8 +79,12 @@ async def test_over_http_a_model_that_fails_late_is_a_problem_too(alice: User, m
     thread_id = new_id()
     body = {"message": "Tell me a story", "sessionId": thread_id, "agentId": "impatient"}
     check_problem(await alice.post("/messages", body), 502, code, retryable=retryable)
-    kept = (await alice.messages(thread_id))[-1]
-    assert (kept["role"], kept["content"], kept["metadata"]["status"]) == ("assistant", "It was a dark ", "cancelled")
+    stored = (await alice.messages(thread_id))[-1]
+    assert (stored["role"], stored["content"], stored["metadata"]["status"]) == (
+        "assistant",
+        "It was a dark ",
+        "cancelled",
+    )
 
 
 @pytest.mark.parametrize("fault", DURING)
@@ -97,8 +101,8 @@ async def test_over_the_socket_a_failed_run_keeps_what_was_said(
     assert (error["code"], error["metadata"]["retryable"]) == (code, retryable)
     assert error["message"]
     assert not [secret for secret in SECRETS if secret in str(run)]
-    kept = (await alice.messages(thread_id))[-1]
-    assert (kept["content"], kept["metadata"]["status"]) == ("It was a dark ", "cancelled")
+    stored = (await alice.messages(thread_id))[-1]
+    assert (stored["content"], stored["metadata"]["status"]) == ("It was a dark ", "cancelled")
     after = await socket.say("Go on", thread_id=thread_id)
     assert after[-1]["type"] == "RUN_FINISHED"
     assert after[0]["metadata"]["seq"] == error["metadata"]["seq"] + 1
@@ -157,7 +161,7 @@ async def test_a_turn_that_takes_too_long_is_stopped_and_kept(
     run = await socket.say("Talk", thread_id=thread_id, agentId="hurried")
     assert (run[-1]["code"], run[-1]["metadata"]["retryable"]) == ("turn_timeout", True)
     assert text_of(run).startswith("on on ")
-    kept = (await alice.messages(thread_id))[-1]
-    assert (kept["content"], kept["metadata"]["status"]) == (text_of(run), "cancelled")
+    stored = (await alice.messages(thread_id))[-1]
+    assert (stored["content"], stored["metadata"]["status"]) == (text_of(run), "cancelled")
     await model.wait_until(lambda seen: seen.hangups == 1)
     assert text_of(await socket.say("Thank you", thread_id=thread_id)) == "Thank you"

@@ -20,8 +20,8 @@ async def test_a_tenant_makes_an_agent_talks_to_it_and_deletes_it(
     check_problem(await author.request("PUT", "/agents/tutor", body={**TUTOR, "main": 7}), 422, "invalid_agent")
     tried = await author.request("PUT", "/agents/tutor?dryRun=true", body=TUTOR)
     assert (tried.status_code, tried.json()["isStored"]) == (200, False)
-    made = await author.request("PUT", "/agents/tutor", body=TUTOR)
-    assert (made.status_code, made.headers["etag"]) == (201, '"1"')
+    response = await author.request("PUT", "/agents/tutor", body=TUTOR)
+    assert (response.status_code, response.headers["etag"]) == (201, '"1"')
 
     # The worker of the queue, and the function of the connection, find it at once.
     thread_id = new_id()

@@ -21,10 +21,10 @@ def test_agents_are_asked_in_parallel_and_each_of_them_can_be_read(demo_cloud: R
         timeout=120,
     )
     assert finished.returncode == 0, finished.stderr
-    shown = finished.stdout
-    begun = [shown.index(f"[{name} is at work]") for name in ("Knowledge", "Research")]
-    ended = [shown.index(f"[{name} has answered]") for name in ("Knowledge", "Research")]
-    answer, sources = shown.index("best practices"), shown.index("Sources: Knowledge")
-    assert max(begun) < min(ended) < answer < sources
+    visible = finished.stdout
+    started = [visible.index(f"[{name} is at work]") for name in ("Knowledge", "Research")]
+    end = [visible.index(f"[{name} has answered]") for name in ("Knowledge", "Research")]
+    answer, sources = visible.index("best practices"), visible.index("Sources: Knowledge")
+    assert max(started) < min(end) < answer < sources
     for name in ("Knowledge", "Research"):
-        assert f"\n{name} (completed, " in shown[sources:]
+        assert f"\n{name} (completed, " in visible[sources:]

@@ -93,9 +93,9 @@ class Drill:
     async def restore(self, *arguments: str) -> str:
         """Restore the tenant, and return what is printed."""
         options = ("--folder", self.project, "--from", self.copy, "--at", self.at, "--tenant", self.tenant)
-        ended = await asyncio.to_thread(run_baton, "restore", "dev", *options, *arguments)
-        assert ended.exit_code == 0, ended.output
-        return ended.stdout
+        process = await asyncio.to_thread(run_baton, "restore", "dev", *options, *arguments)
+        assert process.exit_code == 0, process.output
+        return process.stdout
 
 
 @pytest.fixture
@@ -123,17 +123,17 @@ def drill(
 
     monkeypatch.setattr(Account, "client", chosen)
     monkeypatch.setattr("baton_deployment.restoring.command.read_outputs", lambda account, stack: outputs)
-    made = Drill(demo_cloud, product_stack, project, tenant)
-    made.keep_versions("Enabled")
-    yield made
-    made.keep_versions("Suspended")
+    instance = Drill(demo_cloud, product_stack, project, tenant)
+    instance.keep_versions("Enabled")
+    yield instance
+    instance.keep_versions("Suspended")
 
 
 @pytest.fixture
 async def users(demo_cloud: RunningCloud, tenant: str) -> AsyncIterator[tuple[User, User]]:
     async with httpx.AsyncClient(base_url=demo_cloud.url, timeout=PATIENCE_SECONDS, trust_env=False) as http_client:
-        made = [User(demo_cloud, http_client, tenant, name, demo_cloud.token(tenant, name)) for name in ("ada", "bob")]
-        yield made[0], made[1]
+        items = [User(demo_cloud, http_client, tenant, name, demo_cloud.token(tenant, name)) for name in ("ada", "bob")]
+        yield items[0], items[1]
 
 
 async def settled(user: User, path: str, state: str) -> Json:

@@ -46,17 +46,17 @@ def test_a_working_stage_passes_and_keeps_nothing(demo_cloud: RunningCloud) -> N
         ("health", "token", "HTTP", "WebSocket", "resume", "document", "forget"), Outcome.FINE
     ), lines
     assert lines[-1] == "\n7 fine"
-    kept = {item["SK"].partition("#")[0] for item in demo_cloud.items(TENANT)}
-    assert not kept & {"MESSAGE", "TURN", "LOG", "EPISODE"}, kept
+    stored = {item["SK"].partition("#")[0] for item in demo_cloud.items(TENANT)}
+    assert not stored & {"MESSAGE", "TURN", "LOG", "EPISODE"}, stored
 
 
 def test_a_wrong_key_of_the_model_fails_with_its_reason(cloud: RunningCloud, model: FaultModel) -> None:
     model.otherwise = unauthorized()
     lines: list[str] = []
     trial = run_smoke(replace(target_in(cloud), has_search=False), lines.append)
-    found = outcomes(trial)
-    assert (found["HTTP"], found["WebSocket"]) == (Outcome.FAILS, Outcome.FAILS)
-    assert (found["token"], found["document"], found["forget"]) == (Outcome.FINE, Outcome.UNKNOWN, Outcome.FINE)
+    result = outcomes(trial)
+    assert (result["HTTP"], result["WebSocket"]) == (Outcome.FAILS, Outcome.FAILS)
+    assert (result["token"], result["document"], result["forget"]) == (Outcome.FINE, Outcome.UNKNOWN, Outcome.FINE)
     [http] = [check for check in trial.checks if check.name == "HTTP"]
     assert "model_misconfigured" in http.detail
     assert "baton deploy STAGE --check --model" in http.advice
@@ -66,9 +66,9 @@ def test_a_pipeline_gets_the_exit_code_of_a_token_that_is_refused(
     cloud: RunningCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOKEN", "bad")
-    ended = run_baton("smoke", "--url", cloud.url, "--socket-url", cloud.socket_url)
-    assert (ended.exit_code, ended.stderr) == (1, "A step fails.\n")
-    printed = ended.stdout
+    process = run_baton("smoke", "--url", cloud.url, "--socket-url", cloud.socket_url)
+    assert (process.exit_code, process.stderr) == (1, "A step fails.\n")
+    printed = process.stdout
     rows = {line[13:].split()[0]: line for line in printed.splitlines() if line[:1].strip()}
     assert rows["token"].startswith("FAILS")
     assert rows["HTTP"] == "not checked  HTTP          the token is not accepted"
@@ -85,13 +85,13 @@ def test_a_given_token_of_a_user_costs_that_user_no_memory(
         monkeypatch.setenv("TOKEN", token)
         tried = run_baton("smoke", "--url", cloud.url, "--socket-url", cloud.socket_url).stdout
         assert "not checked  document      add --document" in tried
-        left = [thread["id"] for thread in ada.get("/v1/threads").json()["items"]]
-    assert left == [mine]
+        remaining = [thread["id"] for thread in ada.get("/v1/threads").json()["items"]]
+    assert remaining == [mine]
 
 
 def test_a_server_that_is_not_there_is_one_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
     nowhere = Target("http://127.0.0.1:9", "ws://127.0.0.1:9/ws", "token")
-    found = outcomes(run_smoke(nowhere, lines.append, step_seconds=20))
-    assert found.pop("health") is Outcome.FAILS
-    assert set(found.values()) == {Outcome.UNKNOWN}
+    result = outcomes(run_smoke(nowhere, lines.append, step_seconds=20))
+    assert result.pop("health") is Outcome.FAILS
+    assert set(result.values()) == {Outcome.UNKNOWN}

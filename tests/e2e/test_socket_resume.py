@@ -86,14 +86,14 @@ async def test_a_client_that_comes_in_the_middle_of_a_run_misses_nothing(
     model.script(answers("Hello."), gate.behaviour)
     first = await socket.say("Hello", thread_id=thread_id)
     await socket.send("message", threadId=thread_id, messageId="m-2", content="Tell me a story")
-    begun = sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
+    started = sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
     async with alice.connect() as other:
         await other.send("resume", threadId=thread_id, after=2)
         state = await other.receive()
         assert state["metadata"]["resume"]["after"] == 2
-        assert state["metadata"]["resume"]["runId"] == begun[0]["runId"]
+        assert state["metadata"]["resume"]["runId"] == started[0]["runId"]
         gate.open()
-        run = begun + sequenced(await socket.until("RUN_FINISHED"))
+        run = started + sequenced(await socket.until("RUN_FINISHED"))
         later = sequenced(await other.until(lambda event: event == run[-1]))
     check_run(run)
     assert without_repeats(later) == [*first[2:], *run]
@@ -141,12 +141,12 @@ async def test_a_message_repeated_at_once_is_answered_once(
     model.script(gate.behaviour)
     async with alice.connect() as other:
         await socket.send("message", threadId=thread_id, messageId="m-1", content="Hello")
-        begun = sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
+        started = sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
         await socket.send("message", threadId=thread_id, messageId="m-1", content="Hello")
         await other.send("message", threadId=thread_id, messageId="m-1", content="Hello")
         await other.until(lambda event: event.get("name") == "message_accepted")
         gate.open()
-        run = begun + sequenced(await socket.until("RUN_FINISHED"))
+        run = started + sequenced(await socket.until("RUN_FINISHED"))
         check_run(run)
         assert without_repeats(sequenced(await other.until("RUN_FINISHED"))) == run
         assert sequenced(await socket.until("RUN_FINISHED")) == run  # its own repetition
@@ -162,10 +162,10 @@ async def test_a_message_repeated_over_http_while_it_is_answered_gets_the_same_a
     gate = Gate()
     model.script(gate.behaviour)
     await socket.send("message", threadId=thread_id, messageId="m-1", content="Hello")
-    begun = sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
+    started = sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
     body = {
         "threadId": thread_id,
-        "runId": begun[0]["runId"],
+        "runId": started[0]["runId"],
         "messages": [{"id": "m-1", "role": "user", "content": "Hello"}],
         "tools": [],
         "context": [],
@@ -176,7 +176,7 @@ async def test_a_message_repeated_over_http_while_it_is_answered_gets_the_same_a
         followed = [await anext(stream)]
         gate.open()
         followed += [event async for event in stream]
-    run = begun + sequenced(await socket.until("RUN_FINISHED"))
+    run = started + sequenced(await socket.until("RUN_FINISHED"))
     assert sequenced(followed) == run
     answer = await alice.ask("Hello", sessionId=thread_id, messageId="m-1")
     assert answer["messages"][-1]["content"] == gate.text
@@ -209,8 +209,8 @@ async def test_a_resumed_thread_goes_on_live(socket: SocketClient, alice: User) 
 
 def without_repeats(events: list[dict[str, object]]) -> list[dict[str, object]]:
     """The events that a client keeps: each sequence number once; repetitions must be the same."""
-    kept: dict[int, dict[str, object]] = {}
+    stored: dict[int, dict[str, object]] = {}
     for event in events:
         seq = event["metadata"]["seq"]  # type: ignore[index]
-        assert kept.setdefault(seq, event) == event
-    return list(kept.values())
+        assert stored.setdefault(seq, event) == event
+    return list(stored.values())

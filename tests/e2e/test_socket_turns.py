@@ -102,8 +102,8 @@ async def test_messages_sent_while_a_turn_runs_are_answered_in_order(socket: Soc
         events += await socket.until("RUN_FINISHED")
     run_events = sequenced(events)
     check_numbered(run_events)
-    begun = [event["metadata"]["messageId"] for event in run_events if event["type"] == "RUN_STARTED"]
-    assert begun == ids
+    started = [event["metadata"]["messageId"] for event in run_events if event["type"] == "RUN_STARTED"]
+    assert started == ids
     kinds = [event["type"] for event in run_events if event["type"].startswith("RUN_")]
     assert kinds == ["RUN_STARTED", "RUN_FINISHED"] * 3
     assert [prompt for _, prompt in model.requests[-1].said] == [

@@ -41,8 +41,8 @@ class Found:
 
 def outcome(body: bytes, content_type: str) -> str:
     """Read a document. Return the code of a refusal, the errors of its pages, or the number of its blocks."""
-    found = read(body, content_type)
-    return found.refusal or "; ".join(found.errors) or str(found.blocks)
+    result = read(body, content_type)
+    return result.refusal or "; ".join(result.errors) or str(result.blocks)
 
 
 def read(body: bytes, content_type: str, memory: int = MEMORY) -> Found:
@@ -54,12 +54,12 @@ def read(body: bytes, content_type: str, memory: int = MEMORY) -> Found:
     theirs.close()
     assert ours.poll(PATIENCE_SECONDS), "It says nothing."
     try:
-        found: Found = ours.recv()
+        result: Found = ours.recv()
     except EOFError:
-        found = Found("It has ended.")
+        result = Found("It has ended.")
     process.join(PATIENCE_SECONDS)
     assert process.exitcode == 0, f"It ended with {process.exitcode}."
-    return found
+    return result
 
 
 def _read(connection: Connection, body: bytes, content_type: str, memory: int) -> None:

@@ -67,6 +67,6 @@ def test_a_file_that_is_not_read_is_an_error_that_says_what_to_do(
 ) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(SystemExit, match=advice) as ended:
+    with pytest.raises(SystemExit, match=advice) as exit_info:
         main(["read", str(tmp_path / name)])
-    assert str(tmp_path / name) in str(ended.value.code)
+    assert str(tmp_path / name) in str(exit_info.value.code)

@@ -210,10 +210,10 @@ def test_a_relation_to_a_file_outside_is_not_followed() -> None:
         b'</row><row r="1048576">' + b"<c><v>1</v></c>" * 20,
     ],
 )
-@pytest.mark.parametrize("place", ["xl/worksheets/sheet1.xml", "xl/worksheets/sheet1.bin"])
-def test_a_sheet_with_a_cell_at_the_end_of_the_world(cell: bytes, place: str) -> None:
+@pytest.mark.parametrize("location", ["xl/worksheets/sheet1.xml", "xl/worksheets/sheet1.bin"])
+def test_a_sheet_with_a_cell_at_the_end_of_the_world(cell: bytes, location: str) -> None:
     """Room would be taken for all cells up to it, up to seventeen billion."""
-    assert refusal(with_cells(cell, place), "a", documents.XLSX) == "document_too_long"
+    assert refusal(with_cells(cell, location), "a", documents.XLSX) == "document_too_long"
 
 
 def test_the_refusal_of_a_sheet_says_how_far_it_reaches() -> None:
@@ -232,7 +232,7 @@ def test_a_sheet_whose_cells_share_a_long_text() -> None:
     assert refusal(body, "a", documents.XLSX) == "document_too_long"
 
 
-def with_cells(cells: bytes, place: str) -> bytes:
+def with_cells(cells: bytes, location: str) -> bytes:
     """The workbook with other cells behind the first one of its sheet, which is stored under another name."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(SHEETS)) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
@@ -241,9 +241,9 @@ def with_cells(cells: bytes, place: str) -> bytes:
             if entry.filename == "xl/worksheets/sheet1.xml":
                 changed = re.sub(rb'<c r="B1".*?</c>', cells, body)
                 assert changed != body
-                target.writestr(place, changed)
+                target.writestr(location, changed)
             else:
-                target.writestr(entry, body.replace(b"worksheets/sheet1.xml", place.removeprefix("xl/").encode()))
+                target.writestr(entry, body.replace(b"worksheets/sheet1.xml", location.removeprefix("xl/").encode()))
     return out.getvalue()
 
 
@@ -330,9 +330,9 @@ def test_text_that_makes_careless_expressions_and_codecs_slow_is_read_at_once(bo
 @pytest.mark.parametrize(("content_type", "piece"), [("text/html", b"<p>a"), ("text/markdown", b"a\n\n")])
 def test_a_text_of_too_many_blocks_is_refused(content_type: str, piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extractor, "MAX_BLOCKS", 1_000)
-    found = Extractor()
-    form = found.detect(piece * 1_001, "a", content_type)
+    result = Extractor()
+    form = result.detect(piece * 1_001, "a", content_type)
     with pytest.raises(DocumentRefused) as raised:
-        found.extract(piece * 1_001, form, (1, 1))
+        result.extract(piece * 1_001, form, (1, 1))
     assert raised.value.reason == "document_too_long"
-    assert len(found.extract(piece * 1_000, form, (1, 1)).blocks) == 1_000
+    assert len(result.extract(piece * 1_000, form, (1, 1)).blocks) == 1_000

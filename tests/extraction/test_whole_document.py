@@ -12,20 +12,20 @@ from tests import documents
 
 def test_sheets_are_named_and_numbered() -> None:
     body = documents.workbook(Prices=[["Item", "Price"], ["Tea", 3]], Stock=[["Tea", 7]])
-    found = whole_document.read(body, "a.xlsx", DocumentFormat.XLSX)
-    assert found.text == ("[sheet 1]\n\n# Prices\n\nItem | Price\nTea | 3\n\n[sheet 2]\n\n# Stock\n\nTea | 7")
+    result = whole_document.read(body, "a.xlsx", DocumentFormat.XLSX)
+    assert result.text == ("[sheet 1]\n\n# Prices\n\nItem | Price\nTea | 3\n\n[sheet 2]\n\n# Stock\n\nTea | 7")
 
 
 def test_slides_are_numbered() -> None:
     body = documents.presentation(("Plan", ["Think", "Act"]), notes="Slowly.")
-    found = whole_document.read(body, "a.pptx", DocumentFormat.PPTX)
-    assert found.text == "[slide 1]\n\n# Plan\n\n- Think\n\n- Act\n\nSlowly."
+    result = whole_document.read(body, "a.pptx", DocumentFormat.PPTX)
+    assert result.text == "[slide 1]\n\n# Plan\n\n- Think\n\n- Act\n\nSlowly."
 
 
 def test_a_long_document_is_read_only_as_far_as_it_is_given() -> None:
     body = documents.workbook(**{f"S{number}": [["x" * 30_000] * 4] for number in range(9)})
-    found = whole_document.read(body, "a.xlsx", DocumentFormat.XLSX)
-    assert (len(found.text), found.pages, found.is_cut) == (whole_document.MAX_CHARACTERS, 9, True)
+    result = whole_document.read(body, "a.xlsx", DocumentFormat.XLSX)
+    assert (len(result.text), result.pages, result.is_cut) == (whole_document.MAX_CHARACTERS, 9, True)
 
 
 def test_a_text_of_the_most_characters_is_not_cut() -> None:

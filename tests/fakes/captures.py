@@ -26,9 +26,9 @@ class FakeCaptureStore:
 
     async def save(self, scope: Scope, capture: Capture) -> Capture:
         key = (scope.tenant_id, capture.ref.thread_id, capture.ref.id)
-        known = self.kept.get(key)
-        if known is not None and not _may_replace(known, capture):
-            return known
+        existing = self.kept.get(key)
+        if existing is not None and not _may_replace(existing, capture):
+            return existing
         at = from_millis(to_millis(capture.updated_at)) if capture.updated_at is not None else None
         self.kept[key] = replace(capture, updated_at=at)
         return capture
@@ -41,12 +41,12 @@ class FakeCaptureStore:
         return True
 
 
-def _may_replace(known: Capture, capture: Capture) -> bool:
+def _may_replace(stored: Capture, capture: Capture) -> bool:
     if capture.status is CaptureStatus.FAILED:
-        return not known.is_settled
-    if known.status is CaptureStatus.FAILED:
+        return not stored.is_settled
+    if stored.status is CaptureStatus.FAILED:
         return True
-    return not known.is_settled and _stage(known) < _stage(capture)
+    return not stored.is_settled and _stage(stored) < _stage(capture)
 
 
 def _stage(capture: Capture) -> int:

@@ -36,12 +36,12 @@ class FakeDocumentFiles:
 
     async def put(self, upload: Upload, body: bytes) -> None:
         """Send ``body`` as a client would. Other bytes than those announced, and a second upload, are refused."""
-        place, size, sha256 = self._uploads[upload.url]
+        location, size, sha256 = self._uploads[upload.url]
         if len(body) != size or sha256 not in (None, hashlib.sha256(body).hexdigest()):
             raise ValueError("SignatureDoesNotMatch")
-        if ORIGINAL in self.bodies.get(place, {}):
+        if ORIGINAL in self.bodies.get(location, {}):
             raise ValueError("PreconditionFailed")
-        self.bodies.setdefault(place, {})[ORIGINAL] = body
+        self.bodies.setdefault(location, {})[ORIGINAL] = body
 
     async def write(self, scope: Scope, document: Document, version: int, name: str, body: bytes) -> None:
         if self.before_write is not None:
@@ -57,10 +57,10 @@ class FakeDocumentFiles:
     async def remove(self, scope: Scope, document: Document, version: int, *, with_original: bool) -> int:
         if self.before_write is not None:
             await self.before_write()
-        place = scope.tenant_id, document.agent_id, document.id, version
-        files = self.bodies.pop(place, {})
+        key = scope.tenant_id, document.agent_id, document.id, version
+        files = self.bodies.pop(key, {})
         if not with_original and ORIGINAL in files:
-            self.bodies[place] = {ORIGINAL: files.pop(ORIGINAL)}
+            self.bodies[key] = {ORIGINAL: files.pop(ORIGINAL)}
         return len(files)
 
     async def list_owners(self, scope: Scope) -> list[str]:

@@ -78,18 +78,18 @@ class FakeErasure:
     async def bury(self, scope: Scope, thread: ThreadTrace, *, unless_active_since: datetime | None = None) -> bool:
         self._step()
         key = (scope.tenant_id, thread.id)
-        known = self.traces.get(key)
-        if known is None and thread.user_id is not None:
+        existing = self.traces.get(key)
+        if existing is None and thread.user_id is not None:
             return False
-        if known is not None and known.user_id != scope.user_id:
+        if existing is not None and existing.user_id != scope.user_id:
             return False
-        if known is not None and known.is_buried:
+        if existing is not None and existing.is_buried:
             return True
-        active = known.last_activity_at if known is not None else None
+        active = existing.last_activity_at if existing is not None else None
         if unless_active_since is not None and active is not None and active >= unless_active_since:
             return False
         self.traces[key] = replace(
-            known or thread, user_id=scope.user_id, is_buried=True, buried_at=self.clock.now(), run_id=None
+            existing or thread, user_id=scope.user_id, is_buried=True, buried_at=self.clock.now(), run_id=None
         )
         return True
 

@@ -19,12 +19,12 @@ class FakeEvaluations:
         self._kept: dict[tuple[str, str], Evaluation] = {}
 
     async def put(self, scope: Scope, evaluation: Evaluation) -> bool:
-        place = scope.tenant_id, evaluation.entry.id
-        return self._kept.setdefault(place, evaluation) is evaluation
+        key = scope.tenant_id, evaluation.entry.id
+        return self._kept.setdefault(key, evaluation) is evaluation
 
     async def get(self, scope: Scope, evaluation_id: str) -> Evaluation | None:
-        found = self._kept.get((scope.tenant_id, evaluation_id))
-        return found if found is not None and found.entry.expires_at > self._clock.now() else None
+        result = self._kept.get((scope.tenant_id, evaluation_id))
+        return result if result is not None and result.entry.expires_at > self._clock.now() else None
 
     async def page(
         self, scope: Scope, *, limit: int, cursor: str | None
@@ -32,10 +32,12 @@ class FakeEvaluations:
         before = decode_text(cursor) if cursor else None
         if before is not None and not EVALUATION_ID.fullmatch(before):
             raise InvalidRequest("cursor was not handed out by this list.")
-        listed = [each.entry for (tenant, _), each in self._kept.items() if tenant == scope.tenant_id]
-        newest = sorted(listed, key=lambda each: each.id, reverse=True)
+        listed = [record.entry for (tenant, _), record in self._kept.items() if tenant == scope.tenant_id]
+        newest = sorted(listed, key=lambda entry: entry.id, reverse=True)
         sources = [
-            each for each in newest if (before is None or each.id < before) and each.expires_at > self._clock.now()
+            record
+            for record in newest
+            if (before is None or record.id < before) and record.expires_at > self._clock.now()
         ]
         return sources[:limit], encode_text(sources[limit - 1].id) if len(sources) > limit else None
 

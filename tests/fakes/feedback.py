@@ -25,8 +25,8 @@ class FakeFeedback:
         if row is None or row.thread.user_id != scope.user_id:
             raise ThreadUnavailable
         row.thread = replace(row.thread, has_feedback=True)
-        kept = replace(feedback, updated_at=from_millis(to_millis(feedback.updated_at)))
-        self._kept[scope.tenant_id, thread.id, feedback.ordinal] = kept
+        stored = replace(feedback, updated_at=from_millis(to_millis(feedback.updated_at)))
+        self._kept[scope.tenant_id, thread.id, feedback.ordinal] = stored
 
     async def withdraw(self, scope: Scope, thread: Thread, ordinal: int) -> None:
         self._kept.pop((scope.tenant_id, thread.id, ordinal), None)
@@ -35,5 +35,5 @@ class FakeFeedback:
         return self._kept.get((scope.tenant_id, thread.id, ordinal)) if thread.has_feedback else None
 
     async def between(self, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int) -> Sequence[Feedback]:
-        found = (await self.get(scope, thread, ordinal) for ordinal in range(first_ordinal, end_ordinal))
-        return [feedback async for feedback in found if feedback is not None]
+        results = (await self.get(scope, thread, ordinal) for ordinal in range(first_ordinal, end_ordinal))
+        return [feedback async for feedback in results if feedback is not None]

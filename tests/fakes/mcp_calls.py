@@ -20,5 +20,5 @@ class FakeMcpCalls:
         self.calls[key] = (call, self._clock.now().timestamp() + KEPT_SECONDS)
 
     async def find(self, scope: Scope, session_id: str, request_id: str) -> McpCall | None:
-        kept = self.calls.get((scope.tenant_id, scope.user_id, session_id, request_id))
-        return kept[0] if kept is not None and kept[1] > self._clock.now().timestamp() else None
+        stored = self.calls.get((scope.tenant_id, scope.user_id, session_id, request_id))
+        return stored[0] if stored is not None and stored[1] > self._clock.now().timestamp() else None

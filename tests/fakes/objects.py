@@ -49,15 +49,15 @@ class FakeS3:
                 raise refusal("404", 404)
             return {"ETag": self.tag(Key), "Metadata": self.objects[Key][1]}
 
-    def put_object(self, *, Bucket: str, Key: str, Body: Any, Metadata: dict[str, str], **given: str) -> Any:  # noqa: N803
+    def put_object(self, *, Bucket: str, Key: str, Body: Any, Metadata: dict[str, str], **value: str) -> Any:  # noqa: N803
         self.around(f"before put {Key}")
         body = Body if isinstance(Body, bytes) else Body.read()
         with self._lock:
             self.calls.append("put_object")
-            if given.get("IfNoneMatch") == "*" and Key in self.objects:
+            if value.get("IfNoneMatch") == "*" and Key in self.objects:
                 raise refusal("PreconditionFailed", 412)
-            if "IfMatch" in given:
-                self._check(Key, given["IfMatch"])
+            if "IfMatch" in value:
+                self._check(Key, value["IfMatch"])
             self.objects[Key] = body, Metadata
             answer = {"ETag": self.tag(Key)}
         self.around(f"after put {Key}")

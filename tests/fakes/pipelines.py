@@ -60,7 +60,7 @@ class FakeExecutions:
     async def start(self, run: PipelineRun) -> bool:
         if self.is_down:
             raise StoreUnavailable
-        if any(known.name == run.name and known.pipeline is run.pipeline for known in self.started):
+        if any(entry.name == run.name and entry.pipeline is run.pipeline for entry in self.started):
             return False
         self.started.append(run)
         return True

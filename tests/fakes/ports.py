@@ -197,14 +197,14 @@ class FakePorts(MemoryPorts):
         return PipelineAdmission(FakePipelineQueue(), FakeExecutions(), self.clock, PipelineLimits())
 
     @classmethod
-    def over(cls, stores: Ports, **given: Any) -> Self:
+    def over(cls, stores: Ports, **overrides: Any) -> Self:
         """Return fakes around the clock and the stores of other ports."""
-        return cls(**{name: getattr(stores, name) for name in (*STORES, "push_configs")} | given)
+        return cls(**{name: getattr(stores, name) for name in (*STORES, "push_configs")} | overrides)
 
-    def but(self, **given: Any) -> FakePorts:
+    def but(self, **overrides: Any) -> FakePorts:
         """Return ports that share everything with these, except the ``given``."""
         overridden = [name for name in vars(self) if hasattr(Ports, name)]
-        return FakePorts(**{name: getattr(self, name) for name in (*FAKED, *overridden)} | given)
+        return FakePorts(**{name: getattr(self, name) for name in (*FAKED, *overridden)} | overrides)
 
 
 FAKED = [

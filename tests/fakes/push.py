@@ -30,7 +30,7 @@ class FakePushConfigs:
 
     async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
         key = (scope.tenant_id, thread_id, config.root, config.id)
-        others = [config for known, config in self.configs.items() if known[:2] == key[:2] and known != key]
+        others = [config for entry, config in self.configs.items() if entry[:2] == key[:2] and entry != key]
         if sum(push_config.root == config.root for push_config in others) >= MAX_CONFIGS:
             raise InvalidRequest(f"A task has at most {MAX_CONFIGS} push notification configurations.")
         for oldest in find_displaced(config, others):
@@ -38,8 +38,8 @@ class FakePushConfigs:
         self.configs[key] = config
 
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
-        found = self.configs.get((scope.tenant_id, thread_id, root, config_id))
-        return found if found is not None and self._is_shown(scope, found) else None
+        result = self.configs.get((scope.tenant_id, thread_id, root, config_id))
+        return result if result is not None and self._is_shown(scope, result) else None
 
     async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
         configs = [config for config in await self.of_thread(scope, thread_id) if config.root == root]
@@ -47,8 +47,8 @@ class FakePushConfigs:
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
         place = (scope.tenant_id, thread_id)
-        kept = [config for key, config in self.configs.items() if key[:2] == place and self._is_shown(scope, config)]
-        return [without_secrets(config) for config in kept]
+        stored = [config for key, config in self.configs.items() if key[:2] == place and self._is_shown(scope, config)]
+        return [without_secrets(config) for config in stored]
 
     async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
         self.configs.pop((scope.tenant_id, thread_id, root, config_id), None)

@@ -17,8 +17,8 @@ class FakeSearchedTenants:
     episodes: FakeEpisodes
 
     async def all(self) -> Mapping[str, Sequence[str]]:
-        found: dict[str, set[str]] = {tenant_id: set() for tenant_id in self.episodes.tenants}
+        results: dict[str, set[str]] = {tenant_id: set() for tenant_id in self.episodes.tenants}
         for (tenant_id, agent_id, _), document in self.documents.records.items():
             if document.deleted_at is None:
-                found.setdefault(tenant_id, set()).add(agent_id)
-        return {tenant_id: sorted(found[tenant_id]) for tenant_id in sorted(found)}
+                results.setdefault(tenant_id, set()).add(agent_id)
+        return {tenant_id: sorted(results[tenant_id]) for tenant_id in sorted(results)}

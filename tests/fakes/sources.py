@@ -25,8 +25,8 @@ class FakeSources:
 
     async def create(self, scope: Scope, source: Source) -> Source:
         await self._call()
-        place = scope.tenant_id, source.agent_id, source.id
-        return self.records.setdefault(place, replace(_kept(source), revision=1))
+        key = scope.tenant_id, source.agent_id, source.id
+        return self.records.setdefault(key, replace(_kept(source), revision=1))
 
     async def get(self, scope: Scope, agent_id: str, source_id: str) -> Source | None:
         return self.records.get((scope.tenant_id, agent_id, source_id))
@@ -47,21 +47,21 @@ class FakeSources:
 
     async def save(self, scope: Scope, source: Source) -> Source | None:
         await self._call()
-        place = scope.tenant_id, source.agent_id, source.id
-        stored = self.records.get(place)
+        key = scope.tenant_id, source.agent_id, source.id
+        stored = self.records.get(key)
         if stored is None or stored.revision != source.revision:
             return None
-        self.records[place] = replace(_kept(source), revision=source.revision + 1)
-        return self.records[place]
+        self.records[key] = replace(_kept(source), revision=source.revision + 1)
+        return self.records[key]
 
     async def remove(self, scope: Scope, agent_id: str, source_id: str) -> None:
         await self._call()
         self.records.pop((scope.tenant_id, agent_id, source_id), None)
 
     async def due(self, before: datetime) -> AsyncIterator[DueSource]:
-        found = [(tenant, source) for (tenant, _, _), source in self.records.items() if source.check_at <= before]
-        oldest_first = sorted(found, key=lambda each: each[1].check_at)
-        for tenant, source in alternate_tenants(oldest_first, lambda each: each[0]):
+        results = [(tenant, source) for (tenant, _, _), source in self.records.items() if source.check_at <= before]
+        oldest_first = sorted(results, key=lambda entry: entry[1].check_at)
+        for tenant, source in alternate_tenants(oldest_first, lambda entry: entry[0]):
             yield DueSource(tenant, source)
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:
@@ -101,17 +101,17 @@ class FakeWebPages:
         self.asked.append(url)
         if self.before_fetch is not None:
             await self.before_fetch(url)
-        found = self.pages.get(url, PageUnavailable("The server answers HTTP 404: the page is gone.", is_gone=True))
-        if isinstance(found, PageUnavailable):
-            raise found
-        if len(found.body) > limit:
+        result = self.pages.get(url, PageUnavailable("The server answers HTTP 404: the page is gone.", is_gone=True))
+        if isinstance(result, PageUnavailable):
+            raise result
+        if len(result.body) > limit:
             raise PageUnavailable(f"The server sends more than {limit} bytes.")
-        if etag is not None and etag == found.etag:
+        if etag is not None and etag == result.etag:
             return None
-        if etag is None and last_modified is not None and last_modified == found.last_modified:
+        if etag is None and last_modified is not None and last_modified == result.last_modified:
             return None
         self.read.append(url)
-        return found
+        return result
 
 
 @dataclass
@@ -124,8 +124,8 @@ class FakeSourceObjects:
     async def list_objects(self, bucket: str, prefix: str, *, limit: int) -> Sequence[StoredObject]:
         return [
             StoredObject(key, content.etag or "", len(content.body))
-            for (place, key), content in sorted(self.contents.items(), key=lambda each: each[0])
-            if place == bucket and key.startswith(prefix)
+            for (location, key), content in sorted(self.contents.items(), key=lambda entry: entry[0])
+            if location == bucket and key.startswith(prefix)
         ][:limit]
 
     async def read(self, bucket: str, key: str, *, limit: int) -> PageContent:

@@ -29,17 +29,17 @@ def embeds(
     """Answers with the vectors of the texts. ``change`` may change their list."""
 
     async def behave(exchange: Exchange) -> None:
-        asked = exchange.received.body
-        as_base64 = base64_too and asked.get("encoding_format") == "base64"
+        request = exchange.received.body
+        as_base64 = base64_too and request.get("encoding_format") == "base64"
 
         def written(vector: Sequence[float]) -> object:
             return base64.b64encode(array("f", vector).tobytes()).decode() if as_base64 else vector
 
         data: list[Json] = [
             {"object": "embedding", "index": index, "embedding": written(numbers(text, dimensions))}
-            for index, text in enumerate(asked["input"])
+            for index, text in enumerate(request["input"])
         ]
-        body = {"object": "list", "model": asked["model"], "data": change(data), "usage": {}}
+        body = {"object": "list", "model": request["model"], "data": change(data), "usage": {}}
         await exchange.respond(200, json.dumps(body).encode(), content_type)
 
     return behave

@@ -77,8 +77,8 @@ async def _stream(
 
 async def _finish(exchange: Exchange, finish: str, *, usage_tokens: int | None, cached: int = 0) -> None:
     await exchange.event(chunk({}, finish))
-    asked = (exchange.received.body.get("stream_options") or {}).get("include_usage")
-    if usage_tokens is not None and asked:
+    request = (exchange.received.body.get("stream_options") or {}).get("include_usage")
+    if usage_tokens is not None and request:
         prompt_tokens = len(json.dumps(exchange.received.body["messages"]).split())
         await exchange.event(usage_chunk(prompt_tokens, usage_tokens, cached))
     await exchange.event("[DONE]")

@@ -120,38 +120,38 @@ class Screen:
     @property
     def answered(self) -> set[str]:
         """The ids of the messages whose runs have ended."""
-        ended = {
+        end = {
             run[0]["metadata"]["messageId"]
             for run in self.runs.values()
             if run[0]["type"] == "RUN_STARTED" and run[-1]["type"] in ENDS
         }
-        return ended | self.replayed | {message["id"] for message in self.base if message["role"] == "user"}
+        return end | self.replayed | {message["id"] for message in self.base if message["role"] == "user"}
 
     @property
     def conversation(self) -> list[Shown]:
         """The messages, as they stand on the screen."""
-        shown = {message["id"]: shown_message(message) for message in self.base}
+        visible = {message["id"]: shown_message(message) for message in self.base}
         for run in self.runs.values():
             for message in _messages_of(run):
-                shown[message.id] = message
-        return list(shown.values())
+                visible[message.id] = message
+        return list(visible.values())
 
     def problems(self) -> list[str]:
         """The events that break AG-UI's rules or the sequence's, once every run has ended."""
-        found = list(self.contradictions)
+        results = list(self.contradictions)
         for run_id, run in self.runs.items():
             kinds = [event["type"] for event in run]
             attempts = {event["metadata"]["attempt"] for event in run}
             if kinds[0] != "RUN_STARTED" or kinds.count("RUN_STARTED") != 1 or len(attempts) != 1:
-                found.append(f"run {run_id} does not begin once: {kinds}, attempts {attempts}")
+                results.append(f"run {run_id} does not begin once: {kinds}, attempts {attempts}")
             if kinds[-1] not in ENDS:
-                found.append(f"run {run_id} does not end: {kinds}")
+                results.append(f"run {run_id} does not end: {kinds}")
             open_texts: set[str] = set()
             for event in run:
-                found += _out_of_place(event, open_texts)
+                results += _out_of_place(event, open_texts)
             if open_texts:
-                found.append(f"run {run_id} leaves something open: {kinds}")
-        return found
+                results.append(f"run {run_id} leaves something open: {kinds}")
+        return results
 
     def _follows(self, event: Json, seq: int) -> bool:
         """Whether nothing is missing before the event. A snapshot is followed by what is kept, whole runs, or live."""
@@ -168,8 +168,8 @@ class Screen:
 
     def _note_question(self, event: Json) -> None:
         for message in _question_of(event):
-            said = _text(message["content"])
-            if self._questions.setdefault(message["id"], said) != said:
+            messages = _text(message["content"])
+            if self._questions.setdefault(message["id"], messages) != messages:
                 self.contradictions.append(f"{message['id']} has become another question")
 
     def _take_unnumbered(self, event: Json, metadata: Json) -> None:
@@ -210,8 +210,8 @@ def conversation_of(messages: Iterable[Json]) -> list[Shown]:
 
 
 def _messages_of(run: list[Json]) -> list[Shown]:
-    ended = run[-1]
-    succeeded = ended["type"] == "RUN_FINISHED" and ended["outcome"]["type"] == "success"
+    end = run[-1]
+    succeeded = end["type"] == "RUN_FINISHED" and end["outcome"]["type"] == "success"
     status = "complete" if succeeded else "cancelled"
     texts: dict[str, str] = {}
     for event in run:

@@ -53,15 +53,17 @@ class Decision:
     """The grants it was allowed by."""
 
 
-def decide(asked: Iterable[Asked], roles: dict[str, list[Json]], bucket_policy: Json | None = None) -> list[Decision]:
+def decide(
+    questions: Iterable[Asked], roles: dict[str, list[Json]], bucket_policy: Json | None = None
+) -> list[Decision]:
     """Decide each request by the policies of its role, and by the bucket's where it is about S3."""
     requests = [
         {
-            **asdict(each),
-            "policies": roles.get(each.role, []),
-            "resourcePolicy": bucket_policy if each.action.startswith("s3:") else None,
+            **asdict(question),
+            "policies": roles.get(question.role, []),
+            "resourcePolicy": bucket_policy if question.action.startswith("s3:") else None,
         }
-        for each in asked
+        for question in questions
     ]
     command = [program("node"), HERE / "simulate.mjs", installed(HERE)]
     done = subprocess.run(command, input=json.dumps(requests), capture_output=True, text=True, check=False)

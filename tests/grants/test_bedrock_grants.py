@@ -41,8 +41,8 @@ def allowed(
 ) -> list[bool]:
     """Return whether each request, an action and a resource, is allowed; ``through`` is the profile that routes it."""
     context = {"bedrock:InferenceProfileArn": through} if through else {}
-    asked = [Asked("", role, action, resource, context) for role in roles_of for action, resource in requests]
-    decisions = decide(asked, roles(searching(**parameters)))
+    questions = [Asked("", role, action, resource, context) for role in roles_of for action, resource in requests]
+    decisions = decide(questions, roles(searching(**parameters)))
     assert {decision.result for decision in decisions} <= {"Allowed", "ImplicitlyDenied"}
     return [decision.result == "Allowed" for decision in decisions]
 
@@ -116,10 +116,10 @@ def test_requests_belong_to_the_accounts_default_project() -> None:
 @pytest.mark.parametrize("guardrail", ["gr1abc", GUARDRAIL])
 def test_the_guardrail_is_granted_and_no_other(guardrail: str) -> None:
     granted = Policies(roles(template(ChatModel=f"bedrock/{NOVA}", BedrockGuardrail=guardrail)))
-    asked = [Request(GUARD, resource) for resource in (GUARDRAIL, f"{GUARDRAIL}x")]
-    assert [granted.allow("TurnsRole", each) for each in asked] == [True, False]
+    questions = [Request(GUARD, resource) for resource in (GUARDRAIL, f"{GUARDRAIL}x")]
+    assert [granted.allow("TurnsRole", question) for question in questions] == [True, False]
     none = Policies(roles(template(ChatModel=f"bedrock/{NOVA}")))
-    assert not any(none.allow("TurnsRole", each) for each in asked)
+    assert not any(none.allow("TurnsRole", question) for question in questions)
 
 
 @pytest.mark.parametrize("name", ["gpt-6-sol", "openai/gpt-oss-120b", "groq/bedrock/x", "bedrock-x"])

@@ -83,11 +83,11 @@ def decided() -> Decisions:
     if not folder:
         pytest.skip("nothing was recorded: `make test` without TESTS records what functions ask for, then runs this")
     declared = template()
-    used = {asked.role for asked in implied(declared)}
+    used = {questions.role for questions in implied(declared)}
     documents = {name: policies for name, policies in roles(declared).items() if name in used}
     recorded, by_services = read(Path(folder)), list(implied(declared))
-    asked = [*recorded, *by_services]
-    decisions = list(zip(asked, decide(asked, documents, bucket_policy(declared)), strict=True))
+    questions = [*recorded, *by_services]
+    decisions = list(zip(questions, decide(questions, documents, bucket_policy(declared)), strict=True))
     return Decisions(decisions[: len(recorded)], decisions[len(recorded) :], grants(documents))
 
 
@@ -109,17 +109,17 @@ def read(folder: Path) -> list[Asked]:
 
 def is_check_at_start(line: dict[str, str]) -> bool:
     """Whether the local cloud asked by itself, before any function ran: whether tools and remote agents can be used."""
-    asked = ("secretsmanager:GetSecretValue", "ssm:GetParameter", "s3:GetObject", "s3:ListBucket")
-    return not line["function"] and line["action"] in asked
+    questions = ("secretsmanager:GetSecretValue", "ssm:GetParameter", "s3:GetObject", "s3:ListBucket")
+    return not line["function"] and line["action"] in questions
 
 
 def test_every_call_belongs_to_a_function(decided: Decisions) -> None:
-    assert {asked.function for asked, _ in decided.recorded} <= functions()
+    assert {question.function for question, _ in decided.recorded} <= functions()
 
 
 @pytest.mark.nightly
 def test_every_function_was_recorded(decided: Decisions) -> None:
-    assert {asked.function for asked, _ in decided.recorded} == functions()
+    assert {question.function for question, _ in decided.recorded} == functions()
 
 
 def functions() -> set[str]:
@@ -128,8 +128,8 @@ def functions() -> set[str]:
 
 def test_every_call_is_allowed(decided: Decisions) -> None:
     refused = {
-        f"{asked}: {decision.result} {decision.why}"
-        for asked, decision in (*decided.recorded, *decided.by_services)
+        f"{question}: {decision.result} {decision.why}"
+        for question, decision in (*decided.recorded, *decided.by_services)
         if decision.result != "Allowed"
     }
     assert sorted(refused) == []

@@ -10,9 +10,9 @@ from tests.grants.simulator import Asked, Decision, Grant, Json, decide, grants
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/baton-Table"
 
 
-def decided(asked: Asked, *statements: Json, bucket: Json | None = None) -> Decision:
+def decided(question: Asked, *statements: Json, bucket: Json | None = None) -> Decision:
     """The decision on one request by a role of these statements."""
-    [decision] = decide([asked], {"Role": [{"Version": "2012-10-17", "Statement": list(statements)}]}, bucket)
+    [decision] = decide([question], {"Role": [{"Version": "2012-10-17", "Statement": list(statements)}]}, bucket)
     return decision
 
 
@@ -37,9 +37,9 @@ def test_the_grant_that_allows_is_reported_and_no_other() -> None:
 
 def test_wildcards_stand_for_characters() -> None:
     secret = "arn:aws:secretsmanager:us-east-1:000000000000:secret:baton/key-"
-    asked = Asked("Function", "Role", "secretsmanager:GetSecretValue", f"{secret}AbCdEf")
-    assert decided(asked, allow("secretsmanager:Get*", f"{secret}??????")).result == "Allowed"
-    assert decided(asked, allow("secretsmanager:Get*", f"{secret}?????")).result == "ImplicitlyDenied"
+    question = Asked("Function", "Role", "secretsmanager:GetSecretValue", f"{secret}AbCdEf")
+    assert decided(question, allow("secretsmanager:Get*", f"{secret}??????")).result == "Allowed"
+    assert decided(question, allow("secretsmanager:Get*", f"{secret}?????")).result == "ImplicitlyDenied"
 
 
 @pytest.mark.parametrize(("tenant", "result"), [("acme#1", "Allowed"), ("other#1", "ImplicitlyDenied")])
@@ -56,8 +56,8 @@ def test_what_is_denied_is_denied_even_if_another_statement_allows_it() -> None:
 
 @pytest.mark.parametrize(("tls", "result"), [("true", "Allowed"), ("false", "ExplicitlyDenied")])
 def test_the_buckets_own_policy_counts(tls: str, result: str) -> None:
-    asked = Asked("Function", "Role", "s3:GetObject", "arn:aws:s3:::baton-bucket/a", {"aws:SecureTransport": tls})
-    decision = decided(asked, allow("s3:GetObject", "arn:aws:s3:::baton-bucket/*"), bucket=bucket_policy(template()))
+    question = Asked("Function", "Role", "s3:GetObject", "arn:aws:s3:::baton-bucket/a", {"aws:SecureTransport": tls})
+    decision = decided(question, allow("s3:GetObject", "arn:aws:s3:::baton-bucket/*"), bucket=bucket_policy(template()))
     assert decision.result == result
 
 
@@ -68,11 +68,11 @@ def test_a_request_that_iam_does_not_know_is_an_error() -> None:
 
 def test_the_roles_allow_what_aws_does_in_their_name() -> None:
     declared = template()
-    asked = list(implied(declared))
-    decisions = decide(asked, roles(declared))
+    questions = list(implied(declared))
+    decisions = decide(questions, roles(declared))
     assert [
-        f"{each}: {decision.result}"
-        for each, decision in zip(asked, decisions, strict=True)
+        f"{question}: {decision.result}"
+        for question, decision in zip(questions, decisions, strict=True)
         if decision.result != "Allowed"
     ] == []
     assert set().union(*(decision.uses for decision in decisions)) <= grants(roles(declared))

@@ -17,22 +17,22 @@ def watched(role: str, *clients: Any, **aliases: str) -> Iterator[list[Asked]]:
     ``aliases`` are the names that tables and buckets have in the template.
     """
     names = Names(socket_api="", partition_key="PK", aliases=aliases)
-    asked: list[Asked] = []
+    questions: list[Asked] = []
 
     def note(params: dict[str, Any], model: Any, **_: object) -> None:
         service = model.service_model.service_name
-        asked.extend(
+        questions.extend(
             Asked("", role, request.action, request.resource, dict(request.context))
             for request in find_requests(service, model.name, params, names)
         )
         bucket = find_listed_bucket(service, model.name, params, names)
         if bucket is not None:  # without it S3 answers 403 for an object that is not there
-            asked.append(Asked("", role, "s3:ListBucket", bucket))
+            questions.append(Asked("", role, "s3:ListBucket", bucket))
 
     for client in clients:
         client.meta.events.register("before-parameter-build", note)
     try:
-        yield asked
+        yield questions
     finally:
         for client in clients:
             client.meta.events.unregister("before-parameter-build", note)

@@ -26,22 +26,22 @@ class NoSecrets:
 
 
 def coded(
-    *agents: Agent, answers: tuple[Answer | str, ...] = (), model: ScriptedChatModel | None = None, **given: Any
+    *agents: Agent, answers: tuple[Answer | str, ...] = (), model: ScriptedChatModel | None = None, **value: Any
 ) -> Harness:
     """Return a conversation that begins with the first of the agents."""
-    return with_functions(*(agent.definition for agent in agents), answers=answers, model=model, **given)
+    return with_functions(*(agent.definition for agent in agents), answers=answers, model=model, **value)
 
 
 def with_functions(
     *agents: AgentDefinition,
     answers: tuple[Answer | str, ...] = (),
     model: ScriptedChatModel | None = None,
-    **given: Any,
+    **value: Any,
 ) -> Harness:
     """Return a conversation that begins with the first of the definitions, whose functions are called."""
     functions = Functions()
     toolbox = Toolbox(
-        {PythonTool: lambda: PythonTools(functions)}, HeaderValues(NoSecrets(), NoSecrets(), "dev"), **given
+        {PythonTool: lambda: PythonTools(functions)}, HeaderValues(NoSecrets(), NoSecrets(), "dev"), **value
     )
     first, *others = agents
     models = {"model": model} if model is not None else {}

@@ -83,9 +83,9 @@ class HandoffHarness(Harness):
 
     async def act(self, request: Any, scope: Scope | None = None) -> Said:
         """Carry out an action of ada's."""
-        said = Said([], None)
-        said.finished = await self.turns.run(scope or self.ada, request, said.events.append, seconds=20)
-        return said
+        turn = Said([], None)
+        turn.finished = await self.turns.run(scope or self.ada, request, turn.events.append, seconds=20)
+        return turn
 
     async def hand_over(self, by: str, *answers: Answer, message_id: str = "m1") -> Said:
         """The conversation goes to the maker by a ``trigger`` or a ``transfer``; the maker answers with ``answers``."""
@@ -108,8 +108,8 @@ class HandoffHarness(Harness):
 
     async def handoffs_kept(self) -> list[dict[str, Any]]:
         """The thread's handoffs, the newest first."""
-        kept, _ = await self.handoffs.of_thread(self.ada, self.thread_id, limit=50, cursor=None)
-        return [Handoff.of(request).wire() for request in kept]
+        stored, _ = await self.handoffs.of_thread(self.ada, self.thread_id, limit=50, cursor=None)
+        return [Handoff.of(request).wire() for request in stored]
 
 
 def transfer(target: str = "maker", **arguments: Any) -> Answer:
@@ -129,11 +129,11 @@ def advance(state: str, **data: Any) -> Answer:
     return calling("advance_workflow", state=state, data=data)
 
 
-def texts(said: Said) -> list[tuple[str, str]]:
+def texts(turn: Said) -> list[tuple[str, str]]:
     """Speakers with their texts, in order."""
     names: dict[str, str] = {}
     reported: dict[str, str] = {}
-    for event in said.events:
+    for event in turn.events:
         if event.type == "TEXT_MESSAGE_START":
             names[event.body["messageId"]] = event.body["name"]
         elif event.type == "TEXT_MESSAGE_CONTENT":

@@ -60,15 +60,15 @@ class Harness(FakePorts):
         others: tuple[AgentDefinition, ...] = (),
         stores: Stores | None = None,
         recalls: bool = False,
-        **given: Any,
+        **value: Any,
     ) -> None:
         """``stores`` replace the fakes of stores, with a separate tenant and at their clock.
 
         Agents retrieve as their definitions say if it ``recalls``; otherwise not at all, and their prompts stay short.
         """
         if stores is not None:
-            given = {name: getattr(stores, name) for name in (*STORES, "push_configs")} | given
-        super().__init__(**given)
+            value = {name: getattr(stores, name) for name in (*STORES, "push_configs")} | value
+        super().__init__(**value)
         self.assistant = assistant
         definitions = (assistant, LIBRARIAN, *others)
         self.shipped_agents = FakeShippedAgents(*(definitions if recalls else map(without_retrieval, definitions)))

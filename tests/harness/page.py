@@ -30,9 +30,9 @@ def choose() -> ToolCall:
 async def waiting(harness: Harness, *calls: ToolCall, **fields: Any) -> list[dict[str, Any]]:
     """A run that waits for the page; its interrupts."""
     harness.model.script(Answer.calling(*(calls or (paint(),)), text="Let me see."))
-    said = await harness.say("m1", "Make it red.", **{"client": PAGE} | fields)
-    assert said.last["outcome"]["type"] == "interrupt"
-    interrupts: list[dict[str, Any]] = said.last["outcome"]["interrupts"]
+    turn = await harness.say("m1", "Make it red.", **{"client": PAGE} | fields)
+    assert turn.last["outcome"]["type"] == "interrupt"
+    interrupts: list[dict[str, Any]] = turn.last["outcome"]["interrupts"]
     return interrupts
 
 
@@ -46,7 +46,7 @@ def offered(harness: Harness, time: int = -1) -> list[str]:
     return [spec.name for spec in harness.model.asked[time].tools]
 
 
-def prompt_text(said: Said) -> list[tuple[str, str]]:
+def prompt_text(turn: Said) -> list[tuple[str, str]]:
     """The results of calls in a run's events, with how they ended."""
-    results = [event.body for event in said.events if event.type == "TOOL_CALL_RESULT"]
+    results = [event.body for event in turn.events if event.type == "TOOL_CALL_RESULT"]
     return [(result["content"], result["metadata"]["outcome"]) for result in results]

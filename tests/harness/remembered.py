@@ -83,7 +83,7 @@ async def learn(
 ) -> IndexDocument:
     """Give an agent a document of one chunk. ``version`` is the chunk's, ``active`` that of the document's record."""
     number = len(there.documents.records)
-    made = DocumentVersion(version, VersionStatus.READY, "handbook.md", content_type, 9, "ada", at)
+    instance = DocumentVersion(version, VersionStatus.READY, "handbook.md", content_type, 9, "ada", at)
     record = Document(
         id=f"document-{number}",
         agent_id=agent_id,
@@ -92,13 +92,13 @@ async def learn(
         updated_at=at,
         url=url,
         required_permission=permission,
-        active=replace(made, number=active) if active is not None else None,
-        next=made if active is None else None,
+        active=replace(instance, number=active) if active is not None else None,
+        next=instance if active is None else None,
         deleted_at=deleted_at,
     )
     await there.documents.create(scope, record)
     chunks = [chunk or Chunk(0, text)]
     vectors = [there.embedder.vector(text) for text in list_chunk_texts(record, chunks)]
-    [document] = make_chunk_documents(record, made, chunks, vectors, there.embedder.name)
+    [document] = make_chunk_documents(record, instance, chunks, vectors, there.embedder.name)
     await there.search.put(scope, IndexName.KNOWLEDGE, [document])
     return document

@@ -48,6 +48,6 @@ async def active(harness: HandoffHarness) -> str:
 async def check_handoffs(harness: HandoffHarness) -> None:
     """A handoff lasts exactly as long as the thread names it."""
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    kept, _ = await harness.handoffs.of_thread(harness.ada, harness.thread_id, limit=50, cursor=None)
-    lasting = [request.place for request in kept if request.outcome is None]
+    stored, _ = await harness.handoffs.of_thread(harness.ada, harness.thread_id, limit=50, cursor=None)
+    lasting = [request.place for request in stored if request.outcome is None]
     assert lasting == ([thread.conversation.handoff] if thread.conversation.handoff is not None else [])

@@ -30,7 +30,7 @@ PRICES = Prices({"test-model": Price(input=1.0, output=2.0)})
 class TracedHarness(Harness):
     """A conversation on fakes whose spans go to the collector at ``endpoint``."""
 
-    def __init__(self, endpoint: str, *, shows_content: bool = False, **given: Any) -> None:
+    def __init__(self, endpoint: str, *, shows_content: bool = False, **overrides: Any) -> None:
         dropped = SpansDropped()
         self.sending = BoundedSending(RestingExporter(endpoint, dict, dropped), dropped)
         tracer = OtelTracer(self.sending, dropped, resource={"service.name": "baton"}, shows_content=shows_content)
@@ -45,7 +45,7 @@ class TracedHarness(Harness):
         assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | fields)
         model = TracedModel(self.scripted, lambda _: "openai", lambda: PRICES)
         super().__init__(
-            model=model, assistant=assistant, others=(KNOWLEDGE, WEB, MAKER), tracer=tracer, prices=PRICES, **given
+            model=model, assistant=assistant, others=(KNOWLEDGE, WEB, MAKER), tracer=tracer, prices=PRICES, **overrides
         )
 
         async def weather(city: str) -> str:

@@ -53,9 +53,9 @@ def make_read_calls(count: int) -> list[ToolCall]:
 async def run_until_interrupt(harness: Harness, *pages: str) -> list[dict[str, Any]]:
     """Run until the calls that delete pages wait for approval, and return their interrupts."""
     harness.model.script(Answer.calling(*map(delete, pages or ("home",)), text="May I?"))
-    said = await harness.say("m1", "Delete it.")
-    assert said.last["outcome"]["type"] == "interrupt"
-    interrupts: list[dict[str, Any]] = said.last["outcome"]["interrupts"]
+    turn = await harness.say("m1", "Delete it.")
+    assert turn.last["outcome"]["type"] == "interrupt"
+    interrupts: list[dict[str, Any]] = turn.last["outcome"]["interrupts"]
     return interrupts
 
 

@@ -81,8 +81,8 @@ def test_functions_and_tags_have_the_own_name(source: Stack) -> None:
 def test_what_api_gateway_or_waf_would_refuse_fails_before(
     source: Stack, parameters: dict[str, str], problem: str
 ) -> None:
-    [found] = problems(of_stage(source, **parameters))
-    assert problem in found
+    [results] = problems(of_stage(source, **parameters))
+    assert problem in results
 
 
 @pytest.mark.parametrize(

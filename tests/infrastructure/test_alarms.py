@@ -34,13 +34,13 @@ def watched(stack: Stack) -> set[tuple[str, str]]:
     }
 
 
-def resolver(template: dict[str, Any], **given: str) -> Intrinsics:
+def resolver(template: dict[str, Any], **overrides: str) -> Intrinsics:
     defaults = {name: item.get("Default", "given") for name, item in template["Parameters"].items()}
-    return Intrinsics(template, {**defaults, **DEPLOYED, **given}, lambda logical_id, attribute: logical_id)
+    return Intrinsics(template, {**defaults, **DEPLOYED, **overrides}, lambda logical_id, attribute: logical_id)
 
 
-def condition(name: str, **given: str) -> bool:
-    return resolver(read_template(), **given).holds(name)
+def condition(name: str, **overrides: str) -> bool:
+    return resolver(read_template(), **overrides).holds(name)
 
 
 def test_every_function_has_alarms_for_errors_and_throttles(stack: Stack, watched: set[tuple[str, str]]) -> None:
@@ -124,7 +124,7 @@ def test_alarms_of_our_own_counts_are_of_this_stack_and_silent_without_any(stack
     for alarm, metric in own:
         assert dimensions_of(metric) == {"service": SERVICE, "stack": {"Ref": "AWS::StackName"}}
         assert alarm["TreatMissingData"] == "notBreaching"
-        assert metric["MetricName"] in {known.value for known in Metric}
+        assert metric["MetricName"] in {entry.value for entry in Metric}
     for function in stack.functions.values():
         assert function["Environment"]["Variables"]["BATON_STACK"] == {"Ref": "AWS::StackName"}
 
@@ -193,13 +193,13 @@ def test_the_dashboard_is_made_if_it_is_requested(source: Stack) -> None:
 
 
 def test_the_dashboard_shows_only_metrics_that_exist(source: Stack) -> None:
-    known = {metric.value for metric in Metric}
+    existing = {metric.value for metric in Metric}
     for graph in dashboard():
         assert graph["region"] == "eu-central-1"
         for namespace, metric, *rest in graph["metrics"]:
-            dimensions = [each for each in rest if isinstance(each, str)]
+            dimensions = [item for item in rest if isinstance(item, str)]
             if namespace == NAMESPACE:
-                assert metric in known
+                assert metric in existing
                 assert dimensions == ["service", SERVICE, "stack", "baton-test"]
             elif namespace != "AWS/ES":  # which has a domain's name
                 names = {dimension.split(".")[0] for dimension in dimensions[1::2]}
@@ -212,6 +212,6 @@ def test_the_dashboard_shows_whether_people_come_to_the_desks() -> None:
 
 
 def test_the_dashboard_shows_every_function_and_queue(source: Stack) -> None:
-    shown = text(dashboard())
+    visible = text(dashboard())
     functions = set(source.of_type("AWS::Serverless::Function")) - {"SearchFunction"}
-    assert [each for each in (*functions, *source.of_type("AWS::SQS::Queue")) if f'"{each}"' not in shown] == []
+    assert [item for item in (*functions, *source.of_type("AWS::SQS::Queue")) if f'"{item}"' not in visible] == []

@@ -37,11 +37,11 @@ def test_it_fits_into_one_managed_policy() -> None:
 
 def test_it_reads_no_conversation() -> None:
     data = ("dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "es:ESHttpGet", "es:ESHttpPost", "s3:GetObject")
-    readable = [each for each in data for action in actions() if fnmatchcase(each, action)]
+    readable = [item for item in data for action in actions() if fnmatchcase(item, action)]
     assert readable == ["s3:GetObject"]
     [files] = [statement for statement in STATEMENTS if "s3:GetObject" in statement["Action"]]
     allowed = ("aws-sam-cli-managed", "widgetbucket", "bucket-*/~settings/")
-    assert [each for each in files["Resource"] if not any(part in each for part in allowed)] == []
+    assert [item for item in files["Resource"] if not any(part in item for part in allowed)] == []
 
 
 def test_it_reads_no_secret() -> None:
@@ -83,15 +83,15 @@ def test_with_the_policy_of_teardown_a_stage_can_be_removed(action: str, resourc
 
 def test_the_rollback_of_a_creation_deletes_what_it_has_made(source: Stack) -> None:
     """Otherwise it ends in ROLLBACK_FAILED, and the stack accepts no further deployment."""
-    kept = {item["Type"] for item in source.resources.values() if "Retain" in item.get("DeletionPolicy", "")}
+    stored = {item["Type"] for item in source.resources.values() if "Retain" in item.get("DeletionPolicy", "")}
     deletions = {
         "AWS::DynamoDB::Table": "dynamodb:DeleteTable",
         "AWS::S3::Bucket": "s3:DeleteBucket",
         "AWS::OpenSearchService::Domain": "es:DeleteDomain",
     }
-    assert kept == deletions.keys()
+    assert stored == deletions.keys()
     assert set(deletions.values()) <= actions()
-    policies = {item.get("DeletionPolicy") for item in source.resources.values() if item["Type"] in kept}
+    policies = {item.get("DeletionPolicy") for item in source.resources.values() if item["Type"] in stored}
     assert policies == {"RetainExceptOnCreate"}
 
 
@@ -107,22 +107,22 @@ def test_roles_are_passed_to_the_services_that_the_template_trusts(stack: Stack)
 
 
 def test_the_simulator_is_asked_about_each_statement_with_actions_it_knows_and_the_stacks_names() -> None:
-    asked = make_questions("123456789012", "eu-central-1", "shop-dev")
-    assert len(asked) == len(STATEMENTS)
-    assert not [action for each in asked for action in each.actions if "*" in action]
-    table = next(each for each in asked if "dynamodb:CreateTable" in each.actions)
+    request = make_questions("123456789012", "eu-central-1", "shop-dev")
+    assert len(request) == len(STATEMENTS)
+    assert not [action for question in request for action in question.actions if "*" in action]
+    table = next(question for question in request if "dynamodb:CreateTable" in question.actions)
     assert table.resource == "arn:aws:dynamodb:eu-central-1:123456789012:table/shop-dev-example"
-    passing = next(each for each in asked if each.actions == ("iam:PassRole",))
+    passing = next(question for question in request if question.actions == ("iam:PassRole",))
     assert passing.context == {"iam:PassedToService": "lambda.amazonaws.com"}
 
 
 def test_a_deployer_who_must_set_a_boundary_needs_no_permission_to_remove_it() -> None:
     boundary = "arn:aws:iam::123456789012:policy/bounds"
-    asked = make_questions("123456789012", "eu-central-1", "shop-dev", boundary)
-    roles = next(question for question in asked if "iam:CreateRole" in question.actions)
+    request = make_questions("123456789012", "eu-central-1", "shop-dev", boundary)
+    roles = next(question for question in request if "iam:CreateRole" in question.actions)
     assert roles.context == {"iam:PermissionsBoundary": boundary}
     assert "iam:DeleteRolePermissionsBoundary" not in roles.actions
-    assert [question for question in asked if "iam:PermissionsBoundary" in question.context] == [roles]
+    assert [question for question in request if "iam:PermissionsBoundary" in question.context] == [roles]
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -68,11 +68,11 @@ def references(value: Any) -> set[str]:
     return {*re.findall(r'"Ref": "(\w+)"', written), *re.findall(r"\$\{(\w+)\}", written)}
 
 
-def variables(stack: Stack, source: Stack, function: str, place: tuple[str, str, str]) -> dict[str, str]:
+def variables(stack: Stack, source: Stack, function: str, location: tuple[str, str, str]) -> dict[str, str]:
     """The environment of a function with the longest values of all parameters and names in a partition."""
-    lengths = longest_names(*place)
+    lengths = longest_names(*location)
     pseudo = {"AWS::StackName": STACK, "AWS::AccountId": ACCOUNT}
-    pseudo |= dict(zip(("AWS::Partition", "AWS::Region", "AWS::URLSuffix"), place, strict=True))
+    pseudo |= dict(zip(("AWS::Partition", "AWS::Region", "AWS::URLSuffix"), location, strict=True))
     declared = stack[function]["Environment"]["Variables"]
     parameters = source.template["Parameters"]
     used = references(declared) & set(parameters)
@@ -101,7 +101,7 @@ def test_every_function_is_known_here(stack: Stack) -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_the_longest_values_of_all_parameters_fit(stack: Stack, source: Stack, function: str) -> None:
-    environments = [variables(stack, source, f"{function}Function", place) for place in PARTITIONS]
+    environments = [variables(stack, source, f"{function}Function", location) for location in PARTITIONS]
     measured = max(len(json.dumps(environment, separators=(",", ":"))) for environment in environments)
     assert measured <= LIMIT - RESERVE, measured
 

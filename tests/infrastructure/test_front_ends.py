@@ -69,10 +69,10 @@ def test_outputs_have_the_address_that_browsers_use(source: Stack, output: str) 
     assert "https://WidgetDistribution.DomainName" in resolver(source).resolve(value)
 
 
-@pytest.mark.parametrize("given", OWN_NAME)
-def test_name_and_certificate_need_each_other(source: Stack, given: str) -> None:
+@pytest.mark.parametrize("value", OWN_NAME)
+def test_name_and_certificate_need_each_other(source: Stack, value: str) -> None:
     assert refusals(source, **OWN_NAME) == []
-    assert refusals(source, **{given: OWN_NAME[given]}) == ["FrontEndName"]
+    assert refusals(source, **{value: OWN_NAME[value]}) == ["FrontEndName"]
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ EVERYTHING = {
 """Every option that adds to roles."""
 
 
-def of_stage(source: Stack, stack: str = "baton-dev", region: str = "eu-central-1", **given: str) -> DeployedTemplate:
-    return DeployedTemplate(source.template, given, stack, region)
+def of_stage(source: Stack, stack: str = "baton-dev", region: str = "eu-central-1", **value: str) -> DeployedTemplate:
+    return DeployedTemplate(source.template, value, stack, region)
 
 
 def roles_of(template: DeployedTemplate) -> Check:

@@ -110,7 +110,7 @@ def test_a_function_may_read_the_settings_and_nothing_else_for_it(stack: Stack, 
     statements = [
         statement for statement in stack.statements(stack.role_of(function)) if "s3:GetObject" in statement["Action"]
     ]
-    places = [place for statement in statements for place in statement["Resource"]]
+    places = [location for statement in statements for location in statement["Resource"]]
     assert SETTINGS_PLACE in places or {"Fn::Sub": "${Bucket.Arn}/*"} in places
     if function in ("AuthorizerFunction", "SweeperFunction"):
         assert places == [SETTINGS_PLACE]
@@ -126,7 +126,7 @@ def test_no_function_can_change_the_settings(stack: Stack) -> None:
         everywhere = [
             statement for statement in stack.statements(role) if {"Fn::Sub": "${Bucket.Arn}/*"} in statement["Resource"]
         ]
-        if any(writes & set(each["Action"]) for each in everywhere):
+        if any(writes & set(item["Action"]) for item in everywhere):
             assert role in refused
     assert writes >= {"s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion"}
 
@@ -139,7 +139,7 @@ def test_agents_headers_refer_to_secrets_of_this_stage_and_of_their_own_folders(
         for part in text(statement["Resource"]).split('"')
         if part.endswith("/*") and ("secretsmanager" in part or ":ssm:" in part)
     ]
-    ends = {place.rpartition(":")[2] for place in places} - {KEYS_OF_PROVIDERS}
+    ends = {location.rpartition(":")[2] for location in places} - {KEYS_OF_PROVIDERS}
     folders = {"baton/${Stage}/tools/*", "baton/${Stage}/agents/*"}
     assert ends == folders | {f"parameter/{folder}" for folder in folders}
 
@@ -439,7 +439,7 @@ def test_a_default_deployment_has_the_embedded_index_and_no_domain(stack: Stack)
     assert stack.resources["EmbeddedSearchPolicy"]["Condition"] == "EmbedsSearch"
     assert stack["EmbeddedSearchPolicy"]["Roles"] == [*stack["SearchPolicy"]["Roles"], {"Ref": "SearchRole"}]
     statements = stack["EmbeddedSearchPolicy"]["PolicyDocument"]["Statement"]
-    assert {each["Sid"]: set(referred(each["Resource"])) for each in statements} == {
+    assert {statement["Sid"]: set(referred(statement["Resource"])) for statement in statements} == {
         "UseIndices": {"SearchBucket"},
         "ListIndices": {"SearchBucket"},
     }

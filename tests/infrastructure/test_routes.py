@@ -42,7 +42,7 @@ def answered_by(stack: Stack, method: str, path: str) -> str:
     rest = [segment for segment in path.split("/") if segment]
     while rest:
         children = {
-            known[len(here) + 1 :].split("/")[0] for _, known in routes if known.startswith(here + "/") and known != "/"
+            entry[len(here) + 1 :].split("/")[0] for _, entry in routes if entry.startswith(here + "/") and entry != "/"
         }
         variable = next((child for child in children if child.startswith("{") and not child.endswith("+}")), None)
         segment = rest[0] if rest[0] in children else variable or "{proxy+}"

@@ -39,17 +39,17 @@ def graph() -> grimp.ImportGraph:
 @pytest.fixture(scope="module")
 def loaded(graph: grimp.ImportGraph) -> frozenset[str]:
     """Every module that a function or a command imports, at its start or later."""
-    found: set[str] = set()
+    result: set[str] = set()
     by_requests = (routes.module for routes in list_deferred_routes())
     waiting = [*COMMANDS, *by_requests, *(name for name in graph.modules if name.startswith("functions."))]
     while waiting:
         module = waiting.pop()
-        if module not in found:
-            found.add(module)
+        if module not in result:
+            result.add(module)
             waiting += graph.find_modules_directly_imported_by(module)
             parent = module.rpartition(".")[0]
             waiting += [parent] if parent in graph.modules else []
-    return frozenset(found)
+    return frozenset(result)
 
 
 def test_every_module_of_the_library_is_used_by_a_function_or_a_command(
@@ -60,7 +60,7 @@ def test_every_module_of_the_library_is_used_by_a_function_or_a_command(
 
 
 def test_every_package_of_the_layers_is_imported_by_the_library(loaded: frozenset[str]) -> None:
-    named = {canonicalize_name(each.name) for each in required()}
+    named = {canonicalize_name(item.name) for item in required()}
     assert named - distributions(loaded) == LOADED_BY_NAME.keys()
 
 
@@ -71,23 +71,23 @@ def test_the_library_imports_packages_of_the_layers_alone(loaded: frozenset[str]
 def required() -> list[Requirement]:
     """The declared packages of the layers."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
-    return [Requirement(each) for name in ("functions", "extraction") for each in groups[name]]
+    return [Requirement(group) for name in ("functions", "extraction") for group in groups[name]]
 
 
 def distributions(modules: Iterable[str]) -> set[str]:
     """The packages that have one of the modules. The library and stubs for type checkers are none."""
     owners = packages_distributions()
-    found = {canonicalize_name(owner) for name in modules for owner in owners.get(name.split(".")[0], ())}
+    results = {canonicalize_name(owner) for name in modules for owner in owners.get(name.split(".")[0], ())}
     return {
         name
-        for name in found
+        for name in results
         if name not in ("baton-conversations", "baton-documents") and not name.startswith("mypy-boto3-")
     }
 
 
 def with_dependencies(requirements: Iterable[Requirement]) -> set[str]:
     """The names of packages and of all that they need, as far as the lock file keeps it."""
-    found: set[tuple[str, str]] = set()
+    result: set[tuple[str, str]] = set()
     waiting = [
         (canonicalize_name(requirement.name), extra)
         for requirement in requirements
@@ -95,13 +95,13 @@ def with_dependencies(requirements: Iterable[Requirement]) -> set[str]:
     ]
     while waiting:
         package = waiting.pop()
-        if package not in found:
-            found.add(package)
+        if package not in result:
+            result.add(package)
             for line in _requires(package[0]):
                 needed = Requirement(line)
                 if needed.marker is None or needed.marker.evaluate({"extra": package[1]}):
                     waiting += [(canonicalize_name(needed.name), extra) for extra in ("", *needed.extras)]
-    return {name for name, _ in found}
+    return {name for name, _ in result}
 
 
 def _requires(name: str) -> list[str]:

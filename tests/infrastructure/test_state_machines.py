@@ -48,13 +48,13 @@ def goes_to(value: Any) -> Iterator[str]:
 
 def tasks(definition: dict[str, Any]) -> list[dict[str, Any]]:
     """The tasks outside and inside of maps. What is not caught inside of a map is caught by the map."""
-    found = []
+    results = []
     for state in definition["States"].values():
         if state["Type"] == "Task":
-            found.append(state)
+            results.append(state)
         elif state["Type"] == "Map":
-            found += [{"Catch": state["Catch"], **task} for task in tasks(state["ItemProcessor"])]
-    return found
+            results += [{"Catch": state["Catch"], **task} for task in tasks(state["ItemProcessor"])]
+    return results
 
 
 @pytest.mark.parametrize("path", DEFINITIONS, ids=lambda path: path.stem)

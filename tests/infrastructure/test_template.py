@@ -194,7 +194,7 @@ def test_an_answer_of_the_api_is_no_page_of_the_consoles_origin(stack: Stack) ->
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered"),
+    ("question", "answered"),
     [
         ("/monitor/", "/monitor/index.html"),
         ("/monitor", "302 /monitor/"),
@@ -202,8 +202,8 @@ def test_an_answer_of_the_api_is_no_page_of_the_consoles_origin(stack: Stack) ->
         ("/monitor/console-AAAAAAAA.js", "/monitor/console-AAAAAAAA.js"),
     ],
 )
-def test_the_consoles_address_names_its_page(stack: Stack, asked: str, answered: str) -> None:
-    reported = f"const it = handler({{ request: {{ uri: {json.dumps(asked)} }} }});"
+def test_the_consoles_address_names_its_page(stack: Stack, question: str, answered: str) -> None:
+    reported = f"const it = handler({{ request: {{ uri: {json.dumps(question)} }} }});"
     reported += "console.log(it.uri ?? `${it.statusCode} ${it.headers.location.value}`);"
     done = run(TOOLS / "node", "-e", stack["ConsolePage"]["FunctionCode"] + reported)
     assert done.stdout.strip() == answered, done.stderr
@@ -257,12 +257,12 @@ def test_sweeper_and_sources_are_fired_every_minute_and_never_late(stack: Stack)
         assert schedule["State"] == {"Ref": "SweepState"}
         assert "Input" not in schedule["Target"]
         assert schedule["Target"]["RetryPolicy"] == {"MaximumEventAgeInSeconds": 60, "MaximumRetryAttempts": 0}
-    kept = {
-        next(referred(each["FunctionName"])): (each["MaximumEventAgeInSeconds"], each["MaximumRetryAttempts"])
-        for each in stack.of_type("AWS::Lambda::EventInvokeConfig").values()
+    stored = {
+        next(referred(event["FunctionName"])): (event["MaximumEventAgeInSeconds"], event["MaximumRetryAttempts"])
+        for event in stack.of_type("AWS::Lambda::EventInvokeConfig").values()
     }
     # Uploads come to ingestion in the same way, and are tried again.
-    assert kept == {"SweeperFunction": (60, 0), "IngestionFunction": (300, 2)}
+    assert stored == {"SweeperFunction": (60, 0), "IngestionFunction": (300, 2)}
 
 
 @pytest.mark.parametrize(

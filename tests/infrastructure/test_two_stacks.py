@@ -78,13 +78,13 @@ def identities(template: dict[str, Any], stack_name: str) -> dict[Identity, str]
     resolver = Intrinsics(
         template, parameters, lambda logical_id, attribute: f"<{stack_name} {logical_id} {attribute}>"
     )
-    found = {}
+    results = {}
     for logical_id, resource in template["Resources"].items():
         names = identifying(resource["Type"])
-        given = {name: value for name, value in resource.get("Properties", {}).items() if name in names}
-        if any(name.endswith("Name") for name in given):
-            found[resource["Type"], str(sorted(resolver.resolve(given).items()))] = logical_id
-    return found
+        options = {name: value for name, value in resource.get("Properties", {}).items() if name in names}
+        if any(name.endswith("Name") for name in options):
+            results[resource["Type"], str(sorted(resolver.resolve(options).items()))] = logical_id
+    return results
 
 
 def identifying(resource_type: str) -> set[str]:

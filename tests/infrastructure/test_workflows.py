@@ -88,7 +88,7 @@ def test_a_stage_is_removed_but_for_its_secrets(tmp_path: Path, choices: str, de
     make.chmod(0o755)
     command = [ROOT / ".ci/remove-stage", "nightly", "baton-nightly"]
     subprocess.run(command, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=True, capture_output=True)
-    asked, *carried_out = log.read_text().splitlines()
-    assert asked == "--no-print-directory teardown STAGE=nightly"
+    request, *carried_out = log.read_text().splitlines()
+    assert request == "--no-print-directory teardown STAGE=nightly"
     expected = f"--no-print-directory teardown STAGE=nightly ARGS=--confirm baton-nightly {deleted}"
     assert carried_out == ([expected] if deleted else [])

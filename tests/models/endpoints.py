@@ -116,18 +116,18 @@ def named(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
 @asynccontextmanager
 async def adapter(stand_ins: StandIns, endpoint: Endpoint, **options: Any) -> AsyncIterator[Any]:
     """Make the adapter that a deployment uses for ``endpoint``, and close it."""
-    given = {"backoff_seconds": 0.0, "breakers": CircuitBreakers()} | options
+    value = {"backoff_seconds": 0.0, "breakers": CircuitBreakers()} | options
     if endpoint.address == BEDROCK:
         connection = BedrockConnection(
             "eu-west-1",
             lambda: boto3.Session(aws_access_key_id=ACCESS_KEY, aws_secret_access_key=SECRET_KEY),
             endpoint=stand_ins.url,
         )
-        model: Any = BedrockChatModel(connection, **given)
+        model: Any = BedrockChatModel(connection, **value)
     else:
         # The stand-in of a dialect answers both APIs; only some have Responses.
         transport = Rerouted(stand_ins, {"/responses": endpoint.name, "/chat/completions": endpoint.name})
-        model = OpenAIChatModel(api_key="a-key", base_url=endpoint.address, transport=transport, **given)
+        model = OpenAIChatModel(api_key="a-key", base_url=endpoint.address, transport=transport, **value)
     try:
         yield model
     finally:

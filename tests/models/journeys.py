@@ -111,10 +111,10 @@ class Journey:
         self._turns += 1
         return await self.harness.say(f"m{self._turns}", content)
 
-    def problem(self, step: Step, said: Said) -> str | None:
+    def problem(self, step: Step, turn: Said) -> str | None:
         """Return what is wrong with an answer; None if nothing is."""
         if step.fails:
-            return None if said.last["type"] == "RUN_ERROR" else f"{step.says}: did not fail"
-        if said.last["type"] != "RUN_FINISHED":
-            return f"{step.says}: {json.dumps(said.last)[:300]}"
-        return None if step.holds in said.text else f"{step.says}: {said.text[:300]!r}"
+            return None if turn.last["type"] == "RUN_ERROR" else f"{step.says}: did not fail"
+        if turn.last["type"] != "RUN_FINISHED":
+            return f"{step.says}: {json.dumps(turn.last)[:300]}"
+        return None if step.holds in turn.text else f"{step.says}: {turn.text[:300]!r}"

@@ -127,9 +127,9 @@ def tool_config(*names: str, **more: Any) -> Json:
 def blocks(response: httpx.Response) -> list[Json]:
     """Return the content of an answer as it is to be sent back."""
     assert response.status_code == 200, response.text
-    made: dict[int, Json] = {}
+    calls: dict[int, Json] = {}
     for kind, event in frames(response.content):
-        block = made.setdefault(event["contentBlockIndex"], {}) if "contentBlockIndex" in event else {}
+        block = calls.setdefault(event["contentBlockIndex"], {}) if "contentBlockIndex" in event else {}
         block |= event.get("start", {})
         for name, piece in event.get("delta", {}).items():
             if name == "reasoningContent":
@@ -145,10 +145,10 @@ def blocks(response: httpx.Response) -> list[Json]:
             else:
                 block[name] = block.get(name, "") + piece
         assert kind != "exception"
-    for block in made.values():
+    for block in calls.values():
         if "toolUse" in block:
             block["toolUse"]["input"] = {"x": 1}
-    return list(made.values())
+    return list(calls.values())
 
 
 def _post(url: str, **request: Any) -> httpx.Response:

@@ -64,7 +64,7 @@ def shared_state() -> dict[str, Any]:
     """Return what a process has once: the part that libraries can add to."""
     gc.collect()  # the first time ends what was set for the start
     named = logging.root.manager.loggerDict.values()
-    loggers = [logging.root, *(each for each in named if isinstance(each, logging.Logger))]
+    loggers = [logging.root, *(item for item in named if isinstance(item, logging.Logger))]
     emitter = get_own_session().get_component("event_emitter")
     return {
         "events of the AWS session": sum(1 for _ in handlers(emitter)),
@@ -72,12 +72,12 @@ def shared_state() -> dict[str, Any]:
         **{f"log {logger.name}": [len(logger.handlers), len(logger.filters), logger.level] for logger in loggers},
         "signals": [str(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
         "variables": dict(os.environ),
-        "warnings": [str(each) for each in warnings.filters],
+        "warnings": [str(item) for item in warnings.filters],
         "garbage": [gc.get_threshold(), len(gc.callbacks)],
         "imports": [len(sys.meta_path), len(sys.path_hooks), list(sys.path)],
-        "hooks": [str(each) for each in (sys.excepthook, sys.unraisablehook, threading.excepthook)],
+        "hooks": [str(item) for item in (sys.excepthook, sys.unraisablehook, threading.excepthook)],
         "at exit": atexit._ncallbacks(),
-        "threads": sorted(each.name for each in threading.enumerate() if not each.daemon),
+        "threads": sorted(item.name for item in threading.enumerate() if not item.daemon),
         "tracing": str(getattr(sys.modules.get("opentelemetry.trace"), "_TRACER_PROVIDER", None)),
     }
 
@@ -88,22 +88,22 @@ def handlers(emitter: Any) -> Iterator[Any]:
     while nodes:
         node = nodes.pop()
         nodes += node["children"].values()
-        for each in node["values"] or ():
-            yield from each
+        for item in node["values"] or ():
+            yield from item
 
 
 def functions_of_libraries() -> dict[str, int]:
     """Return every function of the loaded modules and their classes: one that differs later was replaced."""
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     for module in [module for module in sys.modules.copy().values() if isinstance(module, ModuleType)]:
         for name, value in list(vars(module).items()):
             if isinstance(value, type) and value.__module__ == module.__name__:
-                places: Mapping[str, object] = {f"{name}.{key}": each for key, each in list(vars(value).items())}
+                places: Mapping[str, object] = {f"{name}.{key}": place for key, place in list(vars(value).items())}
             else:
                 places = {name: value}
-            functions = {key: each for key, each in places.items() if isinstance(each, FunctionType)}
-            found |= {f"{module.__name__}.{key}": id(function) for key, function in functions.items()}
-    return found
+            functions = {key: place for key, place in places.items() if isinstance(place, FunctionType)}
+            results |= {f"{module.__name__}.{key}": id(function) for key, function in functions.items()}
+    return results
 
 
 def main() -> None:

@@ -81,8 +81,8 @@ class Talk:
 
     async def ask(self, tools: Sequence[ToolSpec] = TOOLS, **settings: Any) -> Said:
         """Ask with the prompts as they are."""
-        given = replace(self.settings, **settings)
-        stream = self.model.stream(given, tuple(self.prompts), thread_files=self.files, tools=tools)
+        options = replace(self.settings, **settings)
+        stream = self.model.stream(options, tuple(self.prompts), thread_files=self.files, tools=tools)
         try:
             self.last = Said(tuple([chunk async for chunk in stream]))
         except ModelError as error:
@@ -107,18 +107,18 @@ class Talk:
             is_last = number == rounds
             if is_last:
                 self.prompts.append(Prompt(Role.SYSTEM, LAST_ANSWER))
-            said = await self.ask(tools, **({"tool_choice": "none"} if is_last else {}))
-            ids = [call.id for call in said.calls]
+            answer = await self.ask(tools, **({"tool_choice": "none"} if is_last else {}))
+            ids = [call.id for call in answer.calls]
             assert all(ids)
             assert len(set(ids)) == len(ids)
-            calls = [replace(call, id=f"ours_{len(self.prompts)}_{at}") for at, call in enumerate(said.calls)]
-            parts = said.end.provider_parts
+            calls = [replace(call, id=f"ours_{len(self.prompts)}_{at}") for at, call in enumerate(answer.calls)]
+            parts = answer.end.provider_parts
             # A last round without text, because calls could not be forbidden, ends the turn all the same.
-            text = said.text or ("" if calls else "I have no answer.")
+            text = answer.text or ("" if calls else "I have no answer.")
             self.prompts.append(Prompt(Role.ASSISTANT, text, tool_calls=tuple(calls), provider_parts=parts))
             for call in calls:
                 output = (results or {}).get(call.name, f"{call.name} done")
                 self.prompts.append(Prompt(Role.TOOL, output, tool_call_id=call.id))
             if not calls:
-                return said.text
+                return answer.text
         raise AssertionError("The model calls tools though it was told to answer.")

@@ -104,21 +104,21 @@ class Talk:
         """Say something, answer the calls, and return the last answer."""
         self.prompts.append(Prompt(Role.USER, content, ends_prefix=True))
         while True:
-            said, calls, _ = await self.round(tools)
+            answer, calls, _ = await self.round(tools)
             if not calls:
-                return said
+                return answer
 
     async def round(self, tools: Sequence[ToolSpec] = TOOLS) -> tuple[str, list[ToolCall], Finished]:
         """Ask once, and keep the answer and the results of its calls."""
         chunks = await self.ask(tools)
         calls = [chunk for chunk in chunks if isinstance(chunk, ToolCall)]
-        said = "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+        text = "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
         end = chunks[-1]
         assert isinstance(end, Finished)
-        self.prompts.append(Prompt(Role.ASSISTANT, said, tool_calls=tuple(calls), provider_parts=end.provider_parts))
+        self.prompts.append(Prompt(Role.ASSISTANT, text, tool_calls=tuple(calls), provider_parts=end.provider_parts))
         results = [Prompt(Role.TOOL, f"{call.name} done", tool_call_id=call.id) for call in calls]
         self.prompts += [replace(result, ends_prefix=result is results[-1]) for result in results]
-        return said, calls, end
+        return text, calls, end
 
     async def ask(self, tools: Sequence[ToolSpec] = TOOLS) -> list[ModelChunk]:
         stream = self.client.stream(self.settings, self.prompts, thread_files=MemoryThreadFiles(), tools=tools)
@@ -133,12 +133,12 @@ async def test_a_conversation_of_twenty_turns_with_tools_is_never_refused(
     talk = Talk(make(), model, temperature=0.2, top_p=0.9, reasoning_effort="low", shows_reasoning=True)
     for turn in range(5):
         assert await talk.say("Hello") == "You said: Hello"
-        said = await talk.say('think and use the tool add with {"x": 1} 3 times')
-        assert (said.count("add done"), "The tools say" in said) == (3, True)
-        said = await talk.say('think and use add and note in parallel with {"x": 1}')
-        assert (said.count("add done"), said.count("note done")) == (1, 1)
+        answer = await talk.say('think and use the tool add with {"x": 1} 3 times')
+        assert (answer.count("add done"), "The tools say" in answer) == (3, True)
+        answer = await talk.say('think and use add and note in parallel with {"x": 1}')
+        assert (answer.count("add done"), answer.count("note done")) == (1, 1)
         assert (await talk.say(f"think of {turn}")).startswith("You said")
-    assert [each.refusal for each in stand_ins.journal.refused] == []
+    assert [refusal.refusal for refusal in stand_ins.journal.refused] == []
 
 
 @pytest.mark.parametrize("model", [NEWEST, "global.anthropic.claude-sonnet-5", CLAUDE, "openai.gpt-oss-120b-1:0"])
@@ -152,8 +152,8 @@ async def test_thinking_stays_valid_through_a_turn_with_five_calls_notes_and_a_l
         talk.prompts.append(Prompt(Role.SYSTEM, f"Note {number}."))
     talk.settings = replace(talk.settings, tool_choice="none")
     talk.prompts.append(Prompt(Role.SYSTEM, "Answer now, without tools."))
-    said, calls, _ = await talk.round()
-    assert (calls, bool(said)) == ([], True)
+    answer, calls, _ = await talk.round()
+    assert (calls, bool(answer)) == ([], True)
     assert stand_ins.journal.refused == []
     sent = [str(request.body["messages"]).count("reasoningContent") for request in stand_ins.journal.requests]
     assert sent[:6] == [0, 1, 2, 3, 4, 5]
@@ -179,7 +179,7 @@ async def test_a_conversation_goes_on_with_one_model_after_the_other(make: Make,
     for model in [*MODELS, *reversed(MODELS)]:
         talk.settings = replace(talk.settings, model=model)
         assert "add done" in await talk.say('think and use the tool add with {"x": 1}')
-    assert [each.refusal for each in stand_ins.journal.refused] == []
+    assert [refusal.refusal for refusal in stand_ins.journal.refused] == []
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -187,7 +187,7 @@ async def test_an_agent_without_tools_goes_on_after_calls(make: Make, stand_ins:
     talk = Talk(make(), model)
     await talk.say('use the tool add with {"x": 1}')
     assert await talk.say("Hello", tools=()) == "You said: Hello"
-    assert [each.refusal for each in stand_ins.journal.refused] == []
+    assert [refusal.refusal for refusal in stand_ins.journal.refused] == []
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -196,7 +196,7 @@ async def test_odd_arguments_end_no_conversation(make: Make, stand_ins: StandIns
     talk = Talk(make(), model)
     await talk.say(f"use the tool now with {arguments} arguments")
     assert await talk.say("Hello") == "You said: Hello"
-    assert [each.refusal for each in stand_ins.journal.refused] == []
+    assert [refusal.refusal for refusal in stand_ins.journal.refused] == []
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -215,7 +215,7 @@ async def test_odd_conversations_are_taken(make: Make, stand_ins: StandIns, mode
         Prompt(Role.ASSISTANT, "I am here."),
     ]
     await talk.ask()
-    assert [each.refusal for each in stand_ins.journal.refused] == []
+    assert [refusal.refusal for refusal in stand_ins.journal.refused] == []
 
 
 def attached(*parts: Any) -> Content:
@@ -235,7 +235,7 @@ async def test_attachments_end_no_conversation(make: Make, stand_ins: StandIns, 
     await talk.say(attached(image, *[document(f"Q{number} (final)!.pdf") for number in range(6)]))
     await talk.say(attached(document("Q1 (final)!.pdf"), *[image] * 21))
     assert await talk.say("Hello") == "You said: Hello"
-    assert [each.refusal for each in stand_ins.journal.refused] == []
+    assert [refusal.refusal for refusal in stand_ins.journal.refused] == []
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -252,7 +252,7 @@ async def test_a_structured_answer_is_asked_for_in_a_form_that_is_taken(
     }
     talk = Talk(make(), model, answer_schema=schema)
     await talk.say('use the tool add with {"x": 1}')
-    assert [each.refusal for each in stand_ins.journal.refused] == []
+    assert [refusal.refusal for refusal in stand_ins.journal.refused] == []
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -264,7 +264,7 @@ async def test_a_choice_of_tools_is_taken(make: Make, stand_ins: StandIns, model
     assert any(isinstance(chunk, ToolCall) for chunk in chunks) == (
         choice != "none" and "tool_choice" not in chunks[-1].dropped  # type: ignore[union-attr]
     )
-    assert [each.refusal for each in stand_ins.journal.refused] == []
+    assert [refusal.refusal for refusal in stand_ins.journal.refused] == []
 
 
 async def test_a_prefix_that_comes_again_is_read_from_the_cache(make: Make) -> None:

@@ -46,11 +46,11 @@ async def models(stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch) -> AsyncI
         connection = BedrockConnection("us-east-1", boto3.Session, endpoint=stand_ins.url)
         return BedrockChatModel(connection, backoff_seconds=0.0)
 
-    made = ProviderModels(
+    instance = ProviderModels(
         {"bedrock": bedrock, **{name: (lambda name=name: openai(name)) for name in HOSTS}}  # type: ignore[misc]
     )
-    yield made
-    await made.aclose()
+    yield instance
+    await instance.aclose()
 
 
 @pytest.mark.parametrize(
@@ -69,9 +69,9 @@ async def test_a_handoff_to_a_model_of_another_family_and_back(
         "hand me back",
         'think and use the tool weather with {"city": "Oslo"}',
     ):
-        said = await journey.say(says)
-        assert said.last["type"] == "RUN_FINISHED", (says, said.last)
-    assert "Sunny in Oslo" in said.text
+        answer = await journey.say(says)
+        assert answer.last["type"] == "RUN_FINISHED", (says, answer.last)
+    assert "Sunny in Oslo" in answer.text
     # What one model has signed, no other was sent: the stand-ins refuse foreign parts. Groq's fails once on purpose.
     refusals = [str(received.refusal) for received in stand_ins.journal.refused]
     assert [refusal for refusal in refusals if "tool_use_failed" not in refusal] == []
@@ -83,8 +83,8 @@ async def test_a_conversation_that_outgrows_its_model_goes_on(stand_ins: StandIn
     journey = Journey(model, "m", max_output_tokens=None)
     try:
         for number in range(14):
-            said = await journey.say(f"{number} " + "文書の内容を確認してください。" * 60)
-            assert said.last["type"] == "RUN_FINISHED", (number, said.last)
+            answer = await journey.say(f"{number} " + "文書の内容を確認してください。" * 60)
+            assert answer.last["type"] == "RUN_FINISHED", (number, answer.last)
         refused = len(stand_ins.journal.refused)
         await journey.say("short")
         assert len(stand_ins.journal.refused) == refused

@@ -141,5 +141,5 @@ async def test_odd_histories_are_sent_in_a_form_that_is_taken(stand_ins: StandIn
             for tools in (TOOLS, ()):
                 talk = Talk(model, endpoint)
                 talk.prompts += history
-                said = await talk.ask(tools)
-                assert ("Hello" in said.text, rule_refusals(stand_ins)) == (True, []), name
+                answer = await talk.ask(tools)
+                assert ("Hello" in answer.text, rule_refusals(stand_ins)) == (True, []), name

@@ -30,8 +30,8 @@ PLAIN = ADAPTERS[0]
 def refused(endpoint: Endpoint, status: int, code: str, kind: str, **headers: str) -> Fault:
     """Return an error in the words of the endpoint: an OpenAI code, or the name of an AWS exception."""
     if endpoint.address == BEDROCK:
-        given = aws_error(kind, "It failed.", status)
-        return Fault(status=status, body=given.body, headers={**given.headers, **headers})
+        options = aws_error(kind, "It failed.", status)
+        return Fault(status=status, body=options.body, headers={**options.headers, **headers})
     body = {"error": {"message": "It failed.", "type": code, "param": None, "code": code}}
     return Fault(status=status, body=body, headers=headers)
 
@@ -242,9 +242,9 @@ async def test_an_answer_without_end_is_cut(stand_ins: StandIns, endpoint: Endpo
     async with adapter(stand_ins, endpoint) as model:
         talk = Talk(model, endpoint, timeout_seconds=60, max_output_tokens=10_000_000)
         talk.prompts.append(Prompt(Role.USER, "say 250000 words"))
-        said = await talk.ask(tools=())
-    assert said.end.reason is FinishReason.LENGTH
-    assert MAX_ANSWER_BYTES - 100 <= len(said.text) <= MAX_ANSWER_BYTES
+        answer = await talk.ask(tools=())
+    assert answer.end.reason is FinishReason.LENGTH
+    assert MAX_ANSWER_BYTES - 100 <= len(answer.text) <= MAX_ANSWER_BYTES
 
 
 async def test_the_wait_in_the_body_of_a_refusal_is_kept(stand_ins: StandIns) -> None:

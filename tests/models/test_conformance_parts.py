@@ -20,7 +20,7 @@ PLAIN = Endpoint("plain", "http://models.internal/v1", "some-model")
 
 def chat(name: str) -> Endpoint:
     """Return a dialect of Chat Completions."""
-    return next((each for each in CHAT if each.name == name), Endpoint(name, PLAIN.address, PLAIN.model))
+    return next((dialect for dialect in CHAT if dialect.name == name), Endpoint(name, PLAIN.address, PLAIN.model))
 
 
 GPT, DEEPSEEK, GEMINI, GROQ = RESPONSES_HOSTS[0], chat("deepseek"), chat("gemini"), chat("groq")
@@ -52,7 +52,7 @@ async def test_a_conversation_goes_from_one_model_to_another_and_back(
             talk.model = model
             talk.settings = Talk(model, endpoint).settings
             assert "add done" in await talk.say(f"{CALLS} 2 times")
-    bodies = [str(each.refusal.body) for each in stand_ins.journal.refused if each.refusal]
+    bodies = [str(refusal.refusal.body) for refusal in stand_ins.journal.refused if refusal.refusal]
     assert [body for body in bodies if "tool_use_failed" not in body] == []
 
 
@@ -62,10 +62,10 @@ async def test_a_turn_that_one_model_began_is_ended_by_another(stand_ins: StandI
             async with adapter(stand_ins, first) as one, adapter(stand_ins, second) as other:
                 talk = Talk(one, first)
                 talk.prompts.append(Prompt(Role.USER, CALLS))
-                said = await talk.ask()
-                parts = said.end.provider_parts
-                talk.prompts.append(Prompt(Role.ASSISTANT, "", tool_calls=tuple(said.calls), provider_parts=parts))
-                talk.prompts.append(Prompt(Role.TOOL, "add done", tool_call_id=said.calls[0].id))
+                answer = await talk.ask()
+                parts = answer.end.provider_parts
+                talk.prompts.append(Prompt(Role.ASSISTANT, "", tool_calls=tuple(answer.calls), provider_parts=parts))
+                talk.prompts.append(Prompt(Role.TOOL, "add done", tool_call_id=answer.calls[0].id))
                 talk.model, talk.settings = other, Talk(other, second).settings
                 await talk.ask()
     assert stand_ins.journal.refused == []
@@ -80,18 +80,18 @@ SHOWING = [
 ]
 
 
-@pytest.mark.parametrize("shown", [True, False])
+@pytest.mark.parametrize("visible", [True, False])
 @pytest.mark.parametrize(**named(tuple(SHOWING)))
 async def test_thinking_is_no_part_of_the_answer_and_shown_only_if_asked_for(
-    stand_ins: StandIns, endpoint: Endpoint, *, shown: bool
+    stand_ins: StandIns, endpoint: Endpoint, *, visible: bool
 ) -> None:
     async with adapter(stand_ins, endpoint) as model:
-        talk = Talk(model, endpoint, shows_reasoning=shown)
+        talk = Talk(model, endpoint, shows_reasoning=visible)
         answer = await talk.say("think hard")
         assert answer.endswith("think hard")
         assert answer.startswith("You said")
         assert talk.last is not None
-        assert ("think hard" in talk.last.thinking) is shown
+        assert ("think hard" in talk.last.thinking) is visible
 
 
 @pytest.mark.parametrize(**named((CLAUDE, GPT)))
@@ -113,13 +113,13 @@ async def test_redacted_thinking_survives_storage(stand_ins: StandIns) -> None:
     async with adapter(stand_ins, CLAUDE) as model:
         talk = Talk(model, CLAUDE)
         talk.prompts.append(Prompt(Role.USER, 'think secretly and use the tool add with {"x": 1}'))
-        said = await talk.ask()
-        parts = said.end.provider_parts
+        answer = await talk.ask()
+        parts = answer.end.provider_parts
         assert parts is not None
         stored: list[dict[str, Any]] = json.loads(json.dumps(parts.parts))
-        kept = ProviderParts(parts.origin, parts.replay, tuple(stored))
-        talk.prompts.append(Prompt(Role.ASSISTANT, "", tool_calls=tuple(said.calls), provider_parts=kept))
-        talk.prompts.append(Prompt(Role.TOOL, "add done", tool_call_id=said.calls[0].id))
+        stored_value = ProviderParts(parts.origin, parts.replay, tuple(stored))
+        talk.prompts.append(Prompt(Role.ASSISTANT, "", tool_calls=tuple(answer.calls), provider_parts=stored_value))
+        talk.prompts.append(Prompt(Role.TOOL, "add done", tool_call_id=answer.calls[0].id))
         await talk.ask()
     assert "redactedContent" in json.dumps(stand_ins.journal.requests[-1].body)
     assert stand_ins.journal.refused == []
@@ -131,10 +131,10 @@ async def test_calls_without_index_or_ids_stay_apart(stand_ins: StandIns, name: 
     async with adapter(stand_ins, endpoint) as model:
         talk = Talk(model, endpoint)
         talk.prompts.append(Prompt(Role.USER, 'use add and note in parallel with {"x": 1}'))
-        said = await talk.ask()
-    assert [(call.name, json.loads(call.arguments)) for call in said.calls] == [("add", {"x": 1}), ("note", {"x": 1})]
-    assert said.end.reason is FinishReason.TOOL_CALLS
-    assert len({call.id for call in said.calls}) == 2
+        answer = await talk.ask()
+    assert [(call.name, json.loads(call.arguments)) for call in answer.calls] == [("add", {"x": 1}), ("note", {"x": 1})]
+    assert answer.end.reason is FinishReason.TOOL_CALLS
+    assert len({call.id for call in answer.calls}) == 2
 
 
 @pytest.mark.parametrize("words", ["no", "null"])
@@ -177,11 +177,11 @@ async def test_signatures_of_another_route_cost_one_refusal(stand_ins: StandIns,
     async with adapter(stand_ins, endpoint) as model:
         talk = Talk(model, endpoint)
         talk.prompts.append(Prompt(Role.USER, CALLS))
-        said = await talk.ask()
-        parts = said.end.provider_parts
+        answer = await talk.ask()
+        parts = answer.end.provider_parts
         assert parts is not None
-        talk.prompts.append(Prompt(Role.ASSISTANT, "", tool_calls=tuple(said.calls), provider_parts=parts))
-        talk.prompts.append(Prompt(Role.TOOL, "add done", tool_call_id=said.calls[0].id))
+        talk.prompts.append(Prompt(Role.ASSISTANT, "", tool_calls=tuple(answer.calls), provider_parts=parts))
+        talk.prompts.append(Prompt(Role.TOOL, "add done", tool_call_id=answer.calls[0].id))
         stand_ins.chat.forget()
         stand_ins.journal.fail(Fault(status=400, body=words[name]))
         await talk.ask(TOOLS)

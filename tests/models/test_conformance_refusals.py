@@ -35,8 +35,8 @@ OVERFLOWING = (
 
 def narrow(stand_ins: StandIns, endpoint: Endpoint) -> None:
     """Give the endpoint a small context."""
-    for each in (stand_ins.chat, stand_ins.responses, stand_ins.bedrock):
-        each.contexts[endpoint.name] = SMALL
+    for item in (stand_ins.chat, stand_ins.responses, stand_ins.bedrock):
+        item.contexts[endpoint.name] = SMALL
 
 
 @pytest.mark.parametrize(**named(OVERFLOWING))
@@ -119,10 +119,10 @@ async def test_a_limit_is_sent_in_a_field_that_is_taken_and_cuts_the_answer(
     async with adapter(stand_ins, endpoint) as model:
         talk = Talk(model, endpoint, max_output_tokens=20)
         talk.prompts.append(Prompt(Role.USER, "say 9000 words"))
-        said = await talk.ask(tools=())
+        answer = await talk.ask(tools=())
     assert stand_ins.journal.refused == []
-    assert said.end.reason is FinishReason.LENGTH
-    assert 0 < len(said.text) < 40_000
+    assert answer.end.reason is FinishReason.LENGTH
+    assert 0 < len(answer.text) < 40_000
 
 
 @pytest.mark.parametrize("effort", ["minimal", "none", "low", "max"])

@@ -76,14 +76,14 @@ class Talk:
             chunks = await self.ask(tools)
             calls = [chunk for chunk in chunks if isinstance(chunk, ToolCall)]
             calls = [replace(call, id=f"ours_{len(self.prompts)}_{at}") for at, call in enumerate(calls)]
-            said = "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+            full_text = "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
             end = chunks[-1]
             assert isinstance(end, Finished)
             parts = end.provider_parts
-            self.prompts.append(Prompt(Role.ASSISTANT, said, tool_calls=tuple(calls), provider_parts=parts))
+            self.prompts.append(Prompt(Role.ASSISTANT, full_text, tool_calls=tuple(calls), provider_parts=parts))
             self.prompts += [Prompt(Role.TOOL, f"{call.name} done", tool_call_id=call.id) for call in calls]
             if not calls:
-                return said
+                return full_text
 
     async def ask(self, tools: Sequence[ToolSpec] = TOOLS) -> list[ModelChunk]:
         self.rounds += 1
@@ -169,7 +169,7 @@ async def test_a_deployment_with_any_name_learns_the_api_and_the_fields(make: Ma
     talk = Talk(make("azure", address, "openai-gpt6"), "production", temperature=0.5, reasoning_effort="low")
     for _ in range(3):
         assert await talk.say('use the tool add with {"x": 1}') == "The tools say: add done"
-    codes = [each.refusal.body["error"]["param"] for each in stand_ins.journal.refused if each.refusal]
+    codes = [refusal.refusal.body["error"]["param"] for refusal in stand_ins.journal.refused if refusal.refusal]
     assert sorted(codes) == ["reasoning_effort", "temperature"]
 
 

@@ -36,8 +36,8 @@ def test_every_endpoint_answers_a_plain_question(stand_ins: StandIns) -> None:
 
 
 def test_the_chunks_are_those_of_openai(stand_ins: StandIns) -> None:
-    asked = [user('think and use the tool add with {"x": 1}')]
-    response = chat(stand_ins, "openai-gpt4", asked, tools=TOOLS, stream_options={"include_usage": True})
+    request = [user('think and use the tool add with {"x": 1}')]
+    response = chat(stand_ins, "openai-gpt4", request, tools=TOOLS, stream_options={"include_usage": True})
     chunks = [ChatCompletionChunk.model_validate(event, strict=True) for event in events(response)]
     assert chunks[-1].usage is not None
     assert chunks[-2].choices[0].finish_reason == "tool_calls"
@@ -199,25 +199,27 @@ def test_ollama_cuts_what_does_not_fit_and_says_nothing(stand_ins: StandIns) -> 
 
 @pytest.mark.parametrize("name", ["gemini", "gemini-own-delta", "signatures"])
 def test_a_signature_that_comes_back_with_its_call_is_taken(stand_ins: StandIns, name: str) -> None:
-    asked = user('use the tool add with {"x": 1}')
-    fragments = [d["tool_calls"][0] for d in deltas(chat(stand_ins, name, [asked], tools=TOOLS)) if d.get("tool_calls")]
+    request = user('use the tool add with {"x": 1}')
+    fragments = [
+        d["tool_calls"][0] for d in deltas(chat(stand_ins, name, [request], tools=TOOLS)) if d.get("tool_calls")
+    ]
     extra = next(fragment["extra_content"] for fragment in fragments if "extra_content" in fragment)
-    answered = [asked, *called(call={"extra_content": extra})]
+    answered = [request, *called(call={"extra_content": extra})]
     assert text_of(chat(stand_ins, name, answered, tools=TOOLS)) == "The tools say: 2"
 
 
 @pytest.mark.parametrize(("name", "field"), [("openrouter", "reasoning_details"), ("litellm", "thinking_blocks")])
 def test_thinking_must_come_back_within_its_turn(stand_ins: StandIns, name: str, field: str) -> None:
-    asked = user('think and use the tool add with {"x": 1}')
-    response = chat(stand_ins, name, [asked], tools=TOOLS)
+    request = user('think and use the tool add with {"x": 1}')
+    response = chat(stand_ins, name, [request], tools=TOOLS)
     joined: dict[int, Json] = {}
     for part in [part for delta in deltas(response) for part in delta.get(field, ())]:
         whole = joined.setdefault(part.get("index", 0), dict.fromkeys(("text", "thinking"), ""))
         joined[part.get("index", 0)] = part | {k: whole[k] + part.get(k, "") for k in ("text", "thinking")}
-    given = [{key: value for key, value in part.items() if value != ""} for part in joined.values()]
-    assert chat(stand_ins, name, [asked, *called()], tools=TOOLS).status_code == 400
-    assert chat(stand_ins, name, [asked, *called(), HI, user()], tools=TOOLS).status_code == 200
-    assert chat(stand_ins, name, [asked, *called(**{field: given})], tools=TOOLS).status_code == 200
+    options = [{key: value for key, value in part.items() if value != ""} for part in joined.values()]
+    assert chat(stand_ins, name, [request, *called()], tools=TOOLS).status_code == 400
+    assert chat(stand_ins, name, [request, *called(), HI, user()], tools=TOOLS).status_code == 200
+    assert chat(stand_ins, name, [request, *called(**{field: options})], tools=TOOLS).status_code == 200
 
 
 def test_deepseek_takes_empty_reasoning(stand_ins: StandIns) -> None:
@@ -225,8 +227,8 @@ def test_deepseek_takes_empty_reasoning(stand_ins: StandIns) -> None:
 
 
 def test_groq_fails_at_the_first_call_only(stand_ins: StandIns) -> None:
-    asked = [user('use the tool add with {"x": 1}')]
-    first, second = (chat(stand_ins, "groq", asked, tools=TOOLS) for _ in range(2))
+    request = [user('use the tool add with {"x": 1}')]
+    first, second = (chat(stand_ins, "groq", request, tools=TOOLS) for _ in range(2))
     assert first.json()["error"]["code"] == "tool_use_failed"
     assert first.json()["error"]["failed_generation"] == 'add({"x":1})'
     assert call_in(second)["function"]["name"] == "add"

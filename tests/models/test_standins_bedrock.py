@@ -203,9 +203,9 @@ def test_frames_can_be_cut_or_damaged_and_requests_throttled(stand_ins: StandIns
 
 
 def test_a_cached_prefix_is_counted_apart(stand_ins: StandIns) -> None:
-    asked, usages = [said("word " * 600, POINT, {"text": "Hello"})], []
+    request, usages = [said("word " * 600, POINT, {"text": "Hello"})], []
     for _ in range(2):
-        [*_, (_, metadata)] = frames(converse(stand_ins, asked).content)
+        [*_, (_, metadata)] = frames(converse(stand_ins, request).content)
         usages.append(metadata["usage"])
     assert usages[0]["cacheWriteInputTokens"] == usages[1]["cacheReadInputTokens"] > 512
     assert usages[0]["inputTokens"] == usages[1]["inputTokens"] < 100

@@ -20,10 +20,10 @@ EMBEDDINGS: list[tuple[str, Json, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("model", "body", "found"), EMBEDDINGS, ids=[model for model, *_ in EMBEDDINGS])
-def test_texts_are_embedded(stand_ins: StandIns, model: str, body: Json, found: Any) -> None:
+@pytest.mark.parametrize(("model", "body", "result"), EMBEDDINGS, ids=[model for model, *_ in EMBEDDINGS])
+def test_texts_are_embedded(stand_ins: StandIns, model: str, body: Json, result: Any) -> None:
     response = signed(stand_ins, model, "invoke", body)
-    assert len(found(response.json())) in (1024, 1536)
+    assert len(result(response.json())) in (1024, 1536)
     assert "extraneous key [more]" in signed(stand_ins, model, "invoke", body | {"more": 1}).json()["message"]
 
 

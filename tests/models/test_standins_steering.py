@@ -51,18 +51,18 @@ def test_the_users_words_decide_the_answer(stand_ins: StandIns, text: Any, field
 )
 def test_the_users_words_decide_the_calls(stand_ins: StandIns, text: str, calls: list[tuple[str, str]]) -> None:
     tools = [tool(name) for name in ("add", "ask_wiki", "transfer_to_sales")]
-    made: dict[int, list[str]] = {}
+    results: dict[int, list[str]] = {}
     for delta in deltas(chat(stand_ins, "plain", [user(text)], tools=tools)):
         for fragment in delta.get("tool_calls", ()):
-            parts = made.setdefault(fragment["index"], [fragment["function"].get("name", ""), ""])
+            parts = results.setdefault(fragment["index"], [fragment["function"].get("name", ""), ""])
             parts[1] += fragment["function"]["arguments"]
-    assert [tuple(parts) for parts in made.values()] == calls
+    assert [tuple(parts) for parts in results.values()] == calls
 
 
 def test_a_tool_is_used_as_often_as_the_user_says(stand_ins: StandIns) -> None:
-    asked, once = [user('use the tool add with {"x": 1} 2 times')], called()
-    assert call_in(chat(stand_ins, "plain", asked + once, tools=TOOLS))
-    assert text_of(chat(stand_ins, "plain", asked + once + once, tools=TOOLS)) == "The tools say: 2 | 2"
+    request, once = [user('use the tool add with {"x": 1} 2 times')], called()
+    assert call_in(chat(stand_ins, "plain", request + once, tools=TOOLS))
+    assert text_of(chat(stand_ins, "plain", request + once + once, tools=TOOLS)) == "The tools say: 2 | 2"
 
 
 @pytest.mark.parametrize(

@@ -53,21 +53,21 @@ def test_thinking_has_text_only_if_it_is_asked_for(stand_ins: StandIns, display:
 
 
 def test_redacted_thinking_must_come_back_byte_by_byte(stand_ins: StandIns) -> None:
-    asked = said("think secretly")
-    answer = blocks(converse(stand_ins, [asked]))
+    request = said("think secretly")
+    answer = blocks(converse(stand_ins, [request]))
     for change in ("", "AAAA"):
         changed = {"reasoningContent": {"redactedContent": change or answer[0]["reasoningContent"]["redactedContent"]}}
-        messages = [asked, {"role": "assistant", "content": [changed, answer[1]]}, said()]
+        messages = [request, {"role": "assistant", "content": [changed, answer[1]]}, said()]
         assert converse(stand_ins, messages).status_code == (400 if change else 200)
 
 
 def test_older_models_want_their_thinking_within_a_turn(stand_ins: StandIns) -> None:
     fields = {"toolConfig": CONFIG, "additionalModelRequestFields": {"thinking": {"type": "enabled"}}}
-    asked = said('think and use the tool add with {"x": 1}')
-    answer = blocks(converse(stand_ins, [asked], HAIKU, **fields))
+    request = said('think and use the tool add with {"x": 1}')
+    answer = blocks(converse(stand_ins, [request], HAIKU, **fields))
     output = {"toolResult": {"toolUseId": answer[1]["toolUse"]["toolUseId"], "content": [{"text": "2"}]}}
-    for kept, status in ((answer, 200), (answer[1:], 400)):
-        messages = [asked, {"role": "assistant", "content": kept}, said("", output)]
+    for stored, status in ((answer, 200), (answer[1:], 400)):
+        messages = [request, {"role": "assistant", "content": stored}, said("", output)]
         assert converse(stand_ins, messages, HAIKU, **fields).status_code == status
-    later = [asked, {"role": "assistant", "content": answer[1:]}, said("", output), HI, said()]
+    later = [request, {"role": "assistant", "content": answer[1:]}, said("", output), HI, said()]
     assert converse(stand_ins, later, HAIKU, **fields).status_code == 200

@@ -173,8 +173,8 @@ def desk_cloud(
     }
     settings = Path(tmp_path_factory.mktemp("settings")) / "settings.json"
     settings.write_text(json.dumps({"version": 1, "webhooks": [hook]}))
-    given = {"BATON_EMBED_KEYS": block(EMBED_GUIDE, "embed_keys"), "BATON_LOCAL_SETTINGS": str(settings)}
-    with RunningCloud(fault_model_server.base_url, settings=given, agents=folder) as running:
+    options = {"BATON_EMBED_KEYS": block(EMBED_GUIDE, "embed_keys"), "BATON_LOCAL_SETTINGS": str(settings)}
+    with RunningCloud(fault_model_server.base_url, settings=options, agents=folder) as running:
         yield running
 
 

@@ -216,8 +216,8 @@ class SlackStandIn:
             upload = self._uploads[file["id"]]
             if len(upload.get("data", b"")) != upload["length"]:
                 raise Refused("file_not_found")
-            place = {"channel": arguments.get("channel_id"), "thread_ts": arguments.get("thread_ts")}
-            self.shared.append({"id": file["id"], **place, **upload})
+            location = {"channel": arguments.get("channel_id"), "thread_ts": arguments.get("thread_ts")}
+            self.shared.append({"id": file["id"], **location, **upload})
         return {"files": files}
 
     async def _receive(self, request: Request) -> Response:

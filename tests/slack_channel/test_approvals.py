@@ -20,12 +20,12 @@ async def test_a_repeated_question_leaves_the_decision_as_it_is() -> None:
     data = {"threadId": "t", "runId": "r", "interrupts": [{"id": "i1", "message": "Delete it?"}]}
     job = Job("evt_1", "baton:t", "approval.requested", {"data": data})
     await approvals.request(job)
-    asked = records.get("approval:r")
-    assert asked == {"threadId": "t", "channel": "C0APPROVE", "interrupts": ["i1"]}
-    records.put("approval:r", {**asked, "decision": "Anna has approved it."})
+    request = records.get("approval:r")
+    assert request == {"threadId": "t", "channel": "C0APPROVE", "interrupts": ["i1"]}
+    records.put("approval:r", {**request, "decision": "Anna has approved it."})
     await approvals.request(job)
-    assert records.get("approval:r") == {**asked, "decision": "Anna has approved it."}
+    assert records.get("approval:r") == {**request, "decision": "Anna has approved it."}
     data["interrupts"] = [{"id": "i2", "message": "Delete it?"}]
     await approvals.request(job)
-    assert records.get("approval:r") == {**asked, "interrupts": ["i2"]}
+    assert records.get("approval:r") == {**request, "interrupts": ["i2"]}
     records.close()

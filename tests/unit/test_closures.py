@@ -22,9 +22,9 @@ def project() -> Project:
 
 @pytest.fixture(scope="module")
 def closure(project: Project) -> frozenset[str]:
-    found = project.closure([SAMPLE])
-    assert found is not None
-    return found
+    result = project.closure([SAMPLE])
+    assert result is not None
+    return result
 
 
 def test_it_has_the_imported_modules_and_theirs(closure: frozenset[str]) -> None:

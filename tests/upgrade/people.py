@@ -155,5 +155,5 @@ class World:
         answer = httpx.post(
             f"{self.url}/local/{path}", json=body, timeout=PATIENCE_SECONDS, trust_env=False, verify=NO_TLS
         )
-        made: Json = answer.raise_for_status().json()
-        return made
+        instance: Json = answer.raise_for_status().json()
+        return instance

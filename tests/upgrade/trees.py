@@ -53,13 +53,13 @@ class PreviousRelease:
             raise ReleaseMissing(
                 f"Git does not have the previous release, {self.commit}: run `git fetch --unshallow --tags`."
             )
-        made = folder.with_suffix(f".{os.getpid()}")
-        made.mkdir(parents=True)
-        subprocess.run(["tar", "-x", "-C", str(made)], input=archive.stdout, check=True)
+        instance = folder.with_suffix(f".{os.getpid()}")
+        instance.mkdir(parents=True)
+        subprocess.run(["tar", "-x", "-C", str(instance)], input=archive.stdout, check=True)
         try:
-            made.rename(folder)
+            instance.rename(folder)
         except OSError:  # another process was faster
-            shutil.rmtree(made)
+            shutil.rmtree(instance)
         return folder
 
 

@@ -94,10 +94,10 @@ class SqsService:
 
     def _define(self, name: str, attributes: dict[str, str]) -> None:
         """Set the attributes of a new or an existing queue. Raises ``SqsError``."""
-        known = self._attributes.get(name, {})
-        if known and any(known.get(fixed) != attributes.get(fixed, known.get(fixed)) for fixed in FIXED):
+        existing = self._attributes.get(name, {})
+        if existing and any(existing.get(fixed) != attributes.get(fixed, existing.get(fixed)) for fixed in FIXED):
             raise SqsError("InvalidAttributeName", f"{', '.join(FIXED)} cannot be changed.")
-        merged = {**known, **attributes}
+        merged = {**existing, **attributes}
         try:
             rules = Rules.of(merged)
         except ValueError as problem:

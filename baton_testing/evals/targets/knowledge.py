@@ -56,8 +56,8 @@ class ProjectKnowledge:
         if not self.files:
             return
         ports.documents = self.documents
-        found = {owner: dict(documents) for owner, documents in self.index.documents.items()}
-        ports.search = FakeSearchIndex(dimensions=self.index.dimensions, documents=found)
+        results = {owner: dict(documents) for owner, documents in self.index.documents.items()}
+        ports.search = FakeSearchIndex(dimensions=self.index.dimensions, documents=results)
         if self.embedder is not None:
             ports.embedder = self.embedder  # type: ignore[assignment]
 

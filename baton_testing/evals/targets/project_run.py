@@ -160,8 +160,8 @@ class _Run:
 
 def _check_prices(plan: Plan, models: ProjectModels, prices: Prices) -> None:
     """Raise ``CannotRun`` if the money is limited, but the price of a model is unknown."""
-    asked = {models.names.default, *([models.judge_name] if plan.asks_judge else [])}
-    missing = sorted(name for name in asked if prices.of(name) is None)
+    request = {models.names.default, *([models.judge_name] if plan.asks_judge else [])}
+    missing = sorted(name for name in request if prices.of(name) is None)
     if plan.max_usd is not None and missing:
         raise CannotRun(f"--max-usd needs the prices of models, and {', '.join(missing)} has none. Set {PRICES}.")
 

@@ -43,39 +43,39 @@ class ProjectTarget:
 
     async def hold(self, case: ReadCase, attempt: int) -> Answer:
         """See ``Target``."""
-        asked = case.case
+        request = case.case
         own_time = OwnTime()
         model = self.model(own_time)
-        begins_at = asked.begins_at or (SCRIPTED_DATE if self.is_scripted else datetime.now(UTC))
+        begins_at = request.begins_at or (SCRIPTED_DATE if self.is_scripted else datetime.now(UTC))
         ports = ConversationPorts(
-            clock=LoopClock(begins_at, f"{asked.name}#{attempt}"),
+            clock=LoopClock(begins_at, f"{request.name}#{attempt}"),
             agents=self.agents,
             model=model,
             names=self.names,
             counter=self.counter,
-            stubs=asked.tools,
-            reach=(*self.reach, *asked.reach),
+            stubs=request.tools,
+            reach=(*self.reach, *request.reach),
             logs_messages=False,
         )
         self.knowledge.give(ports)
         conversation = DrivenConversation(
             ports,
-            asked.user,
+            request.user,
             own_time,
-            name=hashlib.sha256(asked.name.encode("utf-8", "replace")).hexdigest(),
-            agent=asked.agent,
+            name=hashlib.sha256(request.name.encode("utf-8", "replace")).hexdigest(),
+            agent=request.agent,
             folder=case.path.parent,
         )
         began, seen = time.monotonic(), list[Observation]()
         try:
-            for turn in asked.input:
+            for turn in request.input:
                 seen.append(await conversation.take(turn))
                 if seen[-1].error is not None or seen[-1].problems:
                     break
         finally:
             await ports.functions.aclose()
         seconds = time.monotonic() - began
-        last = combine(seen[_find_last_turn(asked.input[: len(seen)]) :])
+        last = combine(seen[_find_last_turn(request.input[: len(seen)]) :])
         retrieved = _list_retrieved(ports, last)
         answer = _make_answer(seen, last, model.problems, retrieved, self.knowledge.files)
         used = ports.model
@@ -103,8 +103,8 @@ def _make_answer(
     files: Mapping[str, str],
 ) -> Answer:
     whole = combine(list(seen))
-    ended = [f"the run ended with {last.error}"] if last.error is not None else []
-    reasons = [*last.problems, *ended, *problems]
+    end = [f"the run ended with {last.error}"] if last.error is not None else []
+    reasons = [*last.problems, *end, *problems]
     return Answer(
         text=last.text_of_agents,
         result=last.result,

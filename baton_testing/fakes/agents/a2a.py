@@ -23,9 +23,9 @@ class FakeA2ATasks:
 
     async def mark(self, scope: Scope, thread_id: str, mark: TaskMark) -> TaskMark:
         key = (scope.tenant_id, thread_id, mark.root)
-        kept = self.marks.get(key)
-        if kept is not None and (kept.status is MarkStatus.CANCELED or kept.user_id != mark.user_id):
-            return kept
+        stored = self.marks.get(key)
+        if stored is not None and (stored.status is MarkStatus.CANCELED or stored.user_id != mark.user_id):
+            return stored
         self.marks[key] = mark
         return mark
 

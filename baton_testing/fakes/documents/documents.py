@@ -28,8 +28,8 @@ class FakeDocuments:
 
     async def create(self, scope: Scope, document: Document) -> Document:
         await self._call(self.before_write)
-        place = scope.tenant_id, document.agent_id, document.id
-        created = self.records.setdefault(place, replace(_round_times(document), revision=1))
+        key = scope.tenant_id, document.agent_id, document.id
+        created = self.records.setdefault(key, replace(_round_times(document), revision=1))
         await self._call(self.after_write)
         return created
 
@@ -37,25 +37,25 @@ class FakeDocuments:
         return self.records.get((scope.tenant_id, agent_id, document_id))
 
     async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
-        found = {document_id: await self.get(scope, agent_id, document_id) for document_id in document_ids}
-        return {document_id: document for document_id, document in found.items() if document is not None}
+        results = {document_id: await self.get(scope, agent_id, document_id) for document_id in document_ids}
+        return {document_id: document for document_id, document in results.items() if document is not None}
 
     async def save(self, scope: Scope, document: Document) -> Document | None:
         await self._call(self.before_write)
-        place = scope.tenant_id, document.agent_id, document.id
-        stored = self.records.get(place)
+        key = scope.tenant_id, document.agent_id, document.id
+        stored = self.records.get(key)
         if stored is None or stored.revision != document.revision:
             return None
-        self.records[place] = replace(_round_times(document), revision=document.revision + 1)
+        self.records[key] = replace(_round_times(document), revision=document.revision + 1)
         await self._call(self.after_write)
-        return self.records[place]
+        return self.records[key]
 
     async def note_progress(
         self, scope: Scope, ref: DocumentRef, step: IngestionStep, percent: int, at: datetime
     ) -> None:
         await self._call(self.before_write)
-        place = scope.tenant_id, ref.agent_id, ref.document_id
-        document = self.records.get(place)
+        key = scope.tenant_id, ref.agent_id, ref.document_id
+        document = self.records.get(key)
         if document is None or document.next is None or document.deleted_at is not None:
             return
         version = document.next
@@ -63,16 +63,16 @@ class FakeDocuments:
             return
         noted = replace(version, progress=percent, step=step)
         updated_at = max(document.updated_at, from_millis(to_millis(at)))
-        self.records[place] = replace(document, next=noted, updated_at=updated_at)
+        self.records[key] = replace(document, next=noted, updated_at=updated_at)
         await self._call(self.after_write)
 
     async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
-        found = [
+        results = [
             key
             for key, document in self.records.items()
             if key[:2] == (scope.tenant_id, agent_id) and document.deleted_at is None
         ]
-        return min(len(found), up_to)
+        return min(len(results), up_to)
 
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
@@ -87,9 +87,9 @@ class FakeDocuments:
             key=lambda entry: entry[0],
             reverse=True,
         )
-        found = [document for document in listed if before is None or document[0] < before]
-        more = encode_text(found[limit - 1][0]) if len(found) > limit else None
-        return [document for _, document in found[:limit]], more
+        results = [document for document in listed if before is None or document[0] < before]
+        more = encode_text(results[limit - 1][0]) if len(results) > limit else None
+        return [document for _, document in results[:limit]], more
 
     async def remove(self, scope: Scope, document: Document) -> bool:
         await self._call(self.before_write)

@@ -40,8 +40,8 @@ class FakeProcedures:
         check_is_proposal(procedure)
         name = _make_name(scope, procedure.agent_id, procedure.id)
         if procedure.source is not None and (name[0], procedure.source.key) in self._sources:
-            made, number = self._sources[name[0], procedure.source.key]
-            return self._versions[name[0], made][number]
+            instance, number = self._sources[name[0], procedure.source.key]
+            return self._versions[name[0], instance][number]
         versions = self._versions[name]
         newest = versions[max(versions)] if versions else None
         approved = self._find_approved(name)

@@ -70,7 +70,7 @@ class FakeAuditLog:
     ) -> tuple[Sequence[audit.AuditRecord], str | None]:
         if cursor is not None and not cursor.isdecimal():
             raise InvalidRequest("cursor was not handed out by this list.")
-        found = [
+        results = [
             record
             for record in (self._to_port_record(number) for number in range(len(self.records))[::-1])
             if record.tenant_id == scope.tenant_id
@@ -79,7 +79,7 @@ class FakeAuditLog:
             and (until is None or record.at <= until)
         ]
         start = int(cursor or 0)
-        return found[start : start + limit], str(start + limit) if len(found) > start + limit else None
+        return results[start : start + limit], str(start + limit) if len(results) > start + limit else None
 
     def _to_port_record(self, number: int) -> audit.AuditRecord:
         audit_record = self.records[number]

@@ -29,13 +29,13 @@ class FakeDeskPlaces:
     async def threads(
         self, scope: Scope, desk_id: str, *, limit: int, after: DeskPlace | None = None
     ) -> Sequence[Thread]:
-        places = [place for place in self.places.get(scope.tenant_id, ()) if place.desk_id == desk_id]
+        places = [location for location in self.places.get(scope.tenant_id, ()) if location.desk_id == desk_id]
         threads = []
-        for place in sorted(places, key=_make_position):
-            row = self._store.rows.get((scope.tenant_id, place.thread_id))
+        for location in sorted(places, key=_make_position):
+            row = self._store.rows.get((scope.tenant_id, location.thread_id))
             thread = row.shown(self._clock.now()) if row is not None else None
-            is_after = after is None or _make_position(place) > _make_position(after)
-            if thread is not None and is_after and DeskPlace.of(thread.id, thread.conversation) == place:
+            is_after = after is None or _make_position(location) > _make_position(after)
+            if thread is not None and is_after and DeskPlace.of(thread.id, thread.conversation) == location:
                 threads.append(thread)
         return threads[:limit]
 

@@ -81,7 +81,7 @@ class FakeBackgroundTasks:
         self.stored.pop((scope.tenant_id, thread_id, task_id), None)
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[BackgroundTask]:
-        own = [task for place, (_, task) in self.stored.items() if place[:2] == (scope.tenant_id, thread_id)]
+        own = [task for location, (_, task) in self.stored.items() if location[:2] == (scope.tenant_id, thread_id)]
         return sorted(own, key=lambda task: (task.started_at, task.id), reverse=True)
 
     async def replace(self, scope: Scope, thread_id: str, task: BackgroundTask) -> bool:

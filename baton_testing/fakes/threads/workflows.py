@@ -33,8 +33,8 @@ class FakeWorkflows:
             fence, earlier = self._of_users[key]
             if earlier.thread_id == lease.thread_id and fence > lease.fence:
                 raise LeaseLost
-            found = moved_from is not None and (moved_from.thread_id, to_millis(moved_from.updated_at))
-            if earlier.thread_id != lease.thread_id and found != (earlier.thread_id, to_millis(earlier.updated_at)):
+            result = moved_from is not None and (moved_from.thread_id, to_millis(moved_from.updated_at))
+            if earlier.thread_id != lease.thread_id and result != (earlier.thread_id, to_millis(earlier.updated_at)):
                 raise WorkflowElsewhere(earlier.thread_id)
         stored_workflow = replace(
             workflow,

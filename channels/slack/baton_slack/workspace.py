@@ -211,10 +211,10 @@ class Workspace:
             if get_error_code(refusal) in GONE_FILES:
                 return False
             raise
-        shares = [place for kind in (file.get("shares") or {}).values() for place in kind]
+        shares = [location for kind in (file.get("shares") or {}).values() for location in kind]
         return channel in [
             *shares,
-            *(place for kind in ("channels", "groups", "ims") for place in file.get(kind) or []),
+            *(location for kind in ("channels", "groups", "ims") for location in file.get(kind) or []),
         ]
 
     def _make_session(self) -> aiohttp.ClientSession:

@@ -25,16 +25,16 @@ from conversing import Program
 def as_json(event):
     """An event of the client: a task with the update that changed it."""
     task, update = event
-    said = task.status.message
+    message = task.status.message
     return {
         "kind": update.kind if update is not None else "task",
         "taskId": task.id,
         "contextId": task.context_id,
         "state": task.status.state.value,
-        "text": text_of(said.parts) if said is not None else "",
-        "data": [part.root.data for part in said.parts if part.root.kind == "data"] if said is not None else [],
+        "text": text_of(message.parts) if message is not None else "",
+        "data": [part.root.data for part in message.parts if part.root.kind == "data"] if message is not None else [],
         "artifacts": [text_of(artifact.parts) for artifact in task.artifacts or []],
-        "history": [text_of(each.parts) for each in task.history or []],
+        "history": [text_of(item.parts) for item in task.history or []],
     }
 
 
@@ -72,15 +72,17 @@ class Older(Program):
             elif do == "cancel":
                 yield as_json((await client.cancel_task(TaskIdParams(id=task_id)), None))
             elif do == "notify":
-                given = PushNotificationConfig(id="mine", url=hook, token="its token")
-                config = TaskPushNotificationConfig(task_id=task_id, push_notification_config=given)
-                kept = await client.set_task_callback(config)
-                asked = GetTaskPushNotificationConfigParams(id=task_id, push_notification_config_id="mine")
-                assert kept == config
+                options = PushNotificationConfig(id="mine", url=hook, token="its token")
+                config = TaskPushNotificationConfig(task_id=task_id, push_notification_config=options)
+                stored = await client.set_task_callback(config)
+                request = GetTaskPushNotificationConfigParams(id=task_id, push_notification_config_id="mine")
+                assert stored == config
                 # Secrets of receivers are shown by no reading.
-                shown = config.model_copy(update={"push_notification_config": given.model_copy(update={"token": None})})
-                assert await client.get_task_callback(asked) == shown
-                yield {"id": kept.push_notification_config.id, "url": kept.push_notification_config.url}
+                visible = config.model_copy(
+                    update={"push_notification_config": options.model_copy(update={"token": None})}
+                )
+                assert await client.get_task_callback(request) == visible
+                yield {"id": stored.push_notification_config.id, "url": stored.push_notification_config.url}
             elif do == "stop notifying":
                 params = {"id": task_id, "pushNotificationConfigId": "mine"}
                 body = {"jsonrpc": "2.0", "id": 1, "method": "tasks/pushNotificationConfig/delete", "params": params}

@@ -62,16 +62,16 @@ class Heard:
 
 
 def describe(task, kind):
-    said = task.status.message
+    message = task.status.message
     return {
         "kind": kind,
         "taskId": task.id,
         "contextId": task.context_id,
         "state": STATES[task.status.state],
-        "text": text_of(said.parts),
-        "data": [MessageToDict(part.data) for part in said.parts if part.HasField("data")],
+        "text": text_of(message.parts),
+        "data": [MessageToDict(part.data) for part in message.parts if part.HasField("data")],
         "artifacts": [text_of(artifact.parts) for artifact in task.artifacts],
-        "history": [text_of(each.parts) for each in task.history],
+        "history": [text_of(item.parts) for item in task.history],
     }
 
 
@@ -90,7 +90,7 @@ class Current(Program):
             if hook is not None and do == "say":
                 config.push_notification_config = TaskPushNotificationConfig(url=hook, token="its token")
             client = ClientFactory(config).create(card)
-            heard = Heard()
+            received = Heard()
             if do == "say":
                 part = Part(text=text) if data is None else Part(data=ParseDict(data, Value()))
                 message = Message(
@@ -101,11 +101,11 @@ class Current(Program):
                     context_id=context_id or "",
                 )
                 async for response in client.send_message(SendMessageRequest(message=message)):
-                    yield heard.take(response)
+                    yield received.take(response)
             elif do == "resume":
                 # The stream stays until the task is final; here the end of the turn is waited for.
                 async for response in client.subscribe(SubscribeToTaskRequest(id=task_id)):
-                    yield heard.take(response)
+                    yield received.take(response)
                     if response.WhichOneof(
                         "payload"
                     ) == "status_update" and response.status_update.status.state not in (
@@ -118,19 +118,19 @@ class Current(Program):
             elif do == "cancel":
                 yield describe(await client.cancel_task(CancelTaskRequest(id=task_id)), "task")
             elif do == "notify":
-                given = TaskPushNotificationConfig(task_id=task_id, id="mine", url=hook, token="its token")
-                kept = await client.create_task_push_notification_config(given)
-                assert kept == given
+                options = TaskPushNotificationConfig(task_id=task_id, id="mine", url=hook, token="its token")
+                stored = await client.create_task_push_notification_config(options)
+                assert stored == options
                 # Secrets of receivers are shown by no reading.
-                shown = TaskPushNotificationConfig(task_id=task_id, id="mine", url=hook)
-                asked = GetTaskPushNotificationConfigRequest(task_id=task_id, id="mine")
-                assert await client.get_task_push_notification_config(asked) == shown
+                visible = TaskPushNotificationConfig(task_id=task_id, id="mine", url=hook)
+                requests = GetTaskPushNotificationConfigRequest(task_id=task_id, id="mine")
+                assert await client.get_task_push_notification_config(requests) == visible
                 listed = ListTaskPushNotificationConfigsRequest(task_id=task_id)
-                assert list((await client.list_task_push_notification_configs(listed)).configs) == [shown]
-                yield {"id": kept.id, "url": kept.url}
+                assert list((await client.list_task_push_notification_configs(listed)).configs) == [visible]
+                yield {"id": stored.id, "url": stored.url}
             elif do == "stop notifying":
-                asked = DeleteTaskPushNotificationConfigRequest(task_id=task_id, id="mine")
-                await client.delete_task_push_notification_config(asked)
+                requests = DeleteTaskPushNotificationConfigRequest(task_id=task_id, id="mine")
+                await client.delete_task_push_notification_config(requests)
             elif do == "list":
                 request = ListTasksRequest(page_size=1)
                 while True:

@@ -43,13 +43,13 @@ class A2AClient:
         if self._reading is None:
             self._reading = asyncio.ensure_future(self._read())
         number = len(self._waiting) + 1
-        heard = self._waiting[number] = asyncio.Queue()
+        notifications = self._waiting[number] = asyncio.Queue()
         command = {"number": number, "do": do, "url": url or user.cloud.url, "token": user.token, **fields}
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(command).encode() + b"\n")
         while True:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                reported = await heard.get()
+                reported = await notifications.get()
             if "error" in reported:
                 raise ClientFailed(reported["error"])
             if "done" in reported:
@@ -95,9 +95,9 @@ async def started(line: str) -> A2AClient:
 
 def older_python() -> Path:
     """The interpreter of an environment with the client and the server of A2A 0.3, kept between test runs."""
-    wanted = HERE / "requirements.txt"
+    expected = HERE / "requirements.txt"
     version = f"{sys.version_info.major}{sys.version_info.minor}"
-    digest = hashlib.sha256(wanted.read_bytes()).hexdigest()[:16]
+    digest = hashlib.sha256(expected.read_bytes()).hexdigest()[:16]
     folder = default_cache_dir() / f"a2a-client-{version}-{digest}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def older_python() -> Path:
             fresh = Path(name) / "environment"
             venv.create(fresh, with_pip=True)
             python = fresh / "bin" / "python"
-            install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(wanted)]
+            install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(expected)]
             subprocess.run(install, check=True, capture_output=True, text=True)
             if not folder.is_dir():  # another process may have been faster
                 fresh.rename(folder)

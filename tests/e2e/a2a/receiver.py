@@ -102,5 +102,5 @@ class Receiver:
 
 async def keys_of(http: httpx.AsyncClient, url: str) -> Json:
     """The deployment's published keys."""
-    found: Json = (await http.get(f"{url}/.well-known/jwks.json")).raise_for_status().json()
-    return found
+    body: Json = (await http.get(f"{url}/.well-known/jwks.json")).raise_for_status().json()
+    return body

@@ -57,17 +57,17 @@ async def test_a_handoff_shows_and_the_specialist_goes_on(
 async def test_an_approval_is_asked_and_given(client: A2AClient, alice: User, model: FaultModel) -> None:
     model.script(calls_tools(("delete_page", {"page": "home"}), text="May I?"), answers("That did not work."))
     url = f"{alice.cloud.url}/a2a/careful"
-    asked = await client.last_of(alice, "say", text="Delete it", url=url)
-    assert asked["state"] == "input-required"
-    [data] = asked["data"]
+    request = await client.last_of(alice, "say", text="Delete it", url=url)
+    assert request["state"] == "input-required"
+    [data] = request["data"]
     [interrupt] = data["interrupts"]
     assert interrupt["metadata"]["toolName"] == "delete_page"
     assert json.loads(interrupt["metadata"]["arguments"]) == {"page": "home"}
     answer = {"approved": True, "interruptId": interrupt["id"]}
-    after = await client.last_of(alice, "say", data=answer, task_id=asked["taskId"], url=url)
-    assert (after["taskId"], after["state"]) == (asked["taskId"], "completed")
+    after = await client.last_of(alice, "say", data=answer, task_id=request["taskId"], url=url)
+    assert (after["taskId"], after["state"]) == (request["taskId"], "completed")
     assert after["text"].endswith("That did not work.")  # after the sentence about tools that fail
-    [call] = (await alice.read(f"/threads/{asked['contextId']}/tool-calls"))["items"]
+    [call] = (await alice.read(f"/threads/{request['contextId']}/tool-calls"))["items"]
     assert call["toolName"] == "delete_page"
 
 
@@ -75,18 +75,18 @@ async def test_a_task_is_cancelled_in_the_middle_of_its_answer(
     client: A2AClient, alice: User, model: FaultModel
 ) -> None:
     model.script(answers(" ".join(["word"] * 400), delay=0.05))
-    heard: list[Json] = []
+    notifications: list[Json] = []
     async for event in client.events(alice, "say", text="Go on"):
-        is_first = event["kind"] == "artifact-update" and not any(e["kind"] == "artifact-update" for e in heard)
-        heard.append(event)
+        is_first = event["kind"] == "artifact-update" and not any(e["kind"] == "artifact-update" for e in notifications)
+        notifications.append(event)
         if is_first:
             cancelled = await client.last_of(alice, "cancel", task_id=event["taskId"])
             assert cancelled["state"] == "canceled"
-    assert heard[-1]["state"] == "canceled"
+    assert notifications[-1]["state"] == "canceled"
     with pytest.raises(ClientFailed):
-        await client.last_of(alice, "cancel", task_id=heard[0]["taskId"])
+        await client.last_of(alice, "cancel", task_id=notifications[0]["taskId"])
     with pytest.raises(ClientFailed):
-        await client.last_of(alice, "say", text="More", task_id=heard[0]["taskId"])
+        await client.last_of(alice, "say", text="More", task_id=notifications[0]["taskId"])
 
 
 async def test_the_task_of_another_tenant_is_not_found(client: A2AClient, alice: User, new_user: NewUser) -> None:
@@ -107,14 +107,14 @@ async def test_a_stream_goes_on_when_its_server_is_killed(
 ) -> None:
     url, process = killable_streams
     model.script(answers(" ".join(["lost"] * 200), delay=0.1), answers("Found again."))
-    heard: list[Json] = []
+    notifications: list[Json] = []
     with contextlib.suppress(ClientFailed):  # some clients take a broken stream for its end
         async for event in client.events(alice, "say", text="Tell me", url=url):
-            heard.append(event)
+            notifications.append(event)
             if event["kind"] == "artifact-update":
                 process.kill()
-    assert heard[-1]["state"] == "working"
-    task_id = heard[-1]["taskId"]
+    assert notifications[-1]["state"] == "working"
+    task_id = notifications[-1]["taskId"]
     events = await client.all_of(alice, "resume", task_id=task_id)
     assert events[0]["kind"] == "task"
     last = events[-1]

@@ -55,22 +55,22 @@ async def test_a_client_hears_of_every_state(
     model.script(answers("One two three."))
     task = await client.last_of(alice, "say", text="Count", streaming=streaming, hook=receiver.url)
     assert task_in(await receiver.next(), client.line)[0] == "working"
-    ended = await receiver.next()
-    state, reported = task_in(ended, client.line)
+    end = await receiver.next()
+    state, reported = task_in(end, client.line)
     assert (state, reported["id"], reported["contextId"]) == ("completed", task["taskId"], task["contextId"])
-    assert ended.headers["x-a2a-notification-token"] == "its token"
+    assert end.headers["x-a2a-notification-token"] == "its token"
     keys = await keys_of(http_client, alice.cloud.url)
-    claims = ended.checked_by(keys, audience=receiver.url, issuer=alice.cloud.url)
-    assert claims["request_body_sha256"] == hashlib.sha256(ended.body).hexdigest()
+    claims = end.checked_by(keys, audience=receiver.url, issuer=alice.cloud.url)
+    assert claims["request_body_sha256"] == hashlib.sha256(end.body).hexdigest()
 
 
 @pytest.mark.nightly
 async def test_a_queued_message_is_announced_by_the_tab_that_takes_it_from_the_queue(
     alice: User, receiver: Receiver
 ) -> None:
-    said = {"kind": "message", "messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": "Hello"}]}
+    message = {"kind": "message", "messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": "Hello"}]}
     how = {"blocking": False, "pushNotificationConfig": {"url": receiver.url}}
-    call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": said, "configuration": how}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message, "configuration": how}}
     answer = await alice.client.post("/a2a", json=call, headers=alice.headers)
     assert answer.json()["result"]["kind"] == "task"
     assert await heard(receiver, "0.3", 2) == ["working", "completed"]
@@ -110,7 +110,7 @@ async def test_redirects_are_not_followed_and_bodies_not_read(
     receiver.answers = [answer]
     await running_clients["1.x"].last_of(alice, "say", text="Hello", hook=receiver.url)
     first, second = await receiver.next(), await receiver.next()
-    assert [task_in(each, "1.x")[0] for each in (first, second)] == ["working", "completed"]
+    assert [task_in(item, "1.x")[0] for item in (first, second)] == ["working", "completed"]
     assert {first.path, second.path} == {"/hook"}
 
 
@@ -121,7 +121,7 @@ async def test_tasks_are_listed_by_pages(running_clients: dict[str, A2AClient], 
     second = await client.last_of(alice, "say", text="Two", context_id=first["contextId"])
     third = await client.last_of(alice, "say", text="Three")
     listed = await client.all_of(alice, "list")
-    assert [each["taskId"] for each in listed] == [third["taskId"], second["taskId"], first["taskId"]]
+    assert [item["taskId"] for item in listed] == [third["taskId"], second["taskId"], first["taskId"]]
 
 
 @pytest.fixture(scope="module")

@@ -53,9 +53,9 @@ class Terminal:
             assert ready, f"Nothing more came; so far: {self._text!r}"
             self._text += os.read(self._keyboard, 65536).decode()
         seen = SEQUENCE.sub("", self._text)
-        found, _, rest = seen.partition(expected)
+        page_items, _, rest = seen.partition(expected)
         self._text = rest
-        return found + expected
+        return page_items + expected
 
     def rest(self) -> str:
         """Return what was shown behind what has been read, once the process has ended."""

@@ -25,8 +25,8 @@ def test_a_complaint_becomes_a_case_that_is_evaluated_and_published(
     admin = new_user("boss", "agent:write", "thread:read_all")
     headers = {"Authorization": f"Bearer {admin.token}"}
     with httpx.Client(base_url=f"{admin.cloud.url}/v1", headers=headers, timeout=60, trust_env=False) as client:
-        asked = {"message": "I am ada@example.com", "messageId": "m1"}
-        answer = client.post("/messages", json=asked).raise_for_status().json()
+        request = {"message": "I am ada@example.com", "messageId": "m1"}
+        answer = client.post("/messages", json=request).raise_for_status().json()
         path = f"/threads/{answer['sessionId']}/messages/{answer['messages'][-1]['id']}/feedback"
         client.post(path, json={"rating": "down"}).raise_for_status()
         dataset, results = tmp_path / "complaints.jsonl", tmp_path / "results.json"
@@ -42,7 +42,9 @@ def test_a_complaint_becomes_a_case_that_is_evaluated_and_published(
         record = EvaluationRecord.model_validate_json(results.read_text())
         assert [run.passed for run in record.cases[0].runs] == [True, True]
         published = client.get("/evaluations").raise_for_status().json()["items"]
-        assert [(each["passed"], each["runs"], each["publishedBy"]) for each in published] == [(1.0, 2, "boss")]
+        assert [(evaluation["passed"], evaluation["runs"], evaluation["publishedBy"]) for evaluation in published] == [
+            (1.0, 2, "boss")
+        ]
         for status in (204, 204):
             assert client.delete(f"/evaluations/{published[0]['id']}").status_code == status
         assert client.get(f"/evaluations/{published[0]['id']}").status_code == 404

@@ -117,7 +117,7 @@ def silent_server() -> Iterator[str]:
 
 
 def _json(environment: dict[str, str], *arguments: str) -> list[dict[str, object]]:
-    ended = subprocess.run([*BATON, *arguments], env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    items: list[dict[str, object]] = json.loads(ended.stdout)["items"]
+    process = subprocess.run([*BATON, *arguments], env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    items: list[dict[str, object]] = json.loads(process.stdout)["items"]
     return items

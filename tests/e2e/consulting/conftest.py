@@ -110,11 +110,11 @@ def keep_credentials(cloud: RunningCloud) -> None:
     parameters.close()
 
 
-def credentials(place: str) -> dict[str, Any]:
+def credentials(location: str) -> dict[str, Any]:
     """Headers with a secret and a parameter."""
     return {
-        "Authorization": {"secret": f"baton/{{stage}}/{place}", "format": "Bearer {}"},
-        "X-Api-Key": {"parameter": f"/baton/{{stage}}/{place}"},
+        "Authorization": {"secret": f"baton/{{stage}}/{location}", "format": "Bearer {}"},
+        "X-Api-Key": {"parameter": f"/baton/{{stage}}/{location}"},
     }
 
 

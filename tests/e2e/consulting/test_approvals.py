@@ -33,8 +33,8 @@ class Waiting:
         """The interrupt that it waits for."""
         outcome = self.run[-1]["outcome"]
         assert outcome["type"] == "interrupt"
-        found: list[Json] = outcome["interrupts"]
-        return found
+        findings: list[Json] = outcome["interrupts"]
+        return findings
 
     @property
     def interrupt_id(self) -> str:
@@ -122,10 +122,10 @@ async def test_a_watcher_sees_it_go_on(waiting: Waiting, socket: SocketClient, a
 
 
 async def test_resuming_over_http_goes_on_once(waiting: Waiting, alice: User, model: FaultModel) -> None:
-    asked = waiting.resume()
-    run = await alice.run(asked)
+    request = waiting.resume()
+    run = await alice.run(request)
     check_run(run)
-    assert (run[0]["runId"], run[0]["parentRunId"]) == (asked["runId"], waiting.run[0]["runId"])
+    assert (run[0]["runId"], run[0]["parentRunId"]) == (request["runId"], waiting.run[0]["runId"])
     assert text_of(run) == "Counted."
     [number] = results(run)
     repeated = await alice.run(waiting.resume())

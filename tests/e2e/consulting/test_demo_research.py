@@ -64,13 +64,13 @@ async def test_the_research_question_is_answered_in_one_voice(demo_socket: Socke
     assert run[-1]["outcome"] == {"type": "success"}
     [snapshot] = of_type(run, "ACTIVITY_SNAPSHOT")
     assert (snapshot["activityType"], snapshot["content"]["label"]) == ("research", "Researching...")
-    shown = [(agent["id"], agent["name"]) for agent in snapshot["content"]["agents"]]
-    assert shown == [("knowledge", "Knowledge"), ("research", "Research")]
+    visible = [(agent["id"], agent["name"]) for agent in snapshot["content"]["agents"]]
+    assert visible == [("knowledge", "Knowledge"), ("research", "Research")]
     started = {event["subagentRunId"]: event["name"] for event in of_type(run, "SUBAGENT_STARTED")}
     assert sorted(started.values()) == ["Knowledge", "Research"]
     assert {event["subagentRunId"] for event in of_type(run, "SUBAGENT_FINISHED")} == started.keys()
     reported = [json.loads(event["content"]) for event in of_type(run, "TOOL_CALL_RESULT")]
-    assert {each["taskId"]: each["status"] for each in reported} == dict.fromkeys(started, "completed")
+    assert {item["taskId"]: item["status"] for item in reported} == dict.fromkeys(started, "completed")
 
     [opened] = of_type(run, "TEXT_MESSAGE_START")
     assert opened["name"] == "Assistant"
@@ -117,8 +117,8 @@ async def test_a_tool_is_used_when_the_user_asks_for_it(demo_socket: SocketClien
 async def test_a_page_is_read_after_approval(ada: User) -> None:
     thread_id = new_id()
     props = {"agentId": "librarian"}
-    asked = await ada.run(run_input("Use read_page for Retries", thread_id=thread_id, forwardedProps=props))
-    [interrupt] = asked[-1]["outcome"]["interrupts"]
+    request = await ada.run(run_input("Use read_page for Retries", thread_id=thread_id, forwardedProps=props))
+    [interrupt] = request[-1]["outcome"]["interrupts"]
     assert interrupt["message"] == "May I use read_page?"
     resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
     run = await ada.run(run_input("", thread_id=thread_id, messages=[], resume=resume))

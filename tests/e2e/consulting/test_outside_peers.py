@@ -33,10 +33,10 @@ async def test_an_mcp_server_and_a_remote_agent_take_part_in_one_turn(
     assert text_of(run) == "Five, and Echo says that it will rain."
     [task] = await records(alice, thread_id, "tasks")
     assert (task["agentId"], task["status"], task["result"]) == ("echo", "completed", "Itwillrain.")
-    shown = results_by_tool(run)
-    assert json.loads(shown["ask_echo"]) == {"taskId": task["taskId"], "status": "completed"}
-    assert "5" in shown["add"]
-    assert set(model.requests[1].tool_results.values()) == {shown["add"], "Itwillrain."}
+    visible = results_by_tool(run)
+    assert json.loads(visible["ask_echo"]) == {"taskId": task["taskId"], "status": "completed"}
+    assert "5" in visible["add"]
+    assert set(model.requests[1].tool_results.values()) == {visible["add"], "Itwillrain."}
     [started] = of_type(run, "SUBAGENT_STARTED")
     assert started["subagentRunId"] == task["taskId"]
     assert len(of_type(run, "SUBAGENT_FINISHED")) == 1

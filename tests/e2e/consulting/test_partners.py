@@ -20,8 +20,8 @@ async def test_a_consulted_partner_asks_for_an_approval_which_the_user_gives_as_
     thread_id = new_id()
     # In the order in which the models are asked: ours, the partner's, ours.
     model.script(calls_tools(("ask_partner", {"message": "Count."})), COUNT, answers("May it count?"))
-    asked = await socket.say("Let it count", thread_id=thread_id, agentId="host")
-    assert text_of(asked) == "May it count?"
+    request = await socket.say("Let it count", thread_id=thread_id, agentId="host")
+    assert text_of(request) == "May it count?"
     [reported] = model.requests[2].tool_results.values()
     assert "May I use next_number?" in reported
     assert '"interrupts"' in reported
@@ -42,9 +42,9 @@ async def test_a_partner_takes_the_conversation_over_and_asks_the_user_for_an_ap
     thread_id = new_id()
     handed = ("transfer_to_partner", {"reason": "it counts", "context_summary": "Ada wants a number."})
     model.script(calls_tools(handed), COUNT)
-    asked = await socket.say("Let it count", thread_id=thread_id, agentId="host")
-    assert "May I use next_number?" in text_of(asked)
-    assert "interrupts" not in text_of(asked)
+    request = await socket.say("Let it count", thread_id=thread_id, agentId="host")
+    assert "May I use next_number?" in text_of(request)
+    assert "interrupts" not in text_of(request)
 
     model.script(answers("It is two."))
     answered = await socket.say("yes", thread_id=thread_id)

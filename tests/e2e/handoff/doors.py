@@ -97,12 +97,12 @@ class OverMessages(Door):
     async def say(self, text: str, thread_id: str) -> Heard:
         body = await self.user.ask(text, sessionId=thread_id)
         assert body["outcome"] == {"type": "success"}
-        said = [
+        messages = [
             (message["metadata"]["agentName"], message["content"])
             for message in body["messages"]
             if message["role"] == "assistant" and message.get("content")
         ]
-        return Heard(said, body["state"], None)
+        return Heard(messages, body["state"], None)
 
 
 DOORS: Sequence[type[Door]] = (OverSocket, OverRuns, OverMessages)

@@ -34,9 +34,9 @@ WORKFLOW = (f"{HOSTILE}.", "no", "refund my order", f"step 1: {HOSTILE}.", "yes"
 
 async def approved(boss: User) -> str:
     """The administrator's procedure; its id."""
-    made = (await boss.post(PROCEDURES, REFUND)).json()
-    assert (await boss.post(f"{PROCEDURES}/{made['id']}/approve", {})).json()["status"] == "approved"
-    return str(made["id"])
+    response = (await boss.post(PROCEDURES, REFUND)).json()
+    assert (await boss.post(f"{PROCEDURES}/{response['id']}/approve", {})).json()["status"] == "approved"
+    return str(response["id"])
 
 
 async def made_by(user: User, *names: str) -> list[str]:

@@ -19,12 +19,12 @@ async def test_a_skill_is_made_by_a_client_of_either_line(client: AgUiClient, ad
     thread_id = new_id()
     steps: list[str] = []
     for text in (REQUEST, "Post them to #ops.", "send slack alert", "looks good", "yes"):
-        heard = await client.run(ada, thread_id, text)
-        check_heard(heard)
+        received = await client.run(ada, thread_id, text)
+        check_heard(received)
         # The first step of a run is the one that the conversation is in.
-        steps += [each["stepName"] for each in heard.of_type("STEP_STARTED") if each["stepName"] not in steps]
-        await check_agrees(heard, ada, thread_id)
+        steps += [event["stepName"] for event in received.of_type("STEP_STARTED") if event["stepName"] not in steps]
+        await check_agrees(received, ada, thread_id)
     assert steps == STATES
-    assert heard.last == "Great, your 'Slack Alert' skill is now active."
-    notices = [message["activityType"] for message in heard.messages if message["role"] == "activity"]
+    assert received.last == "Great, your 'Slack Alert' skill is now active."
+    notices = [message["activityType"] for message in received.messages if message["role"] == "activity"]
     assert notices == ["handoff", "return"]

@@ -54,7 +54,7 @@ async def test_a_maker_of_skills_replaces_nothing_and_reaches_nobody_else(
     reported = await made_by(mallory, "call it Refund Policy", "call it Refunds")
     assert "is taken by an approved procedure" in reported[1]
     assert reported[-1] == "Great, your 'Refunds' skill is now active."
-    assert any("Only you can use it until it is shared." in each for each in reported)
+    assert any("Only you can use it until it is shared." in event for event in reported)
 
     versions = (await boss.read(f"{PROCEDURES}/{procedure_id}"))["versions"]
     assert [(version["version"], version["status"], version["decidedBy"]) for version in versions] == [
@@ -113,8 +113,8 @@ async def test_a_skill_is_followed_by_others_once_it_is_shared(boss: User, mallo
     followed = await prompt_of(boss, victim, "please refund my order")
     assert "I am following the skill **Refunds**" in followed
     acts = (await boss.read("/audit", limit=100))["items"][::-1]
-    found = [(act["action"], act["outcome"], act["userId"]) for act in acts if "efunds" in str(act["detail"])]
-    assert found == [
+    results = [(act["action"], act["outcome"], act["userId"]) for act in acts if "efunds" in str(act["detail"])]
+    assert results == [
         ("skill.activate", "active", "mallory"),
         ("skill.offer", "offered", "mallory"),
         ("procedure.share", "approved", "boss"),

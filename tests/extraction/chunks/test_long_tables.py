@@ -24,9 +24,9 @@ def _pdf(*, repeated: bool) -> bytes:
     grid = [("GRID", (0, 0), (-1, -1), 0.5, colors.black)]
     drawn = LongTable([list(row) for row in TABLE], style=grid, repeatRows=int(repeated))
 
-    def ends(canvas: object, made: SimpleDocTemplate) -> None:
+    def ends(canvas: object, value: SimpleDocTemplate) -> None:
         canvas.drawString(72, 810, "Stock list")  # type: ignore[attr-defined]
-        canvas.drawString(500, 20, f"Page {made.page}")  # type: ignore[attr-defined]
+        canvas.drawString(500, 20, f"Page {value.page}")  # type: ignore[attr-defined]
 
     SimpleDocTemplate(out, pagesize=pagesizes.A4, invariant=1).build([drawn], onFirstPage=ends, onLaterPages=ends)
     return out.getvalue()
@@ -69,7 +69,7 @@ def test_no_row_is_without_the_names_of_its_columns(name: str, content_type: str
     with_rows = [chunk for chunk in chunks if "PN-" in chunk.text]
     assert len(with_rows) > 2
     for chunk in with_rows:
-        shown = f"{chunk.table_header}\n{chunk.text}" if chunk.table_header else chunk.text
-        header, row = shown.index("lead time in days"), shown.index("PN-")
+        visible = f"{chunk.table_header}\n{chunk.text}" if chunk.table_header else chunk.text
+        header, row = visible.index("lead time in days"), visible.index("PN-")
         assert header < row
         assert chunk.table_header is None or chunk.table_header.strip("| ").split(" | ") == list(NAMES)

@@ -54,8 +54,8 @@ def test_the_header_is_the_rows_that_name_the_columns(rows: list[str], header: l
 
 
 def test_every_chunk_but_the_first_has_the_header() -> None:
-    found = headers(table([HEADER, *ROWS]))
-    assert found == [None] + [HEADER] * (len(found) - 1)
+    result = headers(table([HEADER, *ROWS]))
+    assert result == [None] + [HEADER] * (len(result) - 1)
 
 
 def test_a_header_of_two_rows_is_repeated_whole() -> None:
@@ -72,9 +72,9 @@ def test_a_table_of_numbers_has_no_header() -> None:
 
 
 def test_what_begins_with_other_text_has_no_header_in_front() -> None:
-    found = divide_into_chunks([table([HEADER, *ROWS[:60]]), heading("Service"), paragraph(sentences(40))])
-    assert [HEADER if chunk.text.startswith("PN-") else None for chunk in found] == [
-        chunk.table_header for chunk in found
+    result = divide_into_chunks([table([HEADER, *ROWS[:60]]), heading("Service"), paragraph(sentences(40))])
+    assert [HEADER if chunk.text.startswith("PN-") else None for chunk in result] == [
+        chunk.table_header for chunk in result
     ]
 
 
@@ -85,10 +85,10 @@ def test_rows_on_the_next_page_have_the_header_of_the_page_before(
 ) -> None:
     """Lines at the ends of pages are headings where they are larger than the table."""
     ends = [kind(text, page=1) for text in footer]
-    found = headers(
+    results = headers(
         heading("Stock list"), table([HEADER, *ROWS[:40]], 1), *ends, table(ROWS[40:80], 2), table(ROWS[80:], 3)
     )
-    assert found == [None] + [HEADER] * (len(found) - 1)
+    assert results == [None] + [HEADER] * (len(results) - 1)
 
 
 def test_a_header_that_each_page_repeats_is_not_doubled() -> None:
@@ -98,8 +98,8 @@ def test_a_header_that_each_page_repeats_is_not_doubled() -> None:
 
 
 def test_rows_behind_an_empty_row_have_the_header() -> None:
-    found = headers(table([HEADER, *ROWS[:100]]), table(ROWS[100:]))
-    assert found == [None] + [HEADER] * (len(found) - 1)
+    result = headers(table([HEADER, *ROWS[:100]]), table(ROWS[100:]))
+    assert result == [None] + [HEADER] * (len(result) - 1)
 
 
 @pytest.mark.parametrize("between", [[heading("Other parts", page=2)], [paragraph(sentences(4), 2)]])
@@ -114,9 +114,9 @@ COLUMNS = [f"column {number}" for number in range(500)]
 def test_the_header_of_a_wide_table_is_cut_between_cells() -> None:
     rows = [" | ".join(COLUMNS), *(" | ".join(f"v{row}.{n}" for n in range(500)) for row in range(3))]
     chunks = divide_into_chunks([table(rows)])
-    shown = [chunk for chunk in chunks if chunk.table_header]
-    assert len(shown) > 3
-    for chunk in shown:
+    visible = [chunk for chunk in chunks if chunk.table_header]
+    assert len(visible) > 3
+    for chunk in visible:
         cells = (chunk.table_header or "").split(" | ")
         assert len(chunk.table_header or "") <= MAX_HEADER
         assert set(cells) - {"..."} <= set(COLUMNS)

@@ -30,8 +30,8 @@ EMPTY = "<w:p><w:r><w:t>Hello</w:t></w:r></w:p>"
 
 def read_in_bounds(body: bytes, content_type: str) -> str:
     """The reason for which a separate process refuses a file, or what it found."""
-    found = read(body, content_type, MEMORY)
-    return found.refusal or f"read {list(found.errors)}"
+    result = read(body, content_type, MEMORY)
+    return result.refusal or f"read {list(result.errors)}"
 
 
 def headers(count: int, size: int) -> Parts:
@@ -272,9 +272,9 @@ def overlapping() -> bytes:
     body = archive(word_parts(EMPTY) | {"word/media/a.bin": b"0" * 1000, "word/media/b.bin": b"0" * 1000})
     with zipfile.ZipFile(io.BytesIO(body)) as made:
         first, second = made.getinfo("word/media/a.bin"), made.getinfo("word/media/b.bin")
-    place = body.rindex(b"word/media/b.bin") - 46
-    assert struct.unpack_from("<I", body, place + 42) == (second.header_offset,)
-    return body[: place + 42] + struct.pack("<I", first.header_offset) + body[place + 46 :]
+    location = body.rindex(b"word/media/b.bin") - 46
+    assert struct.unpack_from("<I", body, location + 42) == (second.header_offset,)
+    return body[: location + 42] + struct.pack("<I", first.header_offset) + body[location + 46 :]
 
 
 def packed_otherwise() -> bytes:
@@ -303,9 +303,9 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("made", "reason"), ARCHIVES.values(), ids=ARCHIVES)
-def test_an_archive(made: Callable[[], bytes], reason: str) -> None:
-    assert read_in_bounds(made(), documents.DOCX) == reason
+@pytest.mark.parametrize(("value", "reason"), ARCHIVES.values(), ids=ARCHIVES)
+def test_an_archive(value: Callable[[], bytes], reason: str) -> None:
+    assert read_in_bounds(value(), documents.DOCX) == reason
 
 
 def test_a_file_that_says_to_be_too_large_is_refused_before_its_parts_are_counted(

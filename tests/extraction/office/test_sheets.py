@@ -206,10 +206,10 @@ def test_a_format_may_hide_a_text() -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 @settings(max_examples=examples(200))
 def test_a_plain_number_has_the_digits_of_its_value(value: float) -> None:
-    shown = write_plain_number(repr(value))
-    assert float(shown) == float(f"{value:.15g}") or float(shown) == value
+    visible = write_plain_number(repr(value))
+    assert float(visible) == float(f"{value:.15g}") or float(visible) == value
     if value.is_integer() and abs(value) < 2**53:
-        assert shown.lstrip("-").isdecimal()
+        assert visible.lstrip("-").isdecimal()
 
 
 @given(st.text('0#?.,%;[]"\\_*@yMdhsE+-/$€ a()AP', max_size=20), st.floats(allow_nan=False))
@@ -300,15 +300,15 @@ HIDDEN = {
 
 @pytest.mark.parametrize(("parts", "expected"), HIDDEN.values(), ids=HIDDEN)
 def test_what_is_hidden_is_left_out(parts: dict[str, str | bytes], expected: list[str]) -> None:
-    found = read(archive(parts))
-    assert [block.text for block in found.blocks[1:]] == expected
-    assert (found.pages, found.page_errors) == (1, ())
+    result = read(archive(parts))
+    assert [block.text for block in result.blocks[1:]] == expected
+    assert (result.pages, result.page_errors) == (1, ())
 
 
 def test_a_table_begins_at_its_first_column_and_ends_at_an_empty_row() -> None:
     rows = "".join(
-        f'<row r="{line}"><c r="{place}{line}" t="inlineStr"><is><t>{place}{line}</t></is></c></row>'
-        for line, place in ((3, "C"), (4, "D"), (9, "B"))
+        f'<row r="{line}"><c r="{location}{line}" t="inlineStr"><is><t>{location}{line}</t></is></c></row>'
+        for line, location in ((3, "C"), (4, "D"), (9, "B"))
     )
     assert tables(archive(sheet_parts(rows))) == ["C3\n | D4", "B9"]
 
@@ -325,12 +325,12 @@ def test_the_dimension_that_a_sheet_states_is_not_believed(dimension: str) -> No
 
 def test_a_damaged_sheet_is_named_and_the_others_are_read() -> None:
     sheets = "".join(
-        f'<sheet name="{name}" sheetId="{place}" r:id="rId{place}"/>' for name, place in (("A", 20), ("B", 1))
+        f'<sheet name="{name}" sheetId="{location}" r:id="rId{location}"/>' for name, location in (("A", 20), ("B", 1))
     )
     parts = sheet_parts(row(text("b")), sheets=sheets, broken="<row><c>")
-    found = read(archive(parts))
-    assert [(error.page, error.message) for error in found.page_errors] == [(1, "The sheet is damaged.")]
-    assert [block.text for block in found.blocks] == ["B", "b"]
+    result = read(archive(parts))
+    assert [(error.page, error.message) for error in result.page_errors] == [(1, "The sheet is damaged.")]
+    assert [block.text for block in result.blocks] == ["B", "b"]
     del parts["xl/worksheets/broken.xml"]
     assert [error.page for error in read(archive(parts)).page_errors] == [1]
 
@@ -371,9 +371,9 @@ def test_texts_and_titles_of_charts_on_a_sheet_follow_its_cells() -> None:
 
 
 def test_a_drawing_that_is_damaged_is_named() -> None:
-    found = read(archive(with_drawing("<not xml")))
-    assert [block.text for block in found.blocks] == ["S", "a"]
-    assert [(error.page, error.message) for error in found.page_errors] == [
+    result = read(archive(with_drawing("<not xml")))
+    assert [block.text for block in result.blocks] == ["S", "a"]
+    assert [(error.page, error.message) for error in result.page_errors] == [
         (1, "A drawing on the sheet cannot be read.")
     ]
 
@@ -384,9 +384,9 @@ def test_a_damaged_chart_leaves_the_texts_of_shapes() -> None:
         "xl/drawings/_rels/drawing1.xml.rels": relations({"rId1": ("chart", "../charts/chart1.xml")}),
         "xl/charts/chart1.xml": "<not xml",
     }
-    found = read(archive(parts))
-    assert [block.text for block in found.blocks] == ["S", "a", "Prices are net."]
-    assert [error.message for error in found.page_errors] == ["A drawing on the sheet cannot be read."]
+    result = read(archive(parts))
+    assert [block.text for block in result.blocks] == ["S", "a", "Prices are net."]
+    assert [error.message for error in result.page_errors] == ["A drawing on the sheet cannot be read."]
 
 
 def test_a_part_that_is_no_sheet_is_named() -> None:

@@ -187,11 +187,11 @@ def test_a_slide_that_is_not_there_is_named() -> None:
 
 
 def test_a_layout_may_number_the_lists_of_its_slides() -> None:
-    place = '<p:ph idx="1"/>'
+    location = '<p:ph idx="1"/>'
     numbers = '<a:lstStyle><a:lvl1pPr><a:buAutoNum type="alphaUcPeriod"/></a:lvl1pPr></a:lstStyle>'
     parts = slide_parts(
-        shape(line("a") + line("b"), place=place)
-        + shape("<a:p><a:pPr><a:buNone/></a:pPr><a:r><a:t>c</a:t></a:r></a:p>", place=place),
+        shape(line("a") + line("b"), place=location)
+        + shape("<a:p><a:pPr><a:buNone/></a:pPr><a:r><a:t>c</a:t></a:r></a:p>", place=location),
         linked={
             "rId5": ("slideLayout", "../slideLayouts/layout1.xml"),
             "rId6": ("notesSlide", "../notesSlides/notes1.xml"),
@@ -199,7 +199,7 @@ def test_a_layout_may_number_the_lists_of_its_slides() -> None:
     )
     notes = shape(line("d"), place='<p:ph type="body" idx="1"/>')
     parts["ppt/notesSlides/notes1.xml"] = f"<p:notes {NAMES}>{slide_content(notes)}</p:notes>"
-    layout = f"<p:sldLayout {NAMES}>{slide_content(shape(numbers + line('Click here'), place=place))}</p:sldLayout>"
+    layout = f"<p:sldLayout {NAMES}>{slide_content(shape(numbers + line('Click here'), place=location))}</p:sldLayout>"
     assert texts(archive(parts | {"ppt/slideLayouts/layout1.xml": layout})) == ["A. a", "B. b", "c", "d"]
     assert texts(archive(parts | {"ppt/slideLayouts/layout1.xml": "<p:sldLayout xmlns:p='x'/>"})) == [
         "a",

@@ -175,7 +175,7 @@ HIDDEN = {
 @st.composite
 def nested(draw: st.DrawFn) -> tuple[str, str]:
     """A paragraph of words in wrappers, and what of it is shown."""
-    content, shown = "", ""
+    content, visible = "", ""
     for number in range(draw(st.integers(1, 6))):
         is_hidden = draw(st.booleans())
         xml = run(f"w{number} ", "<w:vanish/>" if is_hidden else "")
@@ -183,15 +183,15 @@ def nested(draw: st.DrawFn) -> tuple[str, str]:
             xml = (VISIBLE | HIDDEN)[name].replace("{}", xml)
             is_hidden = is_hidden or name in HIDDEN
         content += xml
-        shown += "" if is_hidden else f"w{number} "
-    return content, shown.strip()
+        visible += "" if is_hidden else f"w{number} "
+    return content, visible.strip()
 
 
 @given(nested())
 @settings(max_examples=examples(150), deadline=None)
 def test_each_visible_word_is_read_once_and_no_hidden_one(made: tuple[str, str]) -> None:
-    content, shown = made
-    assert texts(archive(word_parts(paragraph(content) + paragraph(run("end"))))) == [*filter(None, [shown]), "end"]
+    content, visible = made
+    assert texts(archive(word_parts(paragraph(content) + paragraph(run("end"))))) == [*filter(None, [visible]), "end"]
 
 
 @pytest.mark.parametrize(
@@ -380,6 +380,6 @@ def test_comments_and_pictures_are_named_as_left_out() -> None:
         others={"word/comments.xml": comments},
         linked={"c": ("comments", "comments.xml")},
     )
-    found = read(archive(parts))
-    assert [block.text for block in found.blocks] == ["Text"]
-    assert [error.message for error in found.page_errors] == ["1 picture is left out.", "1 comment is left out."]
+    result = read(archive(parts))
+    assert [block.text for block in result.blocks] == ["Text"]
+    assert [error.message for error in result.page_errors] == ["1 picture is left out.", "1 comment is left out."]

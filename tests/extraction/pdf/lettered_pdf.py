@@ -25,7 +25,7 @@ def lettered(
     codes = {" ": 0x20, **dict(zip(letters, _CODES, strict=False))}
     content = b"".join(
         b"BT /U %d Tf %s %.2f %.2f Tm <%s> Tj ET "
-        % (SIZE, matrix, x, y, bytes(codes[each] for each in text).hex().encode())
+        % (SIZE, matrix, x, y, bytes(codes[item] for item in text).hex().encode())
         for matrix, part in ((b"1 0 0 1", pieces), (b"0 1 -1 0", turned))
         for x, y, text in part
     )

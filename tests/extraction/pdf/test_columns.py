@@ -29,9 +29,9 @@ def texts(body: bytes) -> list[str]:
     return [" ".join(block.text.split()) for block in pdf.extract(body, 1, 1).blocks]
 
 
-def in_order(found: list[str], *parts: str) -> None:
+def in_order(results: list[str], *parts: str) -> None:
     """The page has these parts whole and in this order, and nothing else."""
-    assert " ".join(found) == " ".join(parts)
+    assert " ".join(results) == " ".join(parts)
 
 
 @pytest.mark.parametrize("shift", [0, 5], ids=["on common lines", "on lines of their own"])
@@ -122,9 +122,9 @@ def test_a_word_that_is_divided_at_the_end_of_a_line_is_whole_again() -> None:
         "arrive before nine and who",
         "show a printed ticket.",
     ]
-    found = texts(drawn(lambda canvas: draw_columns(canvas, [left, right], [60, 300], 700)))
-    assert "June at ten in the morning near pier seven." in " ".join(found)
-    assert " ".join(found).index("seven.") < " ".join(found).index("Parking")
+    result = texts(drawn(lambda canvas: draw_columns(canvas, [left, right], [60, 300], 700)))
+    assert "June at ten in the morning near pier seven." in " ".join(result)
+    assert " ".join(result).index("seven.") < " ".join(result).index("Parking")
 
 
 def test_words_that_are_divided_at_the_ends_of_right_lines_are_whole_again() -> None:
@@ -146,7 +146,7 @@ def test_words_that_are_divided_at_the_ends_of_right_lines_are_whole_again() -> 
         "come before noon, says di-",
         "rector Schmidt.",
     ]
-    found = " ".join(texts(drawn(lambda canvas: draw_columns(canvas, [left, right], [50, 310], 700))))
+    result = " ".join(texts(drawn(lambda canvas: draw_columns(canvas, [left, right], [50, 310], 700))))
     for whole in (
         "collection of",
         "ten except on",
@@ -154,14 +154,14 @@ def test_words_that_are_divided_at_the_ends_of_right_lines_are_whole_again() -> 
         "their visit a",
         "director Schmidt",
     ):
-        assert whole in found
-    assert found.index("known tower.") < found.index("Tickets are")
+        assert whole in result
+    assert result.index("known tower.") < result.index("Tickets are")
 
 
 def test_a_word_that_is_divided_at_the_end_of_a_column_is_whole_again() -> None:
     left, right = wrapped(f"{HARBOUR} It is a won-", 200), wrapped(f"derful day. {PARKING}", 200)
-    found = " ".join(texts(drawn(lambda canvas: draw_columns(canvas, [left, right], [60, 300], 700))))
-    assert "It is a wonderful day. Parking" in found
+    result = " ".join(texts(drawn(lambda canvas: draw_columns(canvas, [left, right], [60, 300], 700))))
+    assert "It is a wonderful day. Parking" in result
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_a_word_that_is_divided_at_the_end_of_a_column_is_whole_again() -> None:
 def test_rows_of_a_table_without_lines_are_read_row_by_row(rows: list[tuple[str, ...]]) -> None:
     columns = [list(column) for column in zip(*rows, strict=True)]
     lefts = [60, 300, 420][: len(columns)]
-    found = texts(drawn(lambda canvas: draw_columns(canvas, columns, lefts, 700)))
-    in_order(found, *chain.from_iterable(rows))
+    result = texts(drawn(lambda canvas: draw_columns(canvas, columns, lefts, 700)))
+    in_order(result, *chain.from_iterable(rows))
 
 
 def test_rows_between_rules_are_lines() -> None:
@@ -238,8 +238,8 @@ def cells(random: Random, rows: int, most: int) -> list[str]:
 
 
 def read_as_drawn(columns: list[list[str]], expected: list[str]) -> bool:
-    found = texts(drawn(lambda canvas: draw_columns(canvas, columns, [50, 310], 780)))
-    return "".join(found).replace(" ", "").replace("-", "") == "".join(expected).replace(" ", "").replace("-", "")
+    result = texts(drawn(lambda canvas: draw_columns(canvas, columns, [50, 310], 780)))
+    return "".join(result).replace(" ", "").replace("-", "") == "".join(expected).replace(" ", "").replace("-", "")
 
 
 @pytest.mark.parametrize("letters", [24, 32, 40])

@@ -56,7 +56,9 @@ LINES = st.one_of(mixed(HEBREW, NUMBERS), mixed(ARABIC, (*NUMBERS, *ARABIC_NUMBE
 def test_the_order_of_places_gives_the_order_of_reading(line: str) -> None:
     items = seen(line)
     order = pdf_bidi.find_reading_order(items, is_from_right=True, is_word_first=lambda word, number: True)
-    assert "".join(pdf_bidi.mirror(items[place]) if turned else items[place] for place, turned in order) == line
+    assert (
+        "".join(pdf_bidi.mirror(items[location]) if turned else items[location] for location, turned in order) == line
+    )
 
 
 @settings(max_examples=40)
@@ -106,7 +108,7 @@ def test_a_word_and_a_number_that_are_drawn_apart_are_read_as_numbers_first() ->
 
 
 @pytest.mark.parametrize(
-    ("shown", "read"),
+    ("visible", "read"),
     [
         ("הלחתה Teams (M10) ףוס", "סוף Teams (M10) התחלה"),
         ("+972-3-555-0142 :ןופלט", "טלפון: +972-3-555-0142"),
@@ -118,9 +120,9 @@ def test_a_word_and_a_number_that_are_drawn_apart_are_read_as_numbers_first() ->
         ("(הצובק ⊂ x ∈ ב)", "(ב ∋ x ⊃ קבוצה)"),
     ],
 )
-def test_signs_beside_words_and_numbers_from_the_left(shown: str, read: str) -> None:
+def test_signs_beside_words_and_numbers_from_the_left(visible: str, read: str) -> None:
     page = ["טופס בקשה", "שלום"]
-    assert lines(lettered(from_the_right([*map(seen, page), shown]))) == [*page, read]
+    assert lines(lettered(from_the_right([*map(seen, page), visible]))) == [*page, read]
 
 
 def test_brackets_that_the_file_names_as_they_are_read() -> None:
@@ -136,8 +138,8 @@ def test_marks_with_places_of_their_own_stand_behind_their_letters() -> None:
     for number, (letter, marks) in enumerate(word):
         x = 500.0 - WIDTH * number
         pieces += [(x + 1, 700.0, mark) for mark in marks] + [(x, 700.0, letter)]
-    found = lines(lettered(pieces, marks=["\u05b8", "\u05c1", "\u05b9"]))
-    assert [unicodedata.normalize("NFC", line) for line in found] == [unicodedata.normalize("NFC", "שָׁלוֹם")]
+    result = lines(lettered(pieces, marks=["\u05b8", "\u05c1", "\u05b9"]))
+    assert [unicodedata.normalize("NFC", line) for line in result] == [unicodedata.normalize("NFC", "שָׁלוֹם")]
 
 
 def test_lines_from_the_right_on_a_page_from_the_left_and_the_other_way_round() -> None:
@@ -230,4 +232,4 @@ def test_long_lines_are_put_in_order_in_time_that_their_length_bounds(part: str)
     items = list(part * (100_000 // len(part)))
     for is_from_right in (True, False):
         order = pdf_bidi.find_reading_order(items, is_from_right=is_from_right, is_word_first=lambda word, number: True)
-        assert sorted(place for place, _ in order) == list(range(len(items)))
+        assert sorted(location for location, _ in order) == list(range(len(items)))

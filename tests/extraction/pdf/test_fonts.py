@@ -97,7 +97,9 @@ def named(font: bytes, text: str, digits: int, first: int) -> bytes:
         f"<{'f' * digits}> endcodespacerange {len(codes)} beginbfchar\n{names}endbfchar endcmap end"
     )
     content = b"".join(
-        shown(60 + 6 * place, 700, f"{codes[letter]:0{digits}x}") for place, letter in enumerate(text) if letter != " "
+        shown(60 + 6 * location, 700, f"{codes[letter]:0{digits}x}")
+        for location, letter in enumerate(text)
+        if letter != " "
     )
     return one_page(content, b"/Font<</U 10 0 R>>", {10: font, 11: stream(table.encode())})
 

@@ -17,9 +17,9 @@ from tests.extraction.pdf.pdf_pages import HARBOUR, PARKING
 
 
 def text(body: bytes) -> str:
-    found = pdf.extract(body, 1, 1)
-    assert not found.page_errors
-    return "\n".join(block.text for block in found.blocks)
+    result = pdf.extract(body, 1, 1)
+    assert not result.page_errors
+    return "\n".join(block.text for block in result.blocks)
 
 
 def test_a_form_that_a_program_has_filled_in() -> None:

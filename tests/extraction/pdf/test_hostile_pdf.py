@@ -31,16 +31,16 @@ def nested(levels: int, calls: int, call: bytes = b"/X Do ", *, at: int = 10) ->
 
 def glyphs(levels: int) -> dict[int, bytes]:
     """Type 3 fonts whose glyphs show text in the next one."""
-    found = {}
+    results = {}
     for level in range(levels):
         inner = b"/Font<</T %d 0 R>>" % (12 + 2 * level) if level < levels - 1 else b"/Font<</T 4 0 R>>"
-        found[10 + 2 * level] = (
+        results[10 + 2 * level] = (
             b"<</Type/Font/Subtype/Type3/FontBBox[0 0 1 1]/FontMatrix[1 0 0 1 0 0]/FirstChar 97/LastChar 98"
             b"/Widths[1 1]/Encoding<</Differences[97/a/b]>>/CharProcs<</a %d 0 R/b %d 0 R>>/Resources<<%s>>>>"
             % (11 + 2 * level, 11 + 2 * level, inner)
         )
-        found[11 + 2 * level] = stream(b"1 0 d0 BT /T 1 Tf (abababab) Tj ET")
-    return found
+        results[11 + 2 * level] = stream(b"1 0 d0 BT /T 1 Tf (abababab) Tj ET")
+    return results
 
 
 GLYPH = b"/Font<</F 4 0 R/T 10 0 R>>/XObject<</X 20 0 R>>"

@@ -19,9 +19,9 @@ def page(body: bytes) -> ExtractedText:
 
 
 def text(body: bytes) -> str:
-    found = page(body)
-    assert not found.page_errors
-    return "\n".join(block.text for block in found.blocks)
+    result = page(body)
+    assert not result.page_errors
+    return "\n".join(block.text for block in result.blocks)
 
 
 SHOWN = b"BT /F 12 Tf 10 700 Td (shown) Tj ET "
@@ -137,9 +137,9 @@ def test_so_it_is_if_the_page_has_a_stamp() -> None:
         without_ink(canvas, "The contract begins on the first of May.", "It ends a year later.")
         canvas.drawString(500, 30, "Page 1")
 
-    found = text(drawn(draw))
-    assert "The contract begins" in found
-    assert "Page 1" in found
+    result = text(drawn(draw))
+    assert "The contract begins" in result
+    assert "Page 1" in result
 
 
 def test_text_without_ink_on_a_picture_with_visible_text_is_left_out() -> None:
@@ -199,10 +199,10 @@ GARBLED = b"BT /G 12 Tf 10 700 Td <002400250026002700280029> Tj 0 -20 Td <002400
 
 @pytest.mark.parametrize("mapping", [b"", b"/ToUnicode 13 0 R"], ids=["no mapping", "private use"])
 def test_letters_without_a_meaning_are_an_error_of_their_page(mapping: bytes) -> None:
-    found = page(font_without_unicode(GARBLED, mapping))
-    assert found.blocks == ()
-    assert [error.page for error in found.page_errors] == [1]
-    assert "do not say which letters" in found.page_errors[0].message
+    result = page(font_without_unicode(GARBLED, mapping))
+    assert result.blocks == ()
+    assert [error.page for error in result.page_errors] == [1]
+    assert "do not say which letters" in result.page_errors[0].message
 
 
 def test_a_symbol_between_letters_is_no_error() -> None:

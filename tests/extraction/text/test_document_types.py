@@ -92,8 +92,8 @@ def test_a_type_that_stands_for_several_leaves_it_to_the_name_and_the_content(
     essence: str, name: str, texts: tuple[DocumentFormat, ...], others: set[DocumentFormat]
 ) -> None:
     formats = find_formats(MediaType(essence), name)
-    assert tuple(each for each in formats if each in TEXTS) == texts
-    assert {each for each in formats if each not in TEXTS} == others
+    assert tuple(item for item in formats if item in TEXTS) == texts
+    assert {item for item in formats if item not in TEXTS} == others
 
 
 @pytest.mark.parametrize(

@@ -230,18 +230,18 @@ def test_what_is_declared_is_decoded_and_one_damaged_byte_changes_nothing_else(
     text, label = pair
     repeated = f"{text}\n" * data.draw(st.integers(1, 4))
     assert decode_text(encoded(repeated, label), MediaType("text/plain", label)) == repeated
-    place = data.draw(st.sampled_from([index for index, char in enumerate(repeated) if char == "\n"]))
-    body = encoded(repeated[:place], label) + b"\xff" + encoded(repeated[place:], label)
+    location = data.draw(st.sampled_from([index for index, char in enumerate(repeated) if char == "\n"]))
+    body = encoded(repeated[:location], label) + b"\xff" + encoded(repeated[location:], label)
     damaged = decode_text(body, MediaType("text/plain", label))
-    assert (damaged[:place], damaged[-len(repeated) + place :]) == (repeated[:place], repeated[place:])
+    assert (damaged[:location], damaged[-len(repeated) + location :]) == (repeated[:location], repeated[location:])
 
 
 @given(st.sampled_from([text for text, _ in ENCODED]), st.data())
 def test_text_in_utf_8_stays_it_with_a_damaged_byte(text: str, data: st.DataObject) -> None:
-    place = data.draw(st.integers(0, len(text)))
-    body = text[:place].encode() + b"\xff" + text[place:].encode()
-    assert decode_text(body) == f"{text[:place]}\ufffd{text[place:]}"
-    assert decode_text(body, MediaType("text/plain", "utf-8")) == f"{text[:place]}\ufffd{text[place:]}"
+    location = data.draw(st.integers(0, len(text)))
+    body = text[:location].encode() + b"\xff" + text[location:].encode()
+    assert decode_text(body) == f"{text[:location]}\ufffd{text[location:]}"
+    assert decode_text(body, MediaType("text/plain", "utf-8")) == f"{text[:location]}\ufffd{text[location:]}"
 
 
 @pytest.mark.parametrize("text", ["é", "Größe", "中", "Grüße aus Köln"])

@@ -59,10 +59,10 @@ HIDDEN = """
 
 @pytest.mark.parametrize("hidden", HIDDEN.splitlines())
 def test_hidden_text_is_left_out(hidden: str) -> None:
-    found = " ".join(texts(f"<p>before</p>{hidden}<p>after</p>"))
-    assert "secret" not in found
-    assert found.startswith("before")
-    assert found.endswith("after")
+    result = " ".join(texts(f"<p>before</p>{hidden}<p>after</p>"))
+    assert "secret" not in result
+    assert result.startswith("before")
+    assert result.endswith("after")
 
 
 def test_hidden_text_leaves_no_quotes_and_boxes() -> None:
@@ -90,11 +90,11 @@ SHOWN = """
 """.strip()
 
 
-@pytest.mark.parametrize("shown", SHOWN.splitlines())
-def test_shown_text_is_kept(shown: str) -> None:
-    found = " ".join(texts(shown))
-    assert "shown" in found
-    assert "secret" not in found
+@pytest.mark.parametrize("visible", SHOWN.splitlines())
+def test_shown_text_is_kept(visible: str) -> None:
+    result = " ".join(texts(visible))
+    assert "shown" in result
+    assert "secret" not in result
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_shown_text_is_kept(shown: str) -> None:
     ],
 )
 def test_items_of_lists_have_their_numbers(html: str, expected: list[str]) -> None:
-    found = html_page.extract(html.encode()).blocks
-    assert [block.text for block in found] == expected
-    assert {block.kind for block in found} == {BlockKind.LIST_ITEM}
+    result = html_page.extract(html.encode()).blocks
+    assert [block.text for block in result] == expected
+    assert {block.kind for block in result} == {BlockKind.LIST_ITEM}
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class Watchdog:
 
     def report(self) -> str:
         """Everything that was over the limit, and where."""
-        return "\n\n".join(map(str, sorted(self.blocked, key=lambda each: -each.seconds)))
+        return "\n\n".join(map(str, sorted(self.blocked, key=lambda entry: -entry.seconds)))
 
 
 @dataclass

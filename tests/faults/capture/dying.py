@@ -46,19 +46,19 @@ class _Mortal:
         self._port, self._dying = port, dying
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._port, name)
-        if inspect.isasyncgenfunction(found):
-            return partial(self._pages, name, found)
-        if not asyncio.iscoroutinefunction(found):
-            return found
+        result = getattr(self._port, name)
+        if inspect.isasyncgenfunction(result):
+            return partial(self._pages, name, result)
+        if not asyncio.iscoroutinefunction(result):
+            return result
 
         async def passed(*arguments: Any, **options: Any) -> Any:
-            return await self._dying.pass_on(name, lambda: found(*arguments, **options))
+            return await self._dying.pass_on(name, lambda: result(*arguments, **options))
 
         return passed
 
-    async def _pages(self, name: str, found: Any, *arguments: Any, **options: Any) -> AsyncGenerator[Any, None]:
-        pages = [page async for page in found(*arguments, **options)]
+    async def _pages(self, name: str, result: Any, *arguments: Any, **options: Any) -> AsyncGenerator[Any, None]:
+        pages = [page async for page in result(*arguments, **options)]
 
         async def read() -> list[Any]:
             return pages
@@ -94,11 +94,11 @@ async def carried_out(app: App, harness: Harness, steps: Iterable[CaptureStep] =
             break
 
 
-def _answers(known: Capture | None) -> tuple[str, ...]:
+def _answers(stored: Capture | None) -> tuple[str, ...]:
     """Set the light model's answer from here on."""
-    if known is None or known.done is None:
+    if stored is None or stored.done is None:
         return (IS_TASK, drafted())
-    return (drafted(),) if known.done is CaptureStep.DETECT else ()
+    return (drafted(),) if stored.done is CaptureStep.DETECT else ()
 
 
 async def calls_of_a_capture() -> list[str]:
@@ -115,7 +115,7 @@ async def check(harness: Harness, *, announced: int | None = 1) -> None:
     record = await harness.capture_records.get(scope, ref)
     assert record is not None
     assert record.status is CaptureStatus.ANNOUNCED
-    reported = {(tenant, each.procedure_id, each.version) for tenant, each in harness.announcements.pending}
+    reported = {(tenant, item.procedure_id, item.version) for tenant, item in harness.announcements.pending}
     assert reported == {(harness.ada.tenant_id, "report-an-outage", 1)}
     if announced is not None:
         assert len(harness.announcements.pending) == announced

@@ -189,10 +189,10 @@ def test_a_process_ends_with_the_one_that_started_it(
 
 
 def children_of(pid: int) -> list[int]:
-    found = []
+    results = []
     for thread in Path(f"/proc/{pid}/task").iterdir():
-        found += [int(child) for child in (thread / "children").read_text().split()]
-    return found
+        results += [int(child) for child in (thread / "children").read_text().split()]
+    return results
 
 
 def is_running(pid: int) -> bool:

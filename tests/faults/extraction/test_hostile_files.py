@@ -40,13 +40,13 @@ REASONS = {
 
 @pytest.mark.parametrize("name", FILES)
 async def test_a_hostile_file_ends_within_its_bounds_and_others_are_read(name: str) -> None:
-    content_type, made = FILES[name]
+    content_type, instance = FILES[name]
     pipeline = Pipeline()
     pipeline.extractor = ChildProcessExtractor(LIMITS)
     pipeline.use(pipeline.documents, pipeline.files, pipeline.index)
     hostile = await pipeline.create(1, content_type)
     harmless = await pipeline.create(2)
-    await pipeline.files.write(pipeline.scope, await pipeline.existing(hostile), 1, "original", made())
+    await pipeline.files.write(pipeline.scope, await pipeline.existing(hostile), 1, "original", instance())
     await pipeline.upload(harmless, text_of(2, "Bolts"))
     await pipeline.run(hostile, waits=False)
     await pipeline.run(harmless, waits=False)

@@ -91,8 +91,8 @@ class RealEngines:
         self.gateway: Any = client("apigatewaymanagementapi", "http://gateway.test", **unsigned)  # type: ignore[call-overload]
         create_bucket(self.s3, BUCKET)
         guard = guard_of_cases(stack, table.name)
-        for each in (self.dynamodb, self.s3, self.sqs, self.gateway):
-            guard.watch(each.meta.events)
+        for item in (self.dynamodb, self.s3, self.sqs, self.gateway):
+            guard.watch(item.meta.events)
         self.wire.attach(self.dynamodb)
         self.wire.attach(self.s3)
         self.wire.attach(self.sqs, lambda operation, request: _of(self.case).queue.serve(operation, request))
@@ -116,8 +116,8 @@ class RealEngines:
         )
 
     def close(self) -> None:
-        for each in (self.dynamodb, self.s3, self.sqs, self.gateway):
-            each.close()
+        for item in (self.dynamodb, self.s3, self.sqs, self.gateway):
+            item.close()
 
     def _post(self, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         assert operation == "PostToConnection"

@@ -33,27 +33,27 @@ async def violations_of(case: Case, clients: list[Client]) -> list[str]:
         before = page.next_before
         if before is None:
             break
-    found = _of_store(case, messages)
+    result = _of_store(case, messages)
     if thread.run is not None:
-        found.append(f"a run is left over: {thread.run}")
+        result.append(f"a run is left over: {thread.run}")
     if not await _is_free(case):
-        found.append("an orphan lease")
+        result.append("an orphan lease")
     fresh = Screen()
     replay = await case.product.replays.replay_after(scope, thread, 0)
     fresh.resumed_to = replay.last_seq
     for event in (*((replay.snapshot,) if replay.snapshot else ()), *replay.events):
         fresh.take(event.body)
     if fresh.gap:
-        found.append("a client that comes anew finds a gap")
+        result.append("a client that comes anew finds a gap")
     stored = conversation_of(m.as_ag_ui().model_dump(by_alias=True, mode="json") for m in messages)
     for name, screen in (("a fresh client", fresh), *((client.name, client.screen) for client in clients)):
         if screen.conversation != stored:
-            found.append(f"{name} shows {screen.conversation}, the store has {stored}")
-        found += [f"{name}: {problem}" for problem in screen.problems()]
+            result.append(f"{name} shows {screen.conversation}, the store has {stored}")
+        result += [f"{name}: {problem}" for problem in screen.problems()]
         if not screen.base and not fresh.base and screen.events != fresh.events:
             odd = _difference(screen, fresh)
-            found.append(f"{name} has other events than a fresh client: {odd}")
-    return found
+            result.append(f"{name} has other events than a fresh client: {odd}")
+    return result
 
 
 async def _is_free(case: Case) -> bool:
@@ -71,31 +71,31 @@ async def _is_free(case: Case) -> bool:
 
 
 def _of_store(case: Case, messages: list[StoredMessage]) -> list[str]:
-    found: list[str] = []
+    results: list[str] = []
     if [message.ordinal for message in messages] != list(range(len(messages))):
-        found.append(f"ordinals are not whole: {[message.ordinal for message in messages]}")
+        results.append(f"ordinals are not whole: {[message.ordinal for message in messages]}")
     questions = [message for message in messages if message.role is Role.USER]
     counts = Counter(message.id for message in questions)
     if counts != Counter(case.asked.keys()):
-        found.append(f"asked {sorted(case.asked)}, stored {sorted(counts.elements())}")
+        results.append(f"asked {sorted(case.asked)}, stored {sorted(counts.elements())}")
     meant = {m.id: (case.asked.get(m.id), case.contested.get(m.id)) for m in questions}
-    found += [f"{m.id} was stored with other content" for m in questions if m.text not in meant[m.id]]
+    results += [f"{m.id} was stored with other content" for m in questions if m.text not in meant[m.id]]
     for index, message in enumerate(messages):
         is_last = index + 1 == len(messages) or messages[index + 1].role is Role.USER
         if is_last != (message.end is not None):
-            found.append(f"message {index} ends a run, or does not: {message}")
+            results.append(f"message {index} ends a run, or does not: {message}")
         cancelled = message.end is not None and message.end.outcome is OutcomeType.CANCELLED
         if cancelled and message.run_id not in case.monitor.to_be_stopped:
-            found.append(f"message {index} was cancelled, and nobody wanted that")
+            results.append(f"message {index} was cancelled, and nobody wanted that")
         if message.end is not None and message.end.error_code == Interrupted.code and not case.plan.interrupts_runs:
-            found.append(f"message {index} was given up, and nobody died")
+            results.append(f"message {index} was given up, and nobody died")
         if message.role is Role.ASSISTANT:
             question = messages[index - 1]
             if question.role is not Role.USER or question.run_id != message.run_id:
-                found.append(f"answer {index} follows no question of its run")
+                results.append(f"answer {index} follows no question of its run")
             elif not f"{question.id}:".startswith(message.text[: len(question.id) + 1]):
-                found.append(f"answer {index} answers something else: {message.text!r}")
-    return found
+                results.append(f"answer {index} answers something else: {message.text!r}")
+    return results
 
 
 def _difference(one: Screen, other: Screen) -> list[str]:

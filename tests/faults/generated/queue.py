@@ -60,9 +60,9 @@ class Queue:
     def put(self, body: str, group: str, deduplication_id: str) -> str:
         """Queue a body, unless its deduplication id was used within five minutes; its message id."""
         now = self.loop.time()
-        known = self._known.get((group, deduplication_id))
-        if known is not None and now - known[1] < DEDUPLICATION_SECONDS:
-            return known[0]
+        existing = self._known.get((group, deduplication_id))
+        if existing is not None and now - existing[1] < DEDUPLICATION_SECONDS:
+            return existing[0]
         record = Record(f"message-{len(self.sent)}", body, group)
         self._known[group, deduplication_id] = (record.id, now)
         self.sent.append(body)

@@ -40,37 +40,37 @@ def disagreements(state: State, rules: Rules) -> Iterator[str]:
     """Every client that would show something else than what is stored, after it has resumed."""
     stored = expected(state)
     for base in (0, *(entry.last for entry in stored)):
-        known = [entry for entry in stored if entry.last <= base]
-        yield from _disagreement(state, rules, base, known, "has seen what was committed")
+        existing = [entry for entry in stored if entry.last <= base]
+        yield from _disagreement(state, rules, base, existing, "has seen what was committed")
     for seen in state.posted:
-        known = [entry for entry in stored if entry.last <= seen.base]
-        known.append(Entry(seen.first, seen.seq, seen.message, seen.writer, complete=False))
-        yield from _disagreement(state, rules, seen.seq, known, f"has seen {seen}")
+        existing = [entry for entry in stored if entry.last <= seen.base]
+        existing.append(Entry(seen.first, seen.seq, seen.message, seen.writer, complete=False))
+        yield from _disagreement(state, rules, seen.seq, existing, f"has seen {seen}")
 
 
-def _disagreement(state: State, rules: Rules, after: int, known: list[Entry], who: str) -> Iterator[str]:
+def _disagreement(state: State, rules: Rules, after: int, stored: list[Entry], who: str) -> Iterator[str]:
     if after > max(state.thread.last, state.thread.next - 1):
         yield f"a client that {who} is ahead of the thread"
         return
-    shown = _apply(list(known), after, replay(state, after, rules))
-    if shown != expected(state):
-        yield f"a client that {who} shows {shown}"
+    visible = _apply(list(stored), after, replay(state, after, rules))
+    if visible != expected(state):
+        yield f"a client that {who} shows {visible}"
 
 
-def _apply(shown: list[Entry], seen: int, events: list[Event]) -> list[Entry]:
+def _apply(visible: list[Entry], seen: int, events: list[Event]) -> list[Entry]:
     for event in events:
         if event.seq <= seen:
             continue
         if event.previous != NOBODY:
-            shown = [entry for entry in shown if entry.last <= event.previous]
+            visible = [entry for entry in visible if entry.last <= event.previous]
         elif event.seq > seen + 1:
-            return [*shown, Entry(event.seq, 0, event.message, event.writer, complete=False)]  # a gap
+            return [*visible, Entry(event.seq, 0, event.message, event.writer, complete=False)]  # a gap
         seen = event.seq
         if event.starts:
-            shown.append(Entry(event.seq, event.seq, event.message, event.writer, complete=event.ends))
-        elif shown and not shown[-1].complete:
-            shown[-1] = shown[-1]._replace(last=event.seq, complete=event.ends)
-    return shown
+            visible.append(Entry(event.seq, event.seq, event.message, event.writer, complete=event.ends))
+        elif visible and not visible[-1].complete:
+            visible[-1] = visible[-1]._replace(last=event.seq, complete=event.ends)
+    return visible
 
 
 def replay(state: State, after: int, rules: Rules) -> list[Event]:

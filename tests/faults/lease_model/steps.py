@@ -62,11 +62,11 @@ def worker_steps(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[s
         case Pc.READ:
             yield "read the thread", state, _read(state, worker)
         case Pc.DELIVER_TURN:
-            known = state.turns[worker.message]
-            if known is None:
+            existing = state.turns[worker.message]
+            if existing is None:
                 yield "open the turn", with_turn(state, worker), worker._replace(pc=Pc.DELIVER)
             else:
-                is_own = (known.fence, known.digest) == (worker.fence, worker.digest)
+                is_own = (existing.fence, existing.digest) == (worker.fence, worker.digest)
                 yield "find the turn", state, worker._replace(pc=Pc.DELIVER) if is_own else usual(worker)
         case Pc.DELIVER:
             yield put_delivered(state, worker, rules)
@@ -75,12 +75,12 @@ def worker_steps(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[s
         case Pc.ACQUIRE:
             yield from _acquire(state, worker, rules)
         case Pc.ORPHAN_TURN:
-            known = state.turns[worker.target]
-            there = known is not None and known.ordinal >= worker.pointer
+            existing = state.turns[worker.target]
+            there = existing is not None and existing.ordinal >= worker.pointer
             yield (
                 "read the orphan's turn",
                 state,
-                worker._replace(known=known, pc=Pc.ORPHAN_QUESTION if there else _no_orphan(worker)),
+                worker._replace(known=existing, pc=Pc.ORPHAN_QUESTION if there else _no_orphan(worker)),
             )
         case Pc.ORPHAN_QUESTION:
             yield "read the orphan's question", state, _orphan(state, worker, rules)
@@ -102,10 +102,10 @@ def worker_steps(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[s
                     _begin(worker._replace(attempt=attempt), rules),
                 )
         case Pc.COMPARE:
-            known = state.turns[worker.target]
-            differs = known is not None and known.digest != worker.content
-            then = Pc.OPEN if known is None else Pc.ADOPT
-            yield "compare", state, worker._replace(known=known, pc=_give_back(worker) if differs else then)
+            existing = state.turns[worker.target]
+            differs = existing is not None and existing.digest != worker.content
+            then = Pc.OPEN if existing is None else Pc.ADOPT
+            yield "compare", state, worker._replace(known=existing, pc=_give_back(worker) if differs else then)
         case Pc.OPEN:
             yield from _open(state, worker, rules)
         case Pc.CHECK:
@@ -113,8 +113,8 @@ def worker_steps(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[s
         case Pc.ADOPT:
             yield "look for a complete answer", state, _look_for_answer(state, worker, rules)
         case Pc.REOPEN:
-            known = state.turns[worker.target]
-            if rules.fenced_turns and known is not None and known.fence > worker.fence:
+            existing = state.turns[worker.target]
+            if rules.fenced_turns and existing is not None and existing.fence > worker.fence:
                 yield "lease lost", state, worker._replace(pc=Pc.DONE)
             else:
                 yield "reopen the turn", with_turn(state, worker), worker._replace(pc=Pc.STREAM)
@@ -216,8 +216,8 @@ def _orphan(state: State, worker: Worker, rules: Rules) -> Worker:
         return worker._replace(known=None, pc=_no_orphan(worker))
     if question.digest != worker.known.digest:
         return worker._replace(known=None, pc=_no_orphan(worker))
-    found = worker._replace(known=None, content=question.digest)
-    return _begin(found, rules) if worker.kind is Kind.MESSAGE else found._replace(pc=Pc.TAKE_OVER)
+    result = worker._replace(known=None, content=question.digest)
+    return _begin(result, rules) if worker.kind is Kind.MESSAGE else result._replace(pc=Pc.TAKE_OVER)
 
 
 def _begin(worker: Worker, rules: Rules) -> Worker:
@@ -229,10 +229,10 @@ def _open(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[str, Sta
     """Two writes at once: either may land first, and the second goes on when the first was refused."""
     turn_left, question_left = worker.open_left
     if turn_left:
-        known = state.turns[worker.target]
-        opens = known is None or not rules.turn_opened_once
+        existing = state.turns[worker.target]
+        opens = existing is None or not rules.turn_opened_once
         stored = with_turn(state, worker) if opens else state
-        after = worker._replace(known=None if opens else known, open_left=(False, question_left))
+        after = worker._replace(known=None if opens else existing, open_left=(False, question_left))
         yield "open the turn", stored, _opened(after)
     if question_left:
         question = Msg(worker.fence, worker.target, worker.attempt, worker.content, is_answer=False)
@@ -249,10 +249,10 @@ def _opened(worker: Worker) -> Worker:
     return worker._replace(pc=Pc.STREAM if worker.known is None else Pc.CHECK)
 
 
-def _is_done(state: State, message: int, known: Turn | None, pointer: int) -> bool:
-    if known is None or known.ordinal >= pointer:
+def _is_done(state: State, message: int, stored: Turn | None, pointer: int) -> bool:
+    if stored is None or stored.ordinal >= pointer:
         return False
-    question = state.messages[known.ordinal]
+    question = state.messages[stored.ordinal]
     return question is not None and question.message == message
 
 
@@ -274,17 +274,17 @@ def _look_for_answer(state: State, worker: Worker, rules: Rules) -> Worker:
     answer = worker._replace(pc=Pc.OPEN)
     if worker.known.ordinal != worker.pointer:
         return answer
-    found = state.messages[worker.known.ordinal + 1]
-    if found is None or not found.is_answer or found.message != worker.target:
+    result = state.messages[worker.known.ordinal + 1]
+    if result is None or not result.is_answer or result.message != worker.target:
         return answer
     question = state.messages[worker.known.ordinal]
     if question is None or question.is_answer or question.message != worker.target:
         return answer
-    if rules.adoption_needs_same_writer and {question.fence, found.writer} != {worker.known.fence}:
+    if rules.adoption_needs_same_writer and {question.fence, result.writer} != {worker.known.fence}:
         return answer
     if rules.adoption_needs_nobody_between and worker.known.fence != worker.fence - FENCE_STEP:
         return answer
-    return worker._replace(found=found, pc=Pc.ADOPT_COMMIT)
+    return worker._replace(found=result, pc=Pc.ADOPT_COMMIT)
 
 
 def _stream(state: State, worker: Worker) -> Iterator[tuple[str, State, Worker]]:

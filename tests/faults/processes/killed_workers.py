@@ -71,7 +71,7 @@ async def killed(
 def prepared(stage: str, way: str, viewer: Viewer, model: GatedModel, proxy: TableProxy) -> Conversation:
     """Arrange that the worker stops at the stage."""
     content = f"{stage}/{way}"
-    asked = {"m-1": content}
+    request = {"m-1": content}
     if stage in ("after accept", "mid stream"):
         gate = model.gates[content] = Gate("" if stage == "after accept" else f"{content}: one ", "and never more.")
 
@@ -80,10 +80,10 @@ def prepared(stage: str, way: str, viewer: Viewer, model: GatedModel, proxy: Tab
             if stage == "mid stream":
                 await viewer.until(shows_text)
 
-        return Conversation(stage, way, viewer, asked, streaming, gate.open)
+        return Conversation(stage, way, viewer, request, streaming, gate.open)
     expression = ACQUIRE if stage == "before accept" else COMMIT
     hold = proxy.hold(viewer.thread_id, expression, "after" if stage == "after commit" else "before")
-    return Conversation(stage, way, viewer, asked, lambda: asyncio.to_thread(hold.reached.wait, 120), hold.over.set)
+    return Conversation(stage, way, viewer, request, lambda: asyncio.to_thread(hold.reached.wait, 120), hold.over.set)
 
 
 async def _take_up(conversation: Conversation) -> None:

@@ -125,9 +125,9 @@ class Waiting:
         return False
 
 
-async def over_websocket(place: Place, waiting: Waiting) -> None:
+async def over_websocket(location: Place, waiting: Waiting) -> None:
     """Send a message and wait."""
-    async with connect_with(place.cloud.socket_url, [SUBPROTOCOL, place.token]) as connection:
+    async with connect_with(location.cloud.socket_url, [SUBPROTOCOL, location.token]) as connection:
         message = {"action": "message", "threadId": waiting.thread_id, "messageId": "m-1", "content": waiting.point}
         await connection.send(json.dumps(message))
         with contextlib.suppress(ConnectionClosed):
@@ -137,11 +137,11 @@ async def over_websocket(place: Place, waiting: Waiting) -> None:
                         return
 
 
-async def over_sse(place: Place, waiting: Waiting, served_by: str) -> None:
+async def over_sse(location: Place, waiting: Waiting, served_by: str) -> None:
     """Run an agent over HTTP; when the stream breaks, come back."""
     follows, pause = waiting.number % 2 == 0, EVENT_SOURCE_SECONDS
     body = run_input(waiting.point, thread_id=waiting.thread_id, message_id="m-1")
-    url, method, path, headers = served_by, "POST", "/v1/runs", place.headers
+    url, method, path, headers = served_by, "POST", "/v1/runs", location.headers
     async with httpx.AsyncClient(timeout=PATIENCE_SECONDS, trust_env=False) as client:
         while waiting.next_at is None:
             content = body if method == "POST" else None
@@ -155,10 +155,10 @@ async def over_sse(place: Place, waiting: Waiting, served_by: str) -> None:
             await asyncio.sleep(pause if follows else AGAIN_SECONDS)
             if not waiting.begun.is_set():
                 continue
-            url = place.cloud.url
+            url = location.cloud.url
             if follows:
                 method, path = "GET", f"/v1/threads/{waiting.thread_id}/events"
-                headers = {**place.headers, "Last-Event-ID": str(waiting.last_seq)}
+                headers = {**location.headers, "Last-Event-ID": str(waiting.last_seq)}
 
 
 @contextmanager
@@ -198,7 +198,7 @@ def web_app(environment: dict[str, str]) -> Iterator[tuple[str, Callable[[], Non
 @asynccontextmanager
 async def running(*work: Any) -> AsyncIterator[None]:
     """Do all this work beside the block."""
-    tasks = [asyncio.ensure_future(each) for each in work]
+    tasks = [asyncio.ensure_future(item) for item in work]
     try:
         yield
     finally:
@@ -234,15 +234,15 @@ async def measure(rounds: int) -> dict[str, list[float]]:
         model = stack.enter_context(FaultModel(otherwise=answers.behave))
         settings = {"BATON_LOCAL_WORKER_PROCESSES": "2", "BATON_LOCAL_WORKERS": str(CONVERSATIONS * 2)}
         cloud = stack.enter_context(RunningCloud(model.base_url, settings))
-        place = Place(cloud, cloud.token(TENANT, "ada"))
+        location = Place(cloud, cloud.token(TENANT, "ada"))
         for _ in range(rounds):
             answers.is_over = False
             ones = [Waiting(number) for number in range(CONVERSATIONS)]
-            clients = [(one, over_websocket(place, one)) for one in ones]
+            clients = [(one, over_websocket(location, one)) for one in ones]
             results["WebSocket"] += await killed(clients, lambda: cloud.kill_workers(1))
             with web_app(cloud.environment) as (url, kill):
                 ones = [Waiting(number) for number in range(CONVERSATIONS)]
-                clients = [(one, over_sse(place, one, url)) for one in ones]
+                clients = [(one, over_sse(location, one, url)) for one in ones]
                 results["SSE"] += await killed(clients, kill)
             answers.is_over = True
             await asyncio.sleep(3)  # whatever still answers comes to its end

@@ -96,7 +96,7 @@ class TableProxy:
         if held is not None:
             await held.stay()
             raise Broken
-        kept = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
-        kept = [(name, value) for name, value in kept if name.lower() not in _HOP_BY_HOP]
-        await send({"type": "http.response.start", "status": answer.status, "headers": kept})
+        stored = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
+        stored = [(name, value) for name, value in stored if name.lower() not in _HOP_BY_HOP]
+        await send({"type": "http.response.start", "status": answer.status, "headers": stored})
         await send({"type": "http.response.body", "body": answer.data})

@@ -23,25 +23,25 @@ DONE: dict[str, list[Any]] = {"batchItemFailures": []}
 @pytest.mark.parametrize("writers", [2, 8])
 async def test_concurrent_writers_lose_nothing(writers: int, ada: User) -> None:
     thread_id = new_id()
-    each = 2 if writers == 2 else 1
-    asked = {f"w{writer}-{number}": f"{writer}.{number}" for writer in range(writers) for number in range(each)}
+    entry = 2 if writers == 2 else 1
+    request = {f"w{writer}-{number}": f"{writer}.{number}" for writer in range(writers) for number in range(entry)}
     async with AsyncExitStack() as stack:
         viewers = [await stack.enter_async_context(Viewer(ada, thread_id)) for _ in range(writers)]
 
         async def write(writer: int) -> None:
-            for number in range(each):
+            for number in range(entry):
                 message_id = f"w{writer}-{number}"
                 if writer % 2:
-                    await ada.ask(asked[message_id], sessionId=thread_id, messageId=message_id)
+                    await ada.ask(request[message_id], sessionId=thread_id, messageId=message_id)
                 else:
-                    await viewers[writer].send(message_id, asked[message_id])
+                    await viewers[writer].send(message_id, request[message_id])
                     await viewers[writer].until_answered(message_id)
 
         await asyncio.gather(*map(write, range(writers)))
         for viewer in viewers:
             await viewer.resume()
-            await viewer.until_answered(*asked)
-        await check_thread(ada, thread_id, asked, *(viewer.screen for viewer in viewers))
+            await viewer.until_answered(*request)
+        await check_thread(ada, thread_id, request, *(viewer.screen for viewer in viewers))
 
 
 async def test_a_body_queued_again_is_one_turn(ada: User) -> None:
@@ -63,23 +63,23 @@ async def test_a_body_queued_again_is_one_turn(ada: User) -> None:
         await viewer.until_answered("m-1", "m-2", "m-3")
         await viewer.send("last", "Are you done?")
         await viewer.until_answered("last")
-        asked = {"m-1": "Hello", "m-2": "No. 2", "m-3": "No. 3", "last": "Are you done?"}
-        await check_thread(ada, thread_id, asked, viewer.screen)
+        request = {"m-1": "Hello", "m-2": "No. 2", "m-3": "No. 3", "last": "Are you done?"}
+        await check_thread(ada, thread_id, request, viewer.screen)
     sqs.close()
 
 
 async def test_records_delivered_to_two_workers_at_once_are_one_turn_each(ada: User) -> None:
     thread_id = new_id()
-    asked = {"m-1": "One", "m-2": "Two"}
-    bodies = [queued_body(ada, thread_id, message_id, content) for message_id, content in asked.items()]
+    request = {"m-1": "One", "m-2": "Two"}
+    bodies = [queued_body(ada, thread_id, message_id, content) for message_id, content in request.items()]
     answers = await asyncio.to_thread(ada.cloud.deliver, "TurnsFunction", *bodies, *bodies)
     async with Viewer(ada, thread_id) as viewer:
         await viewer.resume()
         for body, answer in zip([*bodies, *bodies], answers, strict=True):
             if answer != DONE:  # the queue would deliver it again
                 assert await asyncio.to_thread(ada.cloud.deliver, "TurnsFunction", body) == [DONE]
-        await viewer.until_answered(*asked)
-        await check_thread(ada, thread_id, asked, viewer.screen)
+        await viewer.until_answered(*request)
+        await check_thread(ada, thread_id, request, viewer.screen)
 
 
 async def test_a_poisoned_message_ends_as_an_error_and_its_thread_goes_on(ada: User) -> None:
@@ -96,5 +96,5 @@ async def test_a_poisoned_message_ends_as_an_error_and_its_thread_goes_on(ada: U
         assert poisoned[-1]["code"] == "interrupted"
         await viewer.send("m-3", "Go on")
         await viewer.until_answered("m-3")
-        asked = {"m-1": "Hello", "m-2": "Poison", "m-3": "Go on"}
-        await check_thread(ada, thread_id, asked, viewer.screen)
+        request = {"m-1": "Hello", "m-2": "Poison", "m-3": "Go on"}
+        await check_thread(ada, thread_id, request, viewer.screen)

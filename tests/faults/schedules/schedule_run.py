@@ -106,7 +106,7 @@ class ScheduleRun:
             self._processes.append(process)
             held = Held(RecordDelivery(f"record-{number}", delivery + 1))
             task = self.loop.start(process, self._deliver(number, arrival, held))
-            task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody may be waiting for it
+            task.add_done_callback(lambda end: end.cancelled() or end.exception())  # nobody may be waiting for it
             if arrival.kind is ArrivalKind.BY_SOCKET:
                 keeper = self.loop.start(process, held.keep_hidden())
                 await held.lapsed(task)

@@ -41,7 +41,7 @@ class Workers:
             harness.ada, request, lambda event: None, seconds=600, patience=20, subscriber=subscriber, record=held
         )
         task = self.loop.start(process, turn)  # type: ignore[arg-type]
-        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        task.add_done_callback(lambda end: end.cancelled() or end.exception())
         return task, held, process
 
     def call(self) -> tuple[asyncio.Task[Any], Process]:

@@ -91,10 +91,10 @@ class Meeting(FakeS3):
 async def test_writers_at_the_same_time_lose_nothing(writers: int) -> None:
     s3, ada = Meeting(writers), new_scope()
     indices = [embedded_index(s3, BUCKET) for _ in range(writers)]
-    each = [(index, document(f"d{number:02}", "green paint")) for number, index in enumerate(indices)]
-    await asyncio.gather(*(index.put(ada, EPISODES, [made]) for index, made in each))
+    entry = [(index, document(f"d{number:02}", "green paint")) for number, index in enumerate(indices)]
+    await asyncio.gather(*(index.put(ada, EPISODES, [instance]) for index, instance in entry))
     for index in indices:
-        assert await listed(index, ada, EPISODES) == [made.id for _, made in each]
+        assert await listed(index, ada, EPISODES) == [instance.id for _, instance in entry]
         assert len(found(await index.search(ada, EPISODES, query("green")))) == writers
 
 
@@ -129,8 +129,8 @@ async def test_a_process_that_is_killed_leaves_the_old_file_or_the_new_one(takes
         except Killed:
             pass
         s3.failures.clear()
-        left = await listed(embedded_index(s3, BUCKET), ada, EPISODES)
-        assert left in (["a", "b"], ["a", "b", "c"], ["b", "c"])
+        remaining = await listed(embedded_index(s3, BUCKET), ada, EPISODES)
+        assert remaining in (["a", "b"], ["a", "b", "c"], ["b", "c"])
         again = embedded_index(s3, BUCKET)
         await again.put(ada, EPISODES, [document("b", "blue"), document("c", "white")])
         await again.delete(ada, EPISODES, SearchFilter(source_id="source-of-a"))
@@ -188,10 +188,10 @@ async def test_a_writer_that_never_wins_gives_up(monkeypatch: pytest.MonkeyPatch
     numbers, store = itertools.count(), s3.put_object
 
     def put_object(**request: Any) -> Any:
-        made = document(f"n{next(numbers)}", "white")
+        instance = document(f"n{next(numbers)}", "white")
         with monkeypatch.context() as patch:
             patch.setattr(s3, "put_object", store)
-            other.change(key, lambda file: file.put([made]))
+            other.change(key, lambda file: file.put([instance]))
         return store(**request)
 
     monkeypatch.setattr(s3, "put_object", put_object)
@@ -214,7 +214,7 @@ async def test_a_search_during_writes_sees_one_state(monkeypatch: pytest.MonkeyP
     writing = asyncio.create_task(write())
     while not writing.done():
         result = await reader.search(ada, EPISODES, query("green"))
-        assert len({each.views["turn"].text for each in result.documents.values()}) <= 1
+        assert len({item.views["turn"].text for item in result.documents.values()}) <= 1
         await asyncio.sleep(0)
     await writing
 
@@ -305,7 +305,7 @@ async def test_owners_whose_documents_cannot_be_embedded_again_keep_none_back_fr
     with pytest.raises(SearchIndexDamaged, match="search rebuild"):
         await reindexing.reindex(KNOWLEDGE, larger)
     sound = SearchFilter(agent_id="c-sound")
-    assert [made.embedder async for made in index.list(cook, KNOWLEDGE, sound)] == ["larger"]
+    assert [item.embedder async for item in index.list(cook, KNOWLEDGE, sound)] == ["larger"]
     await reindexing.discard_damaged(cook.tenant_id, KNOWLEDGE)
     with pytest.raises(SearchIndexFull):
         await reindexing.reindex(KNOWLEDGE, larger)
@@ -350,7 +350,7 @@ async def test_a_write_without_room_refuses_none_that_is_joined_with_it(monkeypa
     s3, ada = FakeS3(), new_scope()
     index = embedded_index(s3, BUCKET)
     large = [document(f"x{number}", "red") for number in range(11)]
-    puts = [index.put(ada, EPISODES, made) for made in (large, *([document(f"d{n}", "green")] for n in range(6)))]
+    puts = [index.put(ada, EPISODES, item) for item in (large, *([document(f"d{n}", "green")] for n in range(6)))]
     first, *others = await asyncio.gather(*puts, return_exceptions=True)
     assert isinstance(first, SearchIndexFull)
     assert others == [None] * 6

@@ -70,7 +70,7 @@ calls = st.one_of(transfers, advances, onwards, others)
 answers = st.one_of(
     st.sampled_from(["Well.", "Let me see."]).map(lambda text: Answer((text,))),
     st.builds(
-        lambda made, text: Answer.calling(*made, text=text),
+        lambda value, text: Answer.calling(*value, text=text),
         st.lists(calls, min_size=1, max_size=3),
         st.sampled_from(["", "One moment."]),
     ),
@@ -130,9 +130,11 @@ class ConversationMachine(RuleBasedStateMachine):
     @rule(data=st.data(), which=st.integers(0, 3), script=scripts, fault=faults)
     def take_up(self, data: st.DataObject, which: int, script: list[Answer], fault: tuple[str, int]) -> None:
         at = self.any_thread(data)
-        known = [each.workflow.id for each in self.runner.run(self.stores.workflows.list_unfinished(self.stores.ada))]
+        existing = [
+            item.workflow.id for item in self.runner.run(self.stores.workflows.list_unfinished(self.stores.ada))
+        ]
         # Not drawn from what is known: that may differ when hypothesis tries the same again.
-        workflow_id = [*known, "unknown"][which % (len(known) + 1)]
+        workflow_id = [*existing, "unknown"][which % (len(existing) + 1)]
         request = make_continue_request(self.ids[at], workflow_id, key=self.new_key())
         self.act(at, lambda emit: self.turn(request, emit), script, fault)
 
@@ -191,7 +193,7 @@ class ConversationMachine(RuleBasedStateMachine):
     def act(
         self,
         at: int,
-        asked: Callable[[Callable[[Event], None]], Awaitable[object]],
+        request: Callable[[Callable[[Event], None]], Awaitable[object]],
         script: list[Answer],
         fault: tuple[str, int],
         follows: Callable[[Callable[[Event], None]], Awaitable[object]] | None = None,
@@ -200,14 +202,14 @@ class ConversationMachine(RuleBasedStateMachine):
         self.fault.spare()
         self.fault.kind, self.fault.calls = fault
         self.model.script(*script)
-        self.runner.run(self._act(at, asked, follows))
+        self.runner.run(self._act(at, request, follows))
         self.model.forget()
         self.runner.run(self.check(at))
 
     async def _act(
         self,
         at: int,
-        asked: Callable[[Callable[[Event], None]], Awaitable[object]],
+        request: Callable[[Callable[[Event], None]], Awaitable[object]],
         follows: Callable[[Callable[[Event], None]], Awaitable[object]] | None,
     ) -> None:
         async def take_over() -> None:
@@ -216,7 +218,7 @@ class ConversationMachine(RuleBasedStateMachine):
 
         self.fault.take_over, kind = take_over, self.fault.kind
         try:
-            await self._done(asked)
+            await self._done(request)
         except (LeaseLost, StoreUnavailable):
             assert self.fault.happened
             self.fault.spare()
@@ -224,7 +226,7 @@ class ConversationMachine(RuleBasedStateMachine):
                 self.stores.clock.advance(LONGER_THAN_A_LEASE)
             if follows is not None:
                 await self._done(follows)
-            await self._done(asked)
+            await self._done(request)
         self.fault.spare()
 
     async def _is_leased(self, at: int) -> bool:
@@ -236,10 +238,10 @@ class ConversationMachine(RuleBasedStateMachine):
         return run is None or run.status is RunStatus.RUNNING
 
     @staticmethod
-    async def _done(asked: Callable[[Callable[[Event], None]], Awaitable[object]]) -> None:
+    async def _done(request: Callable[[Callable[[Event], None]], Awaitable[object]]) -> None:
         events: list[Event] = []
         try:
-            await asked(events.append)
+            await request(events.append)
         except (NotInHandoff, HandoffInProgress, WorkflowUnavailable):
             return
         if events:
@@ -261,45 +263,45 @@ class ConversationMachine(RuleBasedStateMachine):
             self.redefined.discard(at)
         if screen.state and at not in self.redefined:
             assert screen.state == describe_thread_state(self.shipped_agents.get, thread).wire()
-        said = [m for m in await self.messages(thread) if m.role is Role.ASSISTANT and m.text]
-        assert screen.texts == {message.id: message.text for message in said}
+        messages = [m for m in await self.messages(thread) if m.role is Role.ASSISTANT and m.text]
+        assert screen.texts == {message.id: message.text for message in messages}
 
     async def check_conversation(self, at: int) -> None:
         """One agent is active of the thread, by the one handoff that lasts; its workflow is in a legal state."""
         thread = await self.thread(at)
         conversation = thread.conversation
-        kept, _ = await self.stores.handoffs.of_thread(self.stores.ada, thread.id, limit=500, cursor=None)
-        lasting = [request.place for request in kept if request.outcome is None]
+        stored, _ = await self.stores.handoffs.of_thread(self.stores.ada, thread.id, limit=500, cursor=None)
+        lasting = [request.place for request in stored if request.outcome is None]
         assert lasting == ([tuple(conversation.handoff)] if conversation.handoff is not None else [])
         if conversation.handoff is None:
             assert (conversation.agent_id, conversation.workflow) == (thread.agent_id, None)
         else:
-            [request] = [request for request in kept if request.outcome is None]
+            [request] = [request for request in stored if request.outcome is None]
             assert conversation.agent_id == request.target_agent_id != thread.agent_id
         if conversation.workflow is not None:
             assert conversation.workflow.agent_id == conversation.agent_id
             await self.check_workflow(thread, conversation.workflow)
         assert all(workflow.status is not WorkflowStatus.COMPLETED for workflow in conversation.resumable)
 
-    async def check_workflow(self, thread: Thread, shown: Workflow) -> None:
-        kept = await self.stores.workflows.find(self.stores.ada, shown.id)
-        if kept is None or kept.thread_id != thread.id:
+    async def check_workflow(self, thread: Thread, visible: Workflow) -> None:
+        stored = await self.stores.workflows.find(self.stores.ada, visible.id)
+        if stored is None or stored.thread_id != thread.id:
             return  # finished long ago, or it goes on elsewhere: the next message finds out
-        assert kept.without_data() == shown
-        assert kept.status in (WorkflowStatus.ACTIVE, WorkflowStatus.COMPLETED)
-        definition = next(d for d in self.definitions(shown.agent_id) if d.version == kept.version)
-        state = definition.find_state(kept.state)
+        assert stored.without_data() == visible
+        assert stored.status in (WorkflowStatus.ACTIVE, WorkflowStatus.COMPLETED)
+        definition = next(d for d in self.definitions(visible.agent_id) if d.version == stored.version)
+        state = definition.find_state(stored.state)
         assert state is not None
-        assert state.final is (kept.status is WorkflowStatus.COMPLETED)
-        for each in definition.states[: definition.find_index(state.name) + 1]:
-            if each.collects is not None:
-                schema = make_partial(each.collects) if each.name == state.name else each.collects
-                assert find_problems(schema, kept.data.get(each.name, {})) == []
+        assert state.final is (stored.status is WorkflowStatus.COMPLETED)
+        for item in definition.states[: definition.find_index(state.name) + 1]:
+            if item.collects is not None:
+                schema = make_partial(item.collects) if item.name == state.name else item.collects
+                assert find_problems(schema, stored.data.get(item.name, {})) == []
 
     def definitions(self, agent_id: str) -> list[WorkflowDefinition]:
         """Every workflow that the agent ever led through."""
-        known = [*AGENTS, *(maker for maker in MAKERS.values() if maker is not None)]
-        return [agent.workflow for agent in known if agent.id == agent_id and agent.workflow is not None]
+        existing = [*AGENTS, *(maker for maker in MAKERS.values() if maker is not None)]
+        return [agent.workflow for agent in existing if agent.id == agent_id and agent.workflow is not None]
 
     async def thread(self, at: int) -> Thread:
         return await self.stores.store.get_thread(self.stores.ada, self.ids[at])

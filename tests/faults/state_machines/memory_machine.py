@@ -95,7 +95,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self, data: st.DataObject, crash: tuple[str, int] | None, twice: bool, pipeline: TroubledPipeline | None
     ) -> None:
         """Close a conversation, and run the pipeline at once, or later."""
-        at = data.draw(st.sampled_from([at for at, said in enumerate(self.said) if said]))
+        at = data.draw(st.sampled_from([at for at, message in enumerate(self.said) if message]))
         self.trouble.begin(crash, "none")
         self.runner.run(self._close(at, twice=twice))
         self.runner.run(self.check())
@@ -114,7 +114,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self, data: st.DataObject, crash: tuple[str, int] | None, second_crash: tuple[str, int] | None, besides: str
     ) -> None:
         """Forget one conversation, or all of ada's."""
-        at = data.draw(st.sampled_from([*(at for at, said in enumerate(self.said) if said), ALL]))
+        at = data.draw(st.sampled_from([*(at for at, message in enumerate(self.said) if message), ALL]))
         self.runner.run(self._forget(at, iter([crash, second_crash]), besides))
         self.runner.run(self.check())
 
@@ -144,10 +144,10 @@ class MemoryMachine(RuleBasedStateMachine):
             return (await app.closer.close(owner, thread_id, EndReason.USER_CLOSED, patience=5)).episode_id
 
         if twice:
-            found = set(await asyncio.gather(self._surely(close), self._surely(close)))
+            result = set(await asyncio.gather(self._surely(close), self._surely(close)))
         else:
-            found = {await self._surely(close)}
-        [episode_id] = found
+            result = {await self._surely(close)}
+        [episode_id] = result
         assert episode_id is not None
         ref = await self.steady.ports.episodes.find(owner, episode_id)
         assert ref is not None, "it can be found at once"
@@ -167,7 +167,7 @@ class MemoryMachine(RuleBasedStateMachine):
                     for _ in range(1 + twice)
                 ]
                 # Whatever fails, the state machine goes on, and another run comes later.
-                problems = [each for each in await asyncio.gather(*running, return_exceptions=True) if each]
+                problems = [result for result in await asyncio.gather(*running, return_exceptions=True) if result]
                 assert all(isinstance(problem, BatonError | Episode) for problem in problems), problems
             self.trouble.end()
             episode = await self.steady.ports.episodes.get(self.owners[at], self.ids[at], number)
@@ -180,10 +180,10 @@ class MemoryMachine(RuleBasedStateMachine):
         request = await (calls.forget_user(owner, "me") if at == ALL else calls.forget_thread(owner, self.ids[at]))
         late = asyncio.ensure_future(self._late(request, places[0], besides))
         await self._carry_out(request, crashes, late)
-        for place in places:
-            self.forgotten |= {word for text in self.said[place].values() for word in words_of(text)}
-            self.said[place] = {}
-        self.sessions = {(place, number) for place, number in self.sessions if place not in places}
+        for location in places:
+            self.forgotten |= {word for text in self.said[location].values() for word in words_of(text)}
+            self.said[location] = {}
+        self.sessions = {(location, number) for location, number in self.sessions if location not in places}
         await self.check_forgotten(places)
 
     async def _carry_out(
@@ -222,13 +222,13 @@ class MemoryMachine(RuleBasedStateMachine):
                 case "a turn":
                     message_id, text = self._new_message()
                     self.forgotten |= set(words_of(text))
-                    asked = parse_message_request(owner, thread_id=self.ids[at], message_id=message_id, content=text)
-                    await self.steady.turns.run(owner, asked, lambda event: None, seconds=20, patience=2)
+                    requests = parse_message_request(owner, thread_id=self.ids[at], message_id=message_id, content=text)
+                    await self.steady.turns.run(owner, requests, lambda event: None, seconds=20, patience=2)
                 case "a closing":
                     for step in ClosingStep:
-                        for place, number in sorted(self.sessions):
+                        for location, number in sorted(self.sessions):
                             await self.steady.memory.session_closing.run(
-                                step, self.owners[place], self.ids[place], number
+                                step, self.owners[location], self.ids[location], number
                             )
                 case "the same again":
                     await self.steady.privacy.forgetting.sweep(request.scope, request.id, seconds=60)
@@ -253,22 +253,22 @@ class MemoryMachine(RuleBasedStateMachine):
         """Nothing that was said is lost, and every episode can be read."""
         self.trouble.end()
         ports = self.steady.ports
-        for owner, thread_id, said in zip(self.owners, self.ids, self.said, strict=True):
-            if not said:
+        for owner, thread_id, text in zip(self.owners, self.ids, self.said, strict=True):
+            if not text:
                 continue
             thread = await ports.store.get_thread(owner, thread_id)
             page = await ports.store.read_messages(owner, thread, limit=500, before=None)
-            kept = [(message.id, message.text) for message in page.messages if message.role is Role.USER]
-            assert kept == list(said.items())
+            stored = [(message.id, message.text) for message in page.messages if message.role is Role.USER]
+            assert stored == list(text.items())
             answers = [message.text for message in page.messages if message.role is Role.ASSISTANT]
-            assert answers == list(said.values())
+            assert answers == list(text.values())
         for at, number in self.sessions:
             ref = await ports.episodes.get_ref(self.owners[at], self.ids[at], number)
             assert ref is not None
 
     async def check_forgotten(self, places: Sequence[int]) -> None:
         """Nothing is left of what was forgotten, and nothing of these conversations but what may go on naming them."""
-        ids = [self.ids[place] for place in places]
+        ids = [self.ids[location] for location in places]
         for item in self.world.items():
             text = item_text(item)
             assert not self.forgotten & set(words_of(text)), item
@@ -278,9 +278,9 @@ class MemoryMachine(RuleBasedStateMachine):
                 or not any(thread_id in text for thread_id in ids)
             ), item
         assert [key for key in self.world.versions() if any(thread_id in key for thread_id in ids)] == []
-        for place in places:
-            chosen = SearchFilter(thread_id=self.ids[place])
-            assert await self.steady.ports.search.count(self.owners[place], IndexName.EPISODES, chosen) == 0
+        for location in places:
+            chosen = SearchFilter(thread_id=self.ids[location])
+            assert await self.steady.ports.search.count(self.owners[location], IndexName.EPISODES, chosen) == 0
         assert not self.forgotten & set(words_of(self.world.index_text()))
 
     async def finish(self) -> None:
@@ -296,5 +296,5 @@ class MemoryMachine(RuleBasedStateMachine):
             indexed = await self.steady.ports.search.count(owner, IndexName.EPISODES, chosen)
             assert indexed == episode.message_count
         await self.check_forgotten([])
-        kept = {word for item in self.world.items() for word in words_of(item_text(item))}
-        assert kept == {word for said in self.said for text in said.values() for word in words_of(text)}
+        stored = {word for item in self.world.items() for word in words_of(item_text(item))}
+        assert stored == {word for message in self.said for text in message.values() for word in words_of(text)}

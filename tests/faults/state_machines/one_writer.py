@@ -162,23 +162,23 @@ class OneWriter(RuleBasedStateMachine):
     @rule(data=st.data())
     def open_turn(self, data: st.DataObject) -> None:
         lease = self.any_worker(data).lease
-        wanted = turn(lease)
-        known = self.turns.setdefault(wanted.message_id, wanted)
-        own = (known.fence, known.run_id) == (wanted.fence, wanted.run_id)
-        assert self.do(self.stores.store.open_turn(lease, wanted)) == (None if own else known)
+        expected = turn(lease)
+        existing = self.turns.setdefault(expected.message_id, expected)
+        own = (existing.fence, existing.run_id) == (expected.fence, expected.run_id)
+        assert self.do(self.stores.store.open_turn(lease, expected)) == (None if own else existing)
 
     @precondition(lambda self: self.workers)
     @rule(data=st.data())
     def reopen_turn(self, data: st.DataObject) -> None:
         lease = self.any_worker(data).lease
-        wanted = turn(lease)
-        turn_record = self.turns.get(wanted.message_id)
-        answer = self.do(self.stores.store.reopen_turn(lease, wanted))
+        expected = turn(lease)
+        turn_record = self.turns.get(expected.message_id)
+        answer = self.do(self.stores.store.reopen_turn(lease, expected))
         if turn_record is not None and turn_record.fence > lease.fence:
             assert answer is LeaseLost
         else:
             assert answer is None
-            self.turns[wanted.message_id] = wanted
+            self.turns[expected.message_id] = expected
 
     @precondition(lambda self: self.workers)
     @rule(data=st.data())
@@ -217,14 +217,14 @@ class OneWriter(RuleBasedStateMachine):
         worker = self.any_worker(data)
         lease = worker.lease
         again = worker.commits is not None
-        wanted = worker.commits or Commit(
+        expected = worker.commits or Commit(
             next_ordinal=lease.thread.next_ordinal + len(worker.put),
             last_seq=lease.first_seq + events - 1,
             usage=Usage(events, 1),
             tokens=sum(message.tokens for message in worker.put),
             pending=self.waiting() if waits else None,
         )
-        answer = self.do(self.stores.store.commit(lease, wanted))
+        answer = self.do(self.stores.store.commit(lease, expected))
         if again:
             # A repeated commit is the first one, as long as the store can know; it changes nothing either way.
             assert answer in (UNCHANGED, LeaseLost)
@@ -234,11 +234,11 @@ class OneWriter(RuleBasedStateMachine):
         else:
             assert answer == UNCHANGED
             assert lease.first_seq > self.last_seq
-            worker.commits = wanted
+            worker.commits = expected
             self.committed += worker.put
-            self.last_seq, self.usage = wanted.last_seq, self.usage + wanted.usage
+            self.last_seq, self.usage = expected.last_seq, self.usage + expected.usage
             self.holder = self.run = None
-            self.status, self.pending = ThreadStatus.ACTIVE, wanted.pending
+            self.status, self.pending = ThreadStatus.ACTIVE, expected.pending
         assert self.seen() == self.committed
 
     @precondition(lambda self: self.workers)
@@ -308,8 +308,8 @@ class OneWriter(RuleBasedStateMachine):
         assert thread.stored_tokens == sum(message.tokens for message in self.committed)
         assert (thread.status, thread.pending) == (self.status, self.pending)
         assert (thread.episode, thread.episode_first_ordinal) == (self.episode, self.since)
-        shown = (thread.run.run_id, thread.run.attempt) if thread.run else None
-        assert shown == self.run
+        visible = (thread.run.run_id, thread.run.attempt) if thread.run else None
+        assert visible == self.run
         if thread.run is not None and self.holder is not None:
             alive = self.holder.until >= self.stores.clock.now()
             assert thread.run.status is (RunStatus.RUNNING if alive else RunStatus.INTERRUPTED)

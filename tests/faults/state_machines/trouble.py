@@ -95,13 +95,13 @@ class RepeatingModel:
         self, settings: ModelSettings, prompts: Sequence[Prompt], **_: Any
     ) -> AsyncGenerator[ModelChunk, None]:
         await asyncio.sleep(0)
-        said = str(prompts[-1].content)
+        text = str(prompts[-1].content)
         if settings.model == "light-model":
-            words = " ".join(dict.fromkeys(words_of(said)))
+            words = " ".join(dict.fromkeys(words_of(text)))
             fact = {"text": f"Somebody said {words}.", "date": "2026-03-14", "sources": [1]}
             is_json = settings.answer_schema is not None
-            said = json.dumps({"facts": [fact], "pairs": []}) if is_json else f"They spoke of {words}."
-        yield TextDelta(said)
+            text = json.dumps({"facts": [fact], "pairs": []}) if is_json else f"They spoke of {words}."
+        yield TextDelta(text)
         yield Finished(FinishReason.STOP, settings.model, Usage(10, 2))
 
 

@@ -34,7 +34,7 @@ def layers_of(source: Stack, function: dict[str, Any]) -> list[str]:
 def test_a_function_and_its_layers_together_stay_under_lambdas_limit(build: Path, source: Stack) -> None:
     """250 MB unzipped; the rest is left for the web adapter and the packages of a project's tools."""
     for name, function in source.of_type("AWS::Serverless::Function").items():
-        sizes = {each: size(build / each) // MEGABYTE for each in (name, *layers_of(source, function))}
+        sizes = {item: size(build / item) // MEGABYTE for item in (name, *layers_of(source, function))}
         assert sum(sizes.values()) < 235, sizes
 
 

@@ -91,8 +91,8 @@ async def test_the_first_chat_goes_through_the_functions_of_the_build(ada: User,
     assert answer["messages"]
     events = await ada.run(run_input("And once more", thread_id=thread_id))
     assert events[-1]["type"] == "RUN_FINISHED"
-    kept = await ada.messages(thread_id)
-    assert [each["role"] for each in kept] == ["user", "assistant"] * 3
+    stored = await ada.messages(thread_id)
+    assert [item["role"] for item in stored] == ["user", "assistant"] * 3
     for function in OF_THE_CHAT:
         assert built_cloud.log(function), f"{function} took no part"
 

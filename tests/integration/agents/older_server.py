@@ -34,10 +34,10 @@ class Agent(AgentExecutor):
         if context.current_task is None:
             await event_queue.enqueue_event(new_task(context.message))
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
-        heard = self._heard.setdefault(context.task_id, [])
+        received = self._heard.setdefault(context.task_id, [])
         reported = [part.root for part in context.message.parts]
         words = next((part.text for part in reversed(reported) if part.kind == "text"), "")
-        heard.append(words or next((str(part.data) for part in reported if part.kind == "data"), "a file"))
+        received.append(words or next((str(part.data) for part in reported if part.kind == "data"), "a file"))
         verb, _, rest = words.partition(" ")
         match verb:
             case "ask":
@@ -59,7 +59,7 @@ class Agent(AgentExecutor):
                 self._gates.setdefault(rest, asyncio.Event()).set()
                 await updater.complete(updater.new_agent_message([text("Open.")]))
             case _:
-                await updater.complete(updater.new_agent_message([text("; ".join(heard))]))
+                await updater.complete(updater.new_agent_message([text("; ".join(received))]))
 
     async def cancel(self, context, event_queue):
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()

@@ -112,10 +112,10 @@ class _Executor(AgentExecutor):
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         assert context.message is not None
         self._agent.messages.append(MessageToDict(context.message, preserving_proto_field_name=True))
-        known = context.task_id if context.current_task is not None else None
+        existing = context.task_id if context.current_task is not None else None
         texts = get_text_parts(context.message.parts)
         order = texts[-1] if texts else "say Thanks for the file."
-        self._agent.heard.append((context.message.message_id, order, known))
+        self._agent.heard.append((context.message.message_id, order, existing))
         verb, *words = order.split(" ")
         if verb in ("say", "bye"):
             message = new_text_message(" ".join(words), role=Role.ROLE_AGENT)
@@ -180,11 +180,11 @@ class _Executor(AgentExecutor):
 
     async def _return(self, updater: TaskUpdater, words: list[str]) -> None:
         """Hand back, in the metadata of what the first word says: the last message, status or task."""
-        place, *said = words
-        message = updater.new_agent_message([Part(text=" ".join(said))], RETURN if place == "message" else None)
-        if place == "task":
+        location, *messages = words
+        message = updater.new_agent_message([Part(text=" ".join(messages))], RETURN if location == "message" else None)
+        if location == "task":
             await updater.update_status(TaskState.TASK_STATE_WORKING, metadata=RETURN)
-        metadata = {URI: RETURN} if place == "status" else None
+        metadata = {URI: RETURN} if location == "status" else None
         await updater.update_status(TaskState.TASK_STATE_COMPLETED, message, metadata=metadata)
 
     async def _fail(self, updater: TaskUpdater, words: list[str]) -> None:

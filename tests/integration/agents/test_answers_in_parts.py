@@ -93,9 +93,9 @@ async def test_a_message_that_did_not_reach_the_task_is_sent_by_the_follower(
 ) -> None:
     remote = RemoteAgent()
     agent, first = defined(serve(remote)), a_task("ask When?")
-    asked = (await listen(client, agent, first))[-1]
-    assert isinstance(asked, AgentDone)
-    second = replace(first, task_id="second", message="answer Booked.", remote_task_id=asked.remote_task_id)
+    task = (await listen(client, agent, first))[-1]
+    assert isinstance(task, AgentDone)
+    second = replace(first, task_id="second", message="answer Booked.", remote_task_id=task.remote_task_id)
     async with aclosing(client.stream(agent, second, is_passed_on=lambda: True)) as chunks:
         started = await anext(chunks)
     assert isinstance(started, AgentStarted)
@@ -132,15 +132,15 @@ async def test_files_of_a_kind_that_the_card_does_not_name_stay_here(client: Rem
 async def test_a_form_comes_as_data_and_is_answered_with_data(client: RemoteAgents, serve: Serve, version: str) -> None:
     remote = RemoteAgent(version=version)
     agent = defined(serve(remote))
-    asked = a_task("form seats")
-    chunks = await listen(client, agent, asked)
+    task = a_task("form seats")
+    chunks = await listen(client, agent, task)
     form = {"type": "object", "properties": {"seats": {"type": "string"}}}
     assert [chunk for chunk in chunks if isinstance(chunk, AgentData)] == [AgentData(form)]
     end = chunks[-1]
     assert isinstance(end, AgentDone)
     assert end.remote_task_id is not None
     answer = replace(
-        asked, task_id="second", message="answer Booked.", remote_task_id=end.remote_task_id, data={"seats": 2}
+        task, task_id="second", message="answer Booked.", remote_task_id=end.remote_task_id, data={"seats": 2}
     )
     assert text_of(await listen(client, agent, answer)) == "Booked."
     assert remote.messages[-1]["parts"][0]["data"] == {"seats": 2}
@@ -169,7 +169,7 @@ async def test_files_by_address_are_fetched_with_the_credentials_of_the_agents_o
     agent = defined(url, headers={"X-Key": SecretReference(secret="agent")})
     for base, seen, key in ((url, remote, TOKEN), (elsewhere, other, None)):
         address = f"{base}/elsewhere/card.json"
-        [file] = [each.attachment for each in await listen(client, agent, a_task(f"link {address}")) if is_file(each)]
+        [file] = [item.attachment for item in await listen(client, agent, a_task(f"link {address}")) if is_file(item)]
         assert (file.url, file.media_type) == (address, "application/json")
         assert file.data is not None
         assert b"Follows its instructions." in file.data

@@ -38,12 +38,12 @@ def publish() -> Iterator[Publish]:
 
 async def ask(client: RemoteAgents, agent: AgentDefinition) -> tuple[str, str]:
     """The text before the failure, and the failure's reason."""
-    said = ""
+    text = ""
     try:
         async for piece in client.stream(agent, a_task("Hello")):
-            said += text_of([piece])
+            text += text_of([piece])
     except AgentFailed as failure:
-        return said, failure.reason
+        return text, failure.reason
     pytest.fail("The agent answered.")
 
 
@@ -81,13 +81,13 @@ async def test_an_answer_that_is_none_says_what_is_wrong(
     client: RemoteAgents, publish: Publish, behaviour: Behaviour, reason: str, streams: bool
 ) -> None:
     agent = defined(publish(RogueAgent(behaviour, streams=streams).app), consult_seconds=1)
-    said, reported = await ask(client, agent)
-    assert said == ""
+    message, reported = await ask(client, agent)
+    assert message == ""
     assert reason in reported
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "said", "reason"),
+    ("behaviour", "text", "reason"),
     [
         (rogue.events(rogue.chunk("One "), then="break"), "One ", "broke"),
         (rogue.events(rogue.chunk("One "), then="hang"), "One ", "in time"),
@@ -105,17 +105,19 @@ async def test_an_answer_that_is_none_says_what_is_wrong(
     ],
 )
 async def test_a_stream_that_goes_wrong_keeps_what_was_said(
-    client: RemoteAgents, publish: Publish, behaviour: Behaviour, said: str, reason: str
+    client: RemoteAgents, publish: Publish, behaviour: Behaviour, text: str, reason: str
 ) -> None:
-    heard, reported = await ask(client, defined(publish(RogueAgent(behaviour).app), consult_seconds=1 if said else 20))
-    assert heard == said
+    received, reported = await ask(
+        client, defined(publish(RogueAgent(behaviour).app), consult_seconds=1 if text else 20)
+    )
+    assert received == text
     assert reason in reported
 
 
 async def test_endless_words_are_cut(client: RemoteAgents, publish: Publish) -> None:
     agent = RogueAgent(rogue.events(rogue.chunk("Blah " * 200), then="repeat"))
-    said, reported = await ask(client, defined(publish(agent.app)))
-    assert len(said) <= MAX_ANSWER_BYTES + 1_000
+    message, reported = await ask(client, defined(publish(agent.app)))
+    assert len(message) <= MAX_ANSWER_BYTES + 1_000
     assert "longer than 1024 KiB" in reported
     assert agent.calls == ["message/stream", "tasks/cancel"]
 
@@ -180,10 +182,10 @@ async def test_secrets_are_kept_out_of_reasons_words_and_logs(
     headers: dict[str, HeaderValue] = {"Authorization": SecretReference(secret="agent")}
     agent = RogueAgent(rogue.events(rogue.chunk(f"You sent {TOKEN}"), rogue.status("failed", f"I do not like {TOKEN}")))
     with caplog.at_level(logging.DEBUG):
-        said, reported = await ask(client, defined(publish(agent.app), headers=headers))
+        message, reported = await ask(client, defined(publish(agent.app), headers=headers))
         agent.behaviour = rogue.error(-32602, f"{TOKEN} is wrong")
         _, refused = await ask(client, defined(publish(agent.app), headers=headers))
-    assert "very-secret-token" not in said + reported + refused + caplog.text
+    assert "very-secret-token" not in message + reported + refused + caplog.text
 
 
 async def test_headers_that_cannot_be_read_stop_the_call(publish: Publish) -> None:

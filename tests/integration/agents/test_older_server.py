@@ -63,8 +63,8 @@ async def test_a_question_a_form_and_a_sign_in_go_on_in_one_task(client: RemoteA
     remote = waits(chunks).remote_task_id
     assert text_of(chunks) == "When?"
     for number, message in enumerate(("form", "sign-in Open https://login.example")):
-        asked = replace(task, task_id=f"m{number}", message=message, remote_task_id=remote)
-        chunks = await listen(client, agent, asked)
+        first_task = replace(task, task_id=f"m{number}", message=message, remote_task_id=remote)
+        chunks = await listen(client, agent, first_task)
         assert waits(chunks).remote_task_id == remote
         if message == "form":
             assert [chunk for chunk in chunks if isinstance(chunk, AgentData)] == [

@@ -37,12 +37,12 @@ async def listen(client: RemoteAgents, agent: AgentDefinition, message: str) -> 
 
 async def fail(client: RemoteAgents, agent: AgentDefinition, message: str) -> tuple[str, str]:
     """The text before the failure, and the failure's reason."""
-    said = ""
+    text = ""
     try:
         async for chunk in client.stream(agent, a_task(message)):
-            said += text_of([chunk])
+            text += text_of([chunk])
     except AgentFailed as failure:
-        return said, failure.reason
+        return text, failure.reason
     pytest.fail("The agent answered.")
 
 
@@ -81,12 +81,12 @@ async def test_everything_is_reported_once(
 async def test_an_answered_question_is_not_asked_again(client: RemoteAgents, serve: Serve, streams: bool) -> None:
     agent = defined(serve(RemoteAgent(streams=streams)))
     first = a_task("ask Which city?")
-    asked = [chunk async for chunk in client.stream(agent, first)]
-    end = asked[-1]
+    request = [chunk async for chunk in client.stream(agent, first)]
+    end = request[-1]
     assert isinstance(end, AgentDone)
     again = replace(first, task_id="t2", message="ask Which country?", remote_task_id=end.remote_task_id)
-    asked = [chunk async for chunk in client.stream(agent, again)]
-    assert (text_of(asked), asked[-1]) == ("Which country?", end)
+    request = [chunk async for chunk in client.stream(agent, again)]
+    assert (text_of(request), request[-1]) == ("Which country?", end)
     last = replace(first, task_id="t3", message="answer Which city?", remote_task_id=end.remote_task_id)
     answered = [chunk async for chunk in client.stream(agent, last)]
     assert (text_of(answered), answered[-1]) == ("Which city?", AgentDone())
@@ -114,9 +114,9 @@ async def test_a_failure_is_reported_in_the_agents_words(
 async def test_a_reader_beyond_the_longest_answer_gets_a_failure(
     client: RemoteAgents, serve: Serve, streams: bool
 ) -> None:
-    said, reported = await fail(client, defined(serve(RemoteAgent(streams=streams))), "big 160")
+    message, reported = await fail(client, defined(serve(RemoteAgent(streams=streams))), "big 160")
     assert "1024 KiB" in reported
-    assert len(said) <= 2 * MAX_ANSWER_BYTES  # one piece more than there is room for
+    assert len(message) <= 2 * MAX_ANSWER_BYTES  # one piece more than there is room for
 
 
 async def test_the_message_says_whose_conversation_it_is(client: RemoteAgents, serve: Serve) -> None:
@@ -204,8 +204,8 @@ async def test_credentials_do_not_go_to_another_origin_that_the_card_names(clien
 
 async def test_a_silent_stream_is_stopped_before_its_askers_time_is_over(client: RemoteAgents, serve: Serve) -> None:
     remote = RemoteAgent()
-    said, reported = await fail(client, defined(serve(remote), consult_seconds=1), "hang One")
-    assert (said, reported) == ("One", "The agent did not answer in time.")
+    message, reported = await fail(client, defined(serve(remote), consult_seconds=1), "hang One")
+    assert (message, reported) == ("One", "The agent did not answer in time.")
     assert await asyncio.to_thread(remote.cancelled.wait, 10)
 
 

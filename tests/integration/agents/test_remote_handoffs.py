@@ -52,8 +52,8 @@ def handed_over(
         handoff_reason="tables",
         started_at=datetime(2040, 3, 1, tzinfo=UTC),
     )
-    said = () if mode is ContextMode.SUMMARY else SAID
-    return replace(task, handoff=HandedOver(request, said), **more)
+    messages = () if mode is ContextMode.SUMMARY else SAID
+    return replace(task, handoff=HandedOver(request, messages), **more)
 
 
 async def listen(client: RemoteAgents, agent: AgentDefinition, task: AgentTask) -> list[AgentChunk]:
@@ -157,10 +157,10 @@ async def test_a_task_that_has_ended_takes_no_further_message(serve: Serve, stre
     client = RemoteAgents(http, resolve, redact=redact, breakers=CircuitBreakers(failures=1), poll_seconds=0.01)
     remote = RemoteAgent(streams=streams)
     agent, first = defined(serve(remote)), handed_over("ask When?")
-    asked = (await listen(client, agent, first))[-1]
-    assert isinstance(asked, AgentDone)
-    assert asked.remote_task_id is not None
-    goes_on = replace(first, handoff=None, remote_task_id=asked.remote_task_id)
+    task = (await listen(client, agent, first))[-1]
+    assert isinstance(task, AgentDone)
+    assert task.remote_task_id is not None
+    goes_on = replace(first, handoff=None, remote_task_id=task.remote_task_id)
     await listen(client, agent, replace(goes_on, task_id="t2", message="answer Booked."))
     with pytest.raises(TaskLost):
         await listen(client, agent, replace(goes_on, task_id="t3", message="answer Thanks."))

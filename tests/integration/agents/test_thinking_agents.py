@@ -63,5 +63,5 @@ async def test_thinking_is_left_out(client: RemoteAgents, behaving: str) -> None
     for chunk in chunks:
         text = "" if isinstance(chunk, TextTakenBack) else text + (chunk.text if isinstance(chunk, TextDelta) else "")
     assert text == "Sunny."
-    shown = [chunk for chunk in chunks if not isinstance(chunk, TextDelta | TextTakenBack)]
-    assert "SECRET" not in str(shown)
+    visible = [chunk for chunk in chunks if not isinstance(chunk, TextDelta | TextTakenBack)]
+    assert "SECRET" not in str(visible)

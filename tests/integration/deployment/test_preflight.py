@@ -83,24 +83,24 @@ def only(checks: Iterator[Check]) -> Check:
 @pytest.fixture
 def secrets(aws: str) -> Iterator[Callable[[str, str], None]]:
     manager = client("secretsmanager", aws)
-    made = []
+    calls = []
 
     def put(name: str, text: str) -> None:
-        made.append(name)
+        calls.append(name)
         manager.create_secret(Name=name, SecretString=text)
 
     yield put
-    for name in made:
+    for name in calls:
         manager.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
     manager.close()
 
 
 def test_an_operator_sees_a_table_and_the_exit_code(aws: str, secrets: Callable[[str, str], None]) -> None:
     secrets("baton/dev/model-key", "sk-key")
-    ended = run_baton("deploy", "dev", "--check", "--folder", ROOT)
-    assert (ended.exit_code, ended.stderr.endswith("checks failed.\n")) == (1, True)
+    process = run_baton("deploy", "dev", "--check", "--folder", ROOT)
+    assert (process.exit_code, process.stderr.endswith("checks failed.\n")) == (1, True)
     outcomes = {outcome.value for outcome in Outcome}
-    lines = [line for line in ended.stdout.splitlines() if line[:13].strip() in outcomes]
+    lines = [line for line in process.stdout.splitlines() if line[:13].strip() in outcomes]
     rows = {line[13:30].strip(): line for line in lines}
     assert rows["account"].startswith("fine")
     assert f"000000000000 in {REGION}" in rows["account"]
@@ -163,8 +163,8 @@ def test_missing_permissions_are_listed(aws: str) -> None:
     who = {"Arn": ROLE, "Account": "123456789012"}
     check = only(check_permissions(AnsweredAccount(iam=iam), who, "baton-dev"))
     assert (check.outcome, check.detail) == (Outcome.FAILS, "not allowed: iam:PassRole")
-    asked = [request for request in iam.requests if "ActionNames" in request]
-    assert ["arn:aws:dynamodb:us-east-1:123456789012:table/baton-dev-example"] in [r["ResourceArns"] for r in asked]
+    requests = [request for request in iam.requests if "ActionNames" in request]
+    assert ["arn:aws:dynamodb:us-east-1:123456789012:table/baton-dev-example"] in [r["ResourceArns"] for r in requests]
 
 
 @pytest.mark.parametrize("arn", [ROLE, "arn:aws:iam::123456789012:user/ada"])
@@ -218,13 +218,14 @@ def test_what_an_earlier_stack_has_left_under_fixed_names_is_found(
     groups = [f"/aws/lambda/left-over/function{number:02}" for number in range(55)]
     for group in groups:  # more than a page
         account.client("logs").create_log_group(logGroupName=group)
-    fine, *left = check_state(account, "left-over")
+    fine, *remaining = check_state(account, "left-over")
     assert fine.outcome is Outcome.FINE
-    assert [check.outcome for check in left] == [Outcome.FAILS, Outcome.FAILS]
-    commands = left[0].advice.splitlines()
+    assert [check.outcome for check in remaining] == [Outcome.FAILS, Outcome.FAILS]
+    commands = remaining[0].advice.splitlines()
     assert commands == [f"aws logs delete-log-group --log-group-name {group} --region {REGION}" for group in groups]
     assert (
-        "This deletes it for good:\naws secretsmanager delete-secret --secret-id left-over/push-key" in left[1].advice
+        "This deletes it for good:\naws secretsmanager delete-secret --secret-id left-over/push-key"
+        in remaining[1].advice
     )
 
 
@@ -253,9 +254,9 @@ def test_a_secret_that_functions_cannot_use_is_found_without_quoting_it(
 ) -> None:
     secrets("s2/secret", text)
     checks = list(check_secrets(Account(REGION), template(**{parameter: "s2/secret"})))
-    [found] = [check for check in checks if f"({parameter})" in check.detail]
-    assert (found.outcome, reason in found.detail) == (Outcome.FAILS, True)
-    assert "sk-key" not in found.detail
+    [result] = [check for check in checks if f"({parameter})" in check.detail]
+    assert (result.outcome, reason in result.detail) == (Outcome.FAILS, True)
+    assert "sk-key" not in result.detail
 
 
 def test_secrets_without_keys_and_of_providers_are_found(aws: str, secrets: Callable[[str, str], None]) -> None:
@@ -324,9 +325,9 @@ def test_a_stage_that_can_accept_no_token_is_one_note(
 ) -> None:
     if text is not None:
         secrets("s6/embed-keys", text)
-    found = list(check_tokens(Account(REGION), template(EmbedKeysSecret="s6/embed-keys"), has_issuers=issuers > 0))
-    assert [check.outcome for check in found] == ([Outcome.NOTE] if verb else [])
-    assert all(f"aws secretsmanager {verb} --secret-string" in check.advice for check in found)
+    results = list(check_tokens(Account(REGION), template(EmbedKeysSecret="s6/embed-keys"), has_issuers=issuers > 0))
+    assert [check.outcome for check in results] == ([Outcome.NOTE] if verb else [])
+    assert all(f"aws secretsmanager {verb} --secret-string" in check.advice for check in results)
 
 
 def test_secrets_that_the_caller_may_not_read_are_noted_to_exist(aws: str) -> None:
@@ -401,10 +402,10 @@ def test_another_quota_than_that_of_the_alarm_is_found(
     aws: str, quota: int, parameter: str | None, advice: str | None
 ) -> None:
     functions = Answers(get_account_settings={"AccountLimit": {"ConcurrentExecutions": quota}})
-    given = {} if parameter is None else {"ConcurrencyQuota": parameter}
-    _, *others = check_concurrency(AnsweredAccount(**{"lambda": functions}), template(**given))
-    found = [(check.outcome, check.advice) for check in others]
-    assert found == ([(Outcome.NOTE, advice)] if advice else [])
+    options = {} if parameter is None else {"ConcurrencyQuota": parameter}
+    _, *others = check_concurrency(AnsweredAccount(**{"lambda": functions}), template(**options))
+    results = [(check.outcome, check.advice) for check in others]
+    assert results == ([(Outcome.NOTE, advice)] if advice else [])
 
 
 def test_parameters_that_are_no_numbers_are_left_to_their_own_row(aws: str) -> None:

@@ -54,11 +54,11 @@ def build(folder: Path, entry: str) -> Path:
 
 def stored(s3: S3Client, bucket: str) -> dict[str, tuple[str, str]]:
     """Key -> type and caching."""
-    found = {}
+    results = {}
     for content in s3.list_objects_v2(Bucket=bucket)["Contents"]:
         head = s3.head_object(Bucket=bucket, Key=content["Key"])
-        found[content["Key"]] = (head["ContentType"].partition(";")[0], head["CacheControl"])
-    return found
+        results[content["Key"]] = (head["ContentType"].partition(";")[0], head["CacheControl"])
+    return results
 
 
 def text_of(s3: S3Client, bucket: str, key: str) -> str:
@@ -69,13 +69,13 @@ def test_a_release_is_kept_for_ever_and_the_alias_for_minutes(built: Path, s3: S
     release = read_release(built, "1.2.3")
     publish(release, s3, bucket)
     assert release.version.startswith("v1.2.3-")
-    kept, alias = FOR_EVER, publishing.FIVE_MINUTES
+    stored_value, alias = FOR_EVER, publishing.FIVE_MINUTES
     assert stored(s3, bucket) == {
-        f"{release.version}/baton-chat.js": ("text/javascript", kept),
-        f"{release.version}/baton-chat.js.map": ("application/json", kept),
-        f"{release.version}/baton-client.js": ("text/javascript", kept),
-        f"{release.version}/chunks/de-5YN3VXVH.js": ("text/javascript", kept),
-        f"{release.version}/integrity.json": ("application/json", kept),
+        f"{release.version}/baton-chat.js": ("text/javascript", stored_value),
+        f"{release.version}/baton-chat.js.map": ("application/json", stored_value),
+        f"{release.version}/baton-client.js": ("text/javascript", stored_value),
+        f"{release.version}/chunks/de-5YN3VXVH.js": ("text/javascript", stored_value),
+        f"{release.version}/integrity.json": ("application/json", stored_value),
         "latest/baton-chat.js": ("text/javascript", alias),
         "latest/baton-client.js": ("text/javascript", alias),
     }
@@ -133,9 +133,9 @@ def test_the_tag_pins_the_release_and_names_the_stacks_addresses(built: Path) ->
         "RestUrl": "https://r1.execute-api.us-east-1.amazonaws.com/dev",
         "WebSocketUrl": "wss://w1.execute-api.us-east-1.amazonaws.com/dev",
     }
-    place = find_widget_place(outputs)
-    assert place is not None
-    html = make_tag(release, place)
+    location = find_widget_place(outputs)
+    assert location is not None
+    html = make_tag(release, location)
     assert f'src="https://d1.cloudfront.net/{release.version}/baton-chat.js"' in html
     assert f'integrity="{release.integrity["baton-chat.js"]}" crossorigin="anonymous"' in html
     assert f'endpoint="{outputs["RestUrl"]}"' in html
@@ -171,9 +171,9 @@ def console(folder: Path, files: dict[str, str] = CONSOLE) -> Path:
 
 
 def console_place(bucket: str) -> ConsolePlace:
-    place = find_console_place({**OUTPUTS, "ConsoleBucketName": bucket})
-    assert place is not None
-    return place
+    location = find_console_place({**OUTPUTS, "ConsoleBucketName": bucket})
+    assert location is not None
+    return location
 
 
 def test_the_console_is_a_page_asked_for_each_time_of_modules_kept_for_ever(
@@ -198,11 +198,11 @@ def test_the_console_is_a_page_asked_for_each_time_of_modules_kept_for_ever(
 
 
 def test_a_module_with_other_bytes_leaves_the_page_that_is_there(tmp_path: Path, s3: S3Client, bucket: str) -> None:
-    place = console_place(bucket)
-    publish_console(read_console(console(tmp_path)), s3, place)
+    location = console_place(bucket)
+    publish_console(read_console(console(tmp_path)), s3, location)
     changed = {**CONSOLE, "index.html": f"{CONSOLE['index.html']}<!-- new -->", "chunks/threads-BBBBBBBB.js": "other"}
     with pytest.raises(DeploymentError, match="other bytes"):
-        publish_console(read_console(console(tmp_path, changed)), s3, place)
+        publish_console(read_console(console(tmp_path, changed)), s3, location)
     assert text_of(s3, bucket, "monitor/index.html") == CONSOLE["index.html"]
 
 

@@ -69,15 +69,15 @@ class DeployedStage:
 
     def restore(self, *arguments: str) -> str:
         """Restore, and return what is printed."""
-        ended = run_baton("restore", "dev", "--folder", self.project, *arguments)
-        assert ended.exit_code == 0, ended.output
-        return ended.stdout
+        process = run_baton("restore", "dev", "--folder", self.project, *arguments)
+        assert process.exit_code == 0, process.output
+        return process.stdout
 
     def refuse(self, *arguments: str) -> str:
         """Return the error of a command that is refused."""
-        ended = run_baton("restore", "dev", "--folder", self.project, *arguments)
-        assert ended.exit_code == 1, ended.output
-        return ended.output
+        process = run_baton("restore", "dev", "--folder", self.project, *arguments)
+        assert process.exit_code == 1, process.output
+        return process.output
 
 
 @pytest.fixture
@@ -242,8 +242,8 @@ def tokyo() -> Iterator[None]:
 def test_times_of_aws_are_shown_in_utc(stage: DeployedStage) -> None:
     at = datetime.fromisoformat(stage.begin_recovery())
     assert at.utcoffset() == timedelta(hours=9)
-    shown = f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    assert f" to {shown}." in stage.refuse("--at", "2020-01-01T00:00:00Z")
+    visible = f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    assert f" to {visible}." in stage.refuse("--at", "2020-01-01T00:00:00Z")
     name = stage.restore("--at", at.isoformat(), "--plan").partition(" into ")[2].split()[0]
     read = stage.restore("--from", name, "--plan")
     assert f"from {name}, {at.astimezone(UTC):%Y-%m-%d %H:}" in read
@@ -274,12 +274,12 @@ def test_the_documented_policy_grants_each_call(stage: DeployedStage, monkeypatc
             calls.add(("s3:GetObjectVersion", f"arn:aws:s3:::{source['Bucket']}/{source['Key']}"))
 
     def watched(own: Account, service: str, **options: Any) -> Any:
-        made = clients(own, service, **options)
-        made.meta.events.register(
+        instance = clients(own, service, **options)
+        instance.meta.events.register(
             "before-parameter-build",
             lambda params, model, **_: note(model.service_model.service_name, model.name, params),
         )
-        return made
+        return instance
 
     async def ask(table: Table, operation: str, **params: Any) -> Any:
         note("dynamodb", operation, params)

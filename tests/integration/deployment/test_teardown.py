@@ -62,10 +62,10 @@ def stage(aws: str, tmp_path: Path) -> Iterator[Stage]:
 
 
 def physical(account: Account, stack: str) -> dict[str, str]:
-    found = account.client("cloudformation").list_stack_resources(StackName=stack)["StackResourceSummaries"]
+    results = account.client("cloudformation").list_stack_resources(StackName=stack)["StackResourceSummaries"]
     return {
         stack_resource_summary["LogicalResourceId"]: stack_resource_summary["PhysicalResourceId"]
-        for stack_resource_summary in found
+        for stack_resource_summary in results
     }
 
 
@@ -82,8 +82,8 @@ def answering(text: str) -> Callable[[str], str]:
 
 
 def tables() -> list[str]:
-    found: list[str] = Account(REGION).client("dynamodb").list_tables()["TableNames"]
-    return found
+    results: list[str] = Account(REGION).client("dynamodb").list_tables()["TableNames"]
+    return results
 
 
 def test_without_a_choice_it_shows_what_there_is(stage: Stage) -> None:
@@ -124,18 +124,18 @@ def test_what_will_be_deleted_is_announced_and_can_be_refused(stage: Stage, chos
         tear_down(looked_at(stage), chosen, refuse, lines.append)
     assert warning in questions[0]
     assert [line.split()[3] for line in lines if line.startswith("will be deleted")] == [
-        each for each in chosen for _ in range(2 if each == "secrets" else 1)
+        item for item in chosen for _ in range(2 if item == "secrets" else 1)
     ]
     assert not any(line.startswith("deleted") for line in lines)
 
 
 def test_without_anybody_to_answer_it_is_said_how_to(stage: Stage, tmp_path: Path) -> None:
     project = make_project(tmp_path, f'[dev.deploy.parameters]\nstack_name = "{stage.stack}"\n')
-    ended = run_baton("teardown", "dev", "stack", "--folder", project)
-    assert (ended.exit_code, f"`--confirm {stage.stack}` answers" in ended.stderr) == (1, True)
+    process = run_baton("teardown", "dev", "stack", "--folder", project)
+    assert (process.exit_code, f"`--confirm {stage.stack}` answers" in process.stderr) == (1, True)
     assert looked_at(stage).exists
-    ended = run_baton("teardown", "dev", "stack", "--folder", project, "--confirm", stage.stack)
-    assert (ended.exit_code, looked_at(stage).exists) == (0, False)
+    process = run_baton("teardown", "dev", "stack", "--folder", project, "--confirm", stage.stack)
+    assert (process.exit_code, looked_at(stage).exists) == (0, False)
 
 
 def test_another_answer_than_the_stacks_name_deletes_nothing(stage: Stage) -> None:
@@ -170,8 +170,8 @@ def test_the_stack_goes_and_its_data_stays_until_it_is_named(stage: Stage) -> No
 def test_what_earlier_stacks_of_the_name_have_left_can_be_named(stage: Stage) -> None:
     account = Account(REGION)
     names = physical(account, stage.stack)
-    left, others = f"{stage.stack}-Table-1ABCDEFGHIJKL", f"{stage.stack}-2-Table-1ABCDEFGHIJKL"
-    for name in (left, others):
+    remaining, others = f"{stage.stack}-Table-1ABCDEFGHIJKL", f"{stage.stack}-2-Table-1ABCDEFGHIJKL"
+    for name in (remaining, others):
         account.client("dynamodb").create_table(
             TableName=name,
             BillingMode="PAY_PER_REQUEST",
@@ -181,10 +181,10 @@ def test_what_earlier_stacks_of_the_name_have_left_can_be_named(stage: Stage) ->
         )
     bucket = f"{stage.stack}-widgetbucket-1abcdefghijkl"
     account.client("s3").create_bucket(Bucket=bucket)
-    found = looked_at(stage)
-    assert {part.name for part in found.parts if part.choice == "left-over"} == {left, bucket}
-    tear_down(found, ["left-over"], answering(stage.stack), lambda line: None)
-    assert (left in tables(), others in tables(), names["Table"] in tables()) == (False, True, True)
+    result = looked_at(stage)
+    assert {part.name for part in result.parts if part.choice == "left-over"} == {remaining, bucket}
+    tear_down(result, ["left-over"], answering(stage.stack), lambda line: None)
+    assert (remaining in tables(), others in tables(), names["Table"] in tables()) == (False, True, True)
     assert looked_at(stage).exists
 
 
@@ -193,9 +193,9 @@ def test_a_caller_who_may_not_list_tables_sees_the_rest(stage: Stage, monkeypatc
         raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "ListTables")
 
     monkeypatch.setattr(teardown, "_list_tables", refuse)
-    found = looked_at(stage)
-    assert {"stack", "table", "bucket"} <= set(found.choices)
-    assert any("the caller lacks dynamodb:ListTables" in line for line in found.lines([]))
+    result = looked_at(stage)
+    assert {"stack", "table", "bucket"} <= set(result.choices)
+    assert any("the caller lacks dynamodb:ListTables" in line for line in result.lines([]))
 
 
 def test_every_secret_that_a_parameter_names_can_be_named(aws: str, tmp_path: Path) -> None:

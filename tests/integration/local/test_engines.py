@@ -135,8 +135,8 @@ def test_objects_outlive_moto_in_their_folder(tmp_path: Path) -> None:
 
     s3 = client("s3", engine.start())
     assert [content["Key"] for content in s3.list_objects_v2(Bucket="bucket")["Contents"]] == ["a/ü"]
-    kept = s3.get_object(Bucket="bucket", Key="a/ü")
-    assert (kept["Body"].read(), kept["ContentType"], kept["Metadata"]) == (b"one\ntwo", "text/plain", {"k": "v"})
+    stored = s3.get_object(Bucket="bucket", Key="a/ü")
+    assert (stored["Body"].read(), stored["ContentType"], stored["Metadata"]) == (b"one\ntwo", "text/plain", {"k": "v"})
     s3.close()
     engine.stop()
 
@@ -168,13 +168,13 @@ def test_calls_of_s3_wait_for_each_other_and_for_no_slow_client() -> None:
         assert calls.empty()
         assert not waiting.done()
         goes_on.set()
-        assert [each.result(10) for each in (arriving, slow, waiting)] == [[]] * 3
+        assert [item.result(10) for item in (arriving, slow, waiting)] == [[]] * 3
 
 
 def test_what_is_not_an_object_is_ignored(tmp_path: Path) -> None:
-    kept = KeptObjects(tmp_path)
-    kept.follow("/", whole_bucket=False)
-    kept.follow("/unknown/key", whole_bucket=False)
+    stored = KeptObjects(tmp_path)
+    stored.follow("/", whole_bucket=False)
+    stored.follow("/unknown/key", whole_bucket=False)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -38,12 +38,12 @@ def write_former(path: Path, *documents: IndexDocument) -> None:
     with closing(sqlite3.connect(path)) as file, file:
         file.execute("PRAGMA journal_mode = WAL")
         file.executescript(SCHEMA)
-        for number, each in enumerate(documents, start=1):
-            texts = json.dumps({name: view.text for name, view in each.views.items()})
-            row = (number, each.id, each.source_id, each.kind, each.agent_id, each.thread_id)
-            row += (each.required_permission, to_millis(each.at), each.embedder, texts, json.dumps(each.fields), b"")
+        for number, item in enumerate(documents, start=1):
+            texts = json.dumps({name: view.text for name, view in item.views.items()})
+            row = (number, item.id, item.source_id, item.kind, item.agent_id, item.thread_id)
+            row += (item.required_permission, to_millis(item.at), item.embedder, texts, json.dumps(item.fields), b"")
             file.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-            for view in each.views.values():
+            for view in item.views.values():
                 if view.vector is not None:
                     file.execute("INSERT INTO vectors_1 VALUES (?, ?)", (number, array("f", view.vector).tobytes()))
 

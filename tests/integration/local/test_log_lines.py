@@ -78,20 +78,20 @@ def test_lines_of_functions_that_run_at_the_same_time_bear_their_own_names_and_k
     both = [function(folder, "SocketsFunction"), function(folder, "TurnsFunction")]
     met = threading.Barrier(2)
     events = [{"met": met, "keys": {"connection_id": "c-1"}}, {"met": met, "keys": {"thread_id": "t-1"}}]
-    for each in [one.invoke(event) for one, event in zip(both, events, strict=True)]:
-        each.result()
-    found = logged(lines)
+    for item in [one.invoke(event) for one, event in zip(both, events, strict=True)]:
+        item.result()
+    result = logged(lines)
     for name, own, other in (
         ("SocketsFunction", "connection_id", "thread_id"),
         ("TurnsFunction", "thread_id", "connection_id"),
     ):
-        mine = [line for line in found if line["function_name"] == name]
+        mine = [line for line in result if line["function_name"] == name]
         assert {line["message"] for line in mine} == {"in the handler", "in a task", "in a thread"}
         assert all(line["function_arn"].endswith(f":{name}") and own in line and other not in line for line in mine)
         assert len({line["function_request_id"] for line in mine}) == 1
         assert {line["service"] for line in mine} == {SERVICE}
-    for each in both:
-        each.end()
+    for item in both:
+        item.end()
 
 
 def test_a_function_that_sets_no_keys_has_its_name_and_nobody_elses_keys(folder: Path, lines: io.StringIO) -> None:
@@ -102,8 +102,8 @@ def test_a_function_that_sets_no_keys_has_its_name_and_nobody_elses_keys(folder:
     last = logged(lines)[-1]
     assert (last["message"], last["function_name"]) == ("without a decorator", "HttpFunction")
     assert "thread_id" not in last
-    for each in (decorated, plain):
-        each.end()
+    for item in (decorated, plain):
+        item.end()
 
 
 def test_lines_of_no_invocation_bear_no_function(lines: io.StringIO) -> None:

@@ -34,18 +34,18 @@ def test_a_folder_is_removed_with_what_is_in_it() -> None:
 def test_a_killed_run_leaves_a_folder_that_the_next_one_removes(temporary: Path) -> None:
     killed = "import os; from baton_local.run_folders import RunFolder; RunFolder('search'); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", killed], env={**os.environ, "TMPDIR": str(temporary)}, check=False)
-    [left] = temporary.iterdir()
-    grow_old(left)
+    [remaining] = temporary.iterdir()
+    grow_old(remaining)
     remove_left("search")
-    assert not left.exists()
+    assert not remaining.exists()
 
 
 def test_folders_of_living_runs_and_of_others_stay(temporary: Path) -> None:
     living, unknown = RunFolder("search"), temporary / "baton-search-unknown"
     unknown.mkdir()
     (unknown / "file").touch()
-    for each in (living.path, unknown):
-        grow_old(each)
+    for item in (living.path, unknown):
+        grow_old(item)
     remove_left("search")
     assert living.path.exists()
     assert unknown.exists()

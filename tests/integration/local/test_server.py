@@ -120,10 +120,12 @@ def test_a_request_that_is_too_large_or_none_is_refused_and_the_connection_close
     assert status(converse(port, request_)) == expected
 
 
-@pytest.mark.parametrize("begun", ["", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\n"])
-def test_a_request_that_never_comes_whole_is_given_up(port: int, begun: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("start_count", ["", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\n"])
+def test_a_request_that_never_comes_whole_is_given_up(
+    port: int, start_count: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(BoundedHttp, "request_seconds", 0.1)
-    assert status(converse(port, begun)) == 408
+    assert status(converse(port, start_count)) == 408
 
 
 def test_a_body_that_never_comes_whole_is_given_up(port: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,9 +58,9 @@ def outcome(
     )["executionArn"]
     deadline = time.monotonic() + SECONDS
     while True:
-        found: dict[str, Any] = stepfunctions.describe_execution(executionArn=execution)
-        if found["status"] != "RUNNING":
-            return found
+        results: dict[str, Any] = stepfunctions.describe_execution(executionArn=execution)
+        if results["status"] != "RUNNING":
+            return results
         assert time.monotonic() < deadline, "The execution does not end."
         time.sleep(0.05)
 
@@ -75,53 +75,53 @@ def calls(cloud: LocalCloud, ended: dict[str, Any], step: str) -> tuple[int, dic
 
 
 def test_a_task_calls_the_function_with_the_executions_input(cloud: LocalCloud, stepfunctions: Any) -> None:
-    ended = session()
-    found = outcome(stepfunctions, cloud, ended)
-    assert found["status"] == "SUCCEEDED"
-    output = json.loads(found["output"])
-    assert {name: output[name] for name in ended} == ended
+    session_ref = session()
+    result = outcome(stepfunctions, cloud, session_ref)
+    assert result["status"] == "SUCCEEDED"
+    output = json.loads(result["output"])
+    assert {name: output[name] for name in session_ref} == session_ref
     assert output["closed"] == {"calls": 1}
-    count, event = calls(cloud, ended, "whole")
-    assert (count, event["step"], event["session"]) == (1, "whole", ended)
-    assert calls(cloud, ended, "store") == calls(cloud, ended, "fail") == (0, {})
+    count, event = calls(cloud, session_ref, "whole")
+    assert (count, event["step"], event["session"]) == (1, "whole", session_ref)
+    assert calls(cloud, session_ref, "store") == calls(cloud, session_ref, "fail") == (0, {})
 
 
 def test_the_single_steps_follow_an_invocation_for_all_of_them_that_has_failed(
     cloud: LocalCloud, stepfunctions: Any, pauses: list[float]
 ) -> None:
-    ended = session(failures=1)
-    output = json.loads(outcome(stepfunctions, cloud, ended)["output"])
+    session_ref = session(failures=1)
+    output = json.loads(outcome(stepfunctions, cloud, session_ref)["output"])
     assert (output["stored"], output["completed"]) == ({"calls": 2}, {"calls": 1})
-    assert calls(cloud, ended, "whole")[0] == 1
+    assert calls(cloud, session_ref, "whole")[0] == 1
     assert output["notAtOnce"]["Error"] == "NotStored"
 
 
 def test_a_task_that_fails_is_tried_again(cloud: LocalCloud, stepfunctions: Any, pauses: list[float]) -> None:
-    ended = session(failures=1)
-    assert outcome(stepfunctions, cloud, ended)["status"] == "SUCCEEDED"
-    count, event = calls(cloud, ended, "store")
-    assert (count, event["step"], event["session"]["threadId"]) == (2, "store", ended["threadId"])
+    session_ref = session(failures=1)
+    assert outcome(stepfunctions, cloud, session_ref)["status"] == "SUCCEEDED"
+    count, event = calls(cloud, session_ref, "store")
+    assert (count, event["step"], event["session"]["threadId"]) == (2, "store", session_ref["threadId"])
 
 
 def test_a_task_that_keeps_failing_is_marked_and_fails_the_execution(
     cloud: LocalCloud, stepfunctions: Any, pauses: list[float]
 ) -> None:
-    ended = session(failures=99)
-    found = outcome(stepfunctions, cloud, ended)
-    assert (found["status"], found["error"]) == ("FAILED", "NotStored")
-    assert calls(cloud, ended, "store")[0] == 4
-    count, event = calls(cloud, ended, "fail")
+    session_ref = session(failures=99)
+    result = outcome(stepfunctions, cloud, session_ref)
+    assert (result["status"], result["error"]) == ("FAILED", "NotStored")
+    assert calls(cloud, session_ref, "store")[0] == 4
+    count, event = calls(cloud, session_ref, "fail")
     assert (count, event["session"].pop("failure")["Error"]) == (1, "NotStored")
     del event["session"]["notAtOnce"]
-    assert event["session"] == ended
+    assert event["session"] == session_ref
 
 
 def test_an_execution_is_started_once(cloud: LocalCloud, stepfunctions: Any) -> None:
-    ended = session()
-    outcome(stepfunctions, cloud, ended)
+    session_ref = session()
+    outcome(stepfunctions, cloud, session_ref)
     with pytest.raises(stepfunctions.exceptions.ExecutionAlreadyExists):
-        outcome(stepfunctions, cloud, ended)
-    assert calls(cloud, ended, "whole")[0] == 1
+        outcome(stepfunctions, cloud, session_ref)
+    assert calls(cloud, session_ref, "whole")[0] == 1
 
 
 def task(user_id: str) -> dict[str, Any]:
@@ -143,20 +143,20 @@ STEPS = ("detect", "draft", "compare", "store", "announce")
 def captured(stepfunctions: Any, cloud: LocalCloud, user_id: str) -> tuple[dict[str, Any], dict[str, int]]:
     """The end of a task's capture, and the number of calls of each step."""
     done = task(user_id)
-    found = outcome(stepfunctions, cloud, done, "BATON_CAPTURE_PROCEDURE_ARN")
-    return found, {step: calls(cloud, done, step)[0] for step in (*STEPS, "fail")}
+    result = outcome(stepfunctions, cloud, done, "BATON_CAPTURE_PROCEDURE_ARN")
+    return result, {step: calls(cloud, done, step)[0] for step in (*STEPS, "fail")}
 
 
 def test_a_capture_runs_through_its_steps(cloud: LocalCloud, stepfunctions: Any) -> None:
-    found, called = captured(stepfunctions, cloud, "ends-nothing-0")
-    assert found["status"] == "SUCCEEDED"
+    result, called = captured(stepfunctions, cloud, "ends-nothing-0")
+    assert result["status"] == "SUCCEEDED"
     assert called == {**dict.fromkeys(STEPS, 1), "fail": 0}
 
 
 @pytest.mark.parametrize("step", ["detect", "draft", "compare", "store"])
 def test_a_capture_that_is_settled_ends_with_its_step(cloud: LocalCloud, stepfunctions: Any, step: str) -> None:
-    found, called = captured(stepfunctions, cloud, f"ends-{step}-0")
-    assert found["status"] == "SUCCEEDED"
+    result, called = captured(stepfunctions, cloud, f"ends-{step}-0")
+    assert result["status"] == "SUCCEEDED"
     at = STEPS.index(step) + 1
     assert [called[step] for step in STEPS] == [1] * at + [0] * (len(STEPS) - at)
 
@@ -165,28 +165,28 @@ def test_a_capture_that_is_settled_ends_with_its_step(cloud: LocalCloud, stepfun
 def test_a_step_of_a_capture_that_fails_is_tried_again(
     cloud: LocalCloud, stepfunctions: Any, pauses: list[float], step: str
 ) -> None:
-    found, called = captured(stepfunctions, cloud, f"fails-{step}-1")
-    assert found["status"] == "SUCCEEDED"
+    result, called = captured(stepfunctions, cloud, f"fails-{step}-1")
+    assert result["status"] == "SUCCEEDED"
     assert called == {**dict.fromkeys(STEPS, 1), step: 2, "fail": 0}
 
 
 def test_a_capture_whose_step_keeps_failing_is_marked(
     cloud: LocalCloud, stepfunctions: Any, pauses: list[float]
 ) -> None:
-    found, called = captured(stepfunctions, cloud, "fails-store-99")
-    assert (found["status"], found["error"]) == ("FAILED", "NotCarriedOut")
+    result, called = captured(stepfunctions, cloud, "fails-store-99")
+    assert (result["status"], result["error"]) == ("FAILED", "NotCarriedOut")
     assert (called["store"], called["announce"], called["fail"]) == (4, 0, 1)
 
 
 def test_functions_start_executions_by_the_templates_reference(cloud: DrivenCloud) -> None:
-    ended = session()
+    session_ref = session()
     dynamodb = client("dynamodb", cloud.environment["AWS_ENDPOINT_URL_DYNAMODB"])
-    item = {"PK": {"S": "sweep"}, "SK": {"S": "next"}, "input": {"S": json.dumps(ended)}}
+    item = {"PK": {"S": "sweep"}, "SK": {"S": "next"}, "input": {"S": json.dumps(session_ref)}}
     dynamodb.put_item(TableName=cloud.environment["BATON_TABLE"], Item=item)
     dynamodb.close()
     cloud.sweep_now()
     deadline = time.monotonic() + SECONDS
-    while calls(cloud, ended, "whole") != (1, {"step": "whole", "session": ended}):
+    while calls(cloud, session_ref, "whole") != (1, {"step": "whole", "session": session_ref}):
         assert time.monotonic() < deadline, "The session is not closed."
         time.sleep(0.05)
 

@@ -78,15 +78,15 @@ def service() -> Iterator[Service]:
 
 def test_what_a_killed_process_has_left_is_sent_with_its_credentials(service: Service) -> None:
     service.failures = 1
-    ended = service.run("os.kill(os.getpid(), signal.SIGKILL)")
+    process = service.run("os.kill(os.getpid(), signal.SIGKILL)")
     assert service.bodies == ["of the second"]
-    assert ended.returncode == -signal.SIGKILL
-    assert '"sent": 1' in ended.stderr
+    assert process.returncode == -signal.SIGKILL
+    assert '"sent": 1' in process.stderr
 
 
 def test_a_process_that_revokes_its_wills_leaves_nothing(service: Service) -> None:
-    ended = service.run("wills.revoke('second'); sys.exit(3)")
-    assert (service.bodies, ended.returncode, ended.stderr) == ([], 3, "")
+    process = service.run("wills.revoke('second'); sys.exit(3)")
+    assert (service.bodies, process.returncode, process.stderr) == ([], 3, "")
 
 
 def test_a_request_to_end_reaches_the_process(service: Service) -> None:

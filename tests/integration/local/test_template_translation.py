@@ -22,15 +22,15 @@ def template(stand_in_template: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def translated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The translated templates."""
-    made: list[str] = []
+    calls: list[str] = []
     original = template_translation._run_translator
 
     def counted(source: dict[str, object]) -> dict[str, object]:
-        made.append(str(source.get("Description")))
+        calls.append(str(source.get("Description")))
         return original(source)
 
     monkeypatch.setattr(template_translation, "_run_translator", counted)
-    return made
+    return calls
 
 
 def test_a_template_is_translated_once(template: Path, tmp_path: Path, translated: list[str]) -> None:
@@ -51,15 +51,15 @@ def test_a_changed_template_is_translated_again(template: Path, tmp_path: Path, 
     assert len(list(cache.iterdir())) == 1
 
 
-@pytest.mark.parametrize("kept", [b"", b"{", b"\xff", b'{"checksum": "other"}', None])
+@pytest.mark.parametrize("stored", [b"", b"{", b"\xff", b'{"checksum": "other"}', None])
 def test_a_file_that_cannot_be_used_is_written_again(
-    template: Path, tmp_path: Path, translated: list[str], kept: bytes | None
+    template: Path, tmp_path: Path, translated: list[str], stored: bytes | None
 ) -> None:
     cache = tmp_path / "cache"
     stack = read_stack(template, {}, HERE, cache)
     file = next(cache.iterdir())
     of_another_version = file.read_bytes().replace(b'"checksum":"', b'"checksum":"0', 1)
-    file.write_bytes(of_another_version if kept is None else kept)
+    file.write_bytes(of_another_version if stored is None else stored)
     assert read_stack(template, {}, HERE, cache) == read_stack(template, {}, HERE, cache) == stack
     assert len(translated) == 2
 

@@ -35,8 +35,8 @@ def test_a_token_is_signed_by_the_key_in_the_secret(cloud: LocalCloud) -> None:
 
 
 def test_permissions_may_be_one_string(cloud: LocalCloud) -> None:
-    wanted = {"tenant": "demo", "user": "mia", "permissions": "a:b c:d"}
-    token = httpx.post(f"{cloud.url}/local/token", json=wanted).json()["token"]
+    claims = {"tenant": "demo", "user": "mia", "permissions": "a:b c:d"}
+    token = httpx.post(f"{cloud.url}/local/token", json=claims).json()["token"]
     assert jwt.decode(token, options={"verify_signature": False})["permissions"] == ["a:b", "c:d"]
 
 
@@ -83,16 +83,16 @@ def test_the_key_is_kept_for_its_owner_only(tmp_path: Path) -> None:
     ],
 )
 def test_pages_of_this_machine_may_ask_for_tokens(cloud: LocalCloud, origin: str) -> None:
-    asked = httpx.options(f"{cloud.url}/local/token", headers={"Origin": origin, **PREFLIGHT})
-    assert asked.status_code == 200
-    assert asked.headers["access-control-allow-origin"] == origin
-    assert asked.headers["access-control-allow-methods"] == "POST"
-    assert "content-type" in asked.headers["access-control-allow-headers"].lower()
+    request = httpx.options(f"{cloud.url}/local/token", headers={"Origin": origin, **PREFLIGHT})
+    assert request.status_code == 200
+    assert request.headers["access-control-allow-origin"] == origin
+    assert request.headers["access-control-allow-methods"] == "POST"
+    assert "content-type" in request.headers["access-control-allow-headers"].lower()
 
-    given = httpx.post(f"{cloud.url}/local/token", headers={"Origin": origin}, json=WANTED)
-    assert given.headers["access-control-allow-origin"] == origin
-    assert given.headers["vary"] == "Origin"
-    assert "access-control-allow-credentials" not in given.headers
+    options = httpx.post(f"{cloud.url}/local/token", headers={"Origin": origin}, json=WANTED)
+    assert options.headers["access-control-allow-origin"] == origin
+    assert options.headers["vary"] == "Origin"
+    assert "access-control-allow-credentials" not in options.headers
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_pages_of_this_machine_may_ask_for_tokens(cloud: LocalCloud, origin: str
     ],
 )
 def test_no_other_page_may_read_a_token(cloud: LocalCloud, origin: str) -> None:
-    asked = httpx.options(f"{cloud.url}/local/token", headers={"Origin": origin, **PREFLIGHT})
-    assert asked.status_code == 400
-    for answer in (asked, httpx.post(f"{cloud.url}/local/token", headers={"Origin": origin}, json=WANTED)):
+    request = httpx.options(f"{cloud.url}/local/token", headers={"Origin": origin, **PREFLIGHT})
+    assert request.status_code == 400
+    for answer in (request, httpx.post(f"{cloud.url}/local/token", headers={"Origin": origin}, json=WANTED)):
         assert "access-control-allow-origin" not in answer.headers
 
 
@@ -124,13 +124,13 @@ def test_tokens_are_given_by_post_only(cloud: LocalCloud, method: str) -> None:
 
 def test_keys_of_a_developers_own_stand_beside_the_local_one() -> None:
     local = EmbedKey.load_or_make(None)
-    kept = json.loads(local.as_secret(json.dumps({"acme-1": ACME})))
-    assert kept["acme-1"] == ACME
-    assert kept["local"] == json.loads(local.as_secret())["local"]
+    stored = json.loads(local.as_secret(json.dumps({"acme-1": ACME})))
+    assert stored["acme-1"] == ACME
+    assert stored["local"] == json.loads(local.as_secret())["local"]
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("keys", "text"),
     [
         ("{", "BATON_EMBED_KEYS must be a JSON object"),
         ("[]", "BATON_EMBED_KEYS must be a JSON object"),
@@ -140,9 +140,9 @@ def test_keys_of_a_developers_own_stand_beside_the_local_one() -> None:
         (json.dumps({"local": ACME}), "the key local: this key id is the local cloud's own"),
     ],
 )
-def test_a_key_that_cannot_be_used_is_reported_at_start(keys: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_cannot_be_used_is_reported_at_start(keys: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_EMBED_KEYS", keys)
     with pytest.raises(LocalCloudError) as problem:
         LocalCloud(port=0)
-    assert said in str(problem.value)
+    assert text in str(problem.value)
     assert ACME["key"] not in str(problem.value)

@@ -15,8 +15,12 @@ from tests.forked_program import ForkedProgram
 
 def environment(template: Path, **settings: str) -> dict[str, str]:
     """Return a developer's environment with these settings. Baton's pages are off."""
-    kept = {"BATON_CACHE_DIR": str(default_cache_dir()), "BATON_LOCAL_TEMPLATE": str(template), "BATON_LOCAL_DOCS": "0"}
-    return {**DEVELOPERS_ENVIRONMENT, **kept, **settings}
+    stored = {
+        "BATON_CACHE_DIR": str(default_cache_dir()),
+        "BATON_LOCAL_TEMPLATE": str(template),
+        "BATON_LOCAL_DOCS": "0",
+    }
+    return {**DEVELOPERS_ENVIRONMENT, **stored, **settings}
 
 
 @contextmanager

@@ -25,9 +25,9 @@ THREADS = [str(uuid.uuid4()) for _ in range(4)]
 
 
 def token(url: str) -> str:
-    wanted = {"tenant": "demo", "user": "ada"}
-    given: str = httpx.post(f"{url}/local/token", json=wanted, trust_env=False).json()["token"]
-    return given
+    claims = {"tenant": "demo", "user": "ada"}
+    options: str = httpx.post(f"{url}/local/token", json=claims, trust_env=False).json()["token"]
+    return options
 
 
 def api(url: str) -> httpx.AsyncClient:
@@ -69,8 +69,8 @@ async def upload(http: httpx.AsyncClient) -> dict[str, Any]:
 
 async def messages(http: httpx.AsyncClient, thread: str) -> list[dict[str, Any]]:
     answered = await http.get(f"/v1/threads/{thread}/messages", params={"limit": 100})
-    found: list[dict[str, Any]] = answered.json()["items"] if answered.is_success else []
-    return found
+    results: list[dict[str, Any]] = answered.json()["items"] if answered.is_success else []
+    return results
 
 
 async def all_answered(http: httpx.AsyncClient, acknowledged: list[tuple[str, str]]) -> None:
@@ -137,10 +137,12 @@ async def test_every_acknowledged_message_is_answered_once_although_everything_i
         async with api(url) as http:
             await all_answered(http, acknowledged)
             for thread in THREADS:
-                said = [message for message in await messages(http, thread) if message["role"] in {"user", "assistant"}]
+                texts = [
+                    message for message in await messages(http, thread) if message["role"] in {"user", "assistant"}
+                ]
                 mine = [message for of, message in acknowledged if of == thread]
-                assert [message["id"] for message in said if message["role"] == "user"] == mine
-                assert [message["role"] for message in said] == ["user", "assistant"] * len(mine)
+                assert [message["id"] for message in texts if message["role"] == "user"] == mine
+                assert [message["role"] for message in texts] == ["user", "assistant"] * len(mine)
             [_, part] = (await messages(http, THREADS[0]))[0]["content"]
             async with httpx.AsyncClient(trust_env=False) as storage:
                 assert (await storage.get(part["metadata"]["downloadUrl"])).content == b"note"

@@ -93,8 +93,8 @@ class Developer:
 
     @classmethod
     def of(cls, url: str) -> Developer:
-        asked = {"tenant": "demo", "user": "ada", "permissions": PERMISSIONS}
-        token = httpx.post(f"{url}/local/token", json=asked).raise_for_status().json()["token"]
+        request = {"tenant": "demo", "user": "ada", "permissions": PERMISSIONS}
+        token = httpx.post(f"{url}/local/token", json=request).raise_for_status().json()["token"]
         client = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_SECONDS)
         return cls(client)
 
@@ -128,7 +128,7 @@ class Developer:
         answer = self.post("/messages", {"sessionId": thread_id, "message": parts})
         assert answer["outcome"] == {"type": "success"}, answer
         closed = self.post(f"/threads/{thread_id}/close", {})
-        episode = self.wait(f"/episodes/{closed['episodeId']}", lambda found: found["status"] != "pending")
+        episode = self.wait(f"/episodes/{closed['episodeId']}", lambda value: value["status"] != "pending")
         assert (episode["status"], episode["missing"]) == ("complete", [])
 
 
@@ -168,14 +168,14 @@ def test_a_provider_of_each_kind_serves_everything_before_and_after_another_star
             for agent_id in agents:
                 documents = developer.wait(
                     f"/agents/{agent_id}/documents",
-                    lambda found: found["items"] and found["items"][0]["status"] in ("ready", "failed"),
+                    lambda value: value["items"] and value["items"][0]["status"] in ("ready", "failed"),
                 )
                 assert documents["items"][0]["status"] == "ready"
             assert developer.get("/tenant/limits")["deployment"]["agents"] == 3
-            asked = developer.client.get("/v1/threads", headers={"Origin": ORIGIN})
-            assert asked.headers["Access-Control-Allow-Origin"] == ORIGIN
-            asked = developer.client.get("/v1/threads", headers={"Origin": "https://else.example.com"})
-            assert "Access-Control-Allow-Origin" not in asked.headers
+            requests = developer.client.get("/v1/threads", headers={"Origin": ORIGIN})
+            assert requests.headers["Access-Control-Allow-Origin"] == ORIGIN
+            requests = developer.client.get("/v1/threads", headers={"Origin": "https://else.example.com"})
+            assert "Access-Control-Allow-Origin" not in requests.headers
             assert developer.get("/threads/first-talk")["cost"] > 0
             developer.client.close()
             stopped(process)

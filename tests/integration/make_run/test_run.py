@@ -44,7 +44,7 @@ def test_whatever_it_starts_listens_on_the_loopback_interface_only() -> None:
         }
     assert {port for _, _, port in listening} >= {httpx.URL(url).port}
     assert len(listening) >= 4  # the gateway, the table, the queue, moto
-    assert [found for found in listening if found[1] not in {"127.0.0.1", "::1", "::ffff:127.0.0.1"}] == []
+    assert [result for result in listening if result[1] not in {"127.0.0.1", "::1", "::ffff:127.0.0.1"}] == []
 
 
 @pytest.fixture(scope="session")
@@ -57,12 +57,12 @@ def stand_in_template() -> Path:
 def test_it_stops_cleanly_whichever_thread_is_signalled_and_its_data_stay(
     stand_in_template: Path, tmp_path: Path
 ) -> None:
-    wanted = {"tenant": "demo", "user": "mia"}
+    claims = {"tenant": "demo", "user": "mia"}
     keys = set()
     for number in (signal.SIGINT, signal.SIGTERM):
         with running(stand_in_template, BATON_DATA_DIR=str(tmp_path)) as (process, url):
             assert httpx.get(f"{url}/local/health").json() == {"status": "ok"}
-            keys.add(httpx.post(f"{url}/local/token", json=wanted).json()["token"].split(".")[0])
+            keys.add(httpx.post(f"{url}/local/token", json=claims).json()["token"].split(".")[0])
             keys.add((tmp_path / "embed-key").read_text())
             assert list((tmp_path / "table").glob("*.db"))
             send_to_other_thread(process.pid, number)
@@ -150,18 +150,18 @@ def test_a_taken_port_is_said_before_anything_starts(stand_in_template: Path) ->
 @pytest.mark.nightly
 @pytest.mark.parametrize(("name", "value"), [("PORT", "http"), ("PORT", "70000"), ("ENGINES", "imaginary")])
 def test_a_wrong_setting_is_named(stand_in_template: Path, name: str, value: str) -> None:
-    code, said = refused(stand_in_template, **{name: value})
+    code, message = refused(stand_in_template, **{name: value})
     assert code == 1
-    assert said.startswith(f"Baton cannot start. A setting is wrong. {name}: ")
-    assert "Traceback" not in said
+    assert message.startswith(f"Baton cannot start. A setting is wrong. {name}: ")
+    assert "Traceback" not in message
 
 
 @pytest.mark.nightly
 def test_a_wrong_setting_of_the_functions_is_named_with_what_is_allowed(stand_in_template: Path) -> None:
-    code, said = refused(stand_in_template, PORT="0", BATON_EPISODE_FACTS="maybe")
+    code, message = refused(stand_in_template, PORT="0", BATON_EPISODE_FACTS="maybe")
     assert code == 1
-    assert said.startswith("Baton cannot start. A setting is wrong. BATON_EPISODE_FACTS: ")
-    assert said.endswith("true or false (it is 'maybe')\n")
+    assert message.startswith("Baton cannot start. A setting is wrong. BATON_EPISODE_FACTS: ")
+    assert message.endswith("true or false (it is 'maybe')\n")
 
 
 @pytest.mark.nightly
@@ -169,9 +169,9 @@ def test_a_function_that_does_not_load_is_named(stand_in_template: Path, tmp_pat
     template = tmp_path / "template.yaml"
     machines = f"DefinitionUri: {ROOT}/"
     template.write_text(stand_in_template.read_text().replace("DefinitionUri: ../../../../", machines))
-    code, said = refused(template, PORT="0")
+    code, message = refused(template, PORT="0")
     assert code == 1
-    assert said.startswith("Baton cannot start. There is no function code at ")
+    assert message.startswith("Baton cannot start. There is no function code at ")
 
 
 CONCIERGE = """\
@@ -220,7 +220,9 @@ def test_what_is_broken_is_reported_at_the_start_and_to_the_user_and_nothing_wai
     with running(ROOT / "template.yaml", **settings) as (process, url):
         token = httpx.post(f"{url}/local/token", json={"tenant": "demo", "user": "mia"}).json()["token"]
         headers = {"Authorization": f"Bearer {token}"}
-        said = [httpx.post(f"{url}/v1/messages", json={"message": "Hi"}, headers=headers, timeout=60) for _ in range(2)]
+        messages = [
+            httpx.post(f"{url}/v1/messages", json={"message": "Hi"}, headers=headers, timeout=60) for _ in range(2)
+        ]
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     reported = [
@@ -241,7 +243,7 @@ def test_what_is_broken_is_reported_at_the_start_and_to_the_user_and_nothing_wai
     for line, (beginning, part) in zip(reported, expected, strict=True):
         assert line.startswith(beginning), line
         assert part in line
-    for answer in said:
+    for answer in messages:
         [_, message] = answer.raise_for_status().json()["messages"]
         assert message["name"] == "Concierge"
         assert message["content"].startswith("I'm working with limited resources right now")

@@ -64,8 +64,8 @@ class FakeHarness:
         self.model.script(Answer(words))
 
     def will_call(self, *calls: tuple[str, str], text: str = "") -> None:
-        made = (ToolCall(f"call_{index}", name, arguments) for index, (name, arguments) in enumerate(calls))
-        self.model.script(Answer.calling(*made, text=text))
+        instance = (ToolCall(f"call_{index}", name, arguments) for index, (name, arguments) in enumerate(calls))
+        self.model.script(Answer.calling(*instance, text=text))
 
     def will_break_after(self, *words: str) -> None:
         self.model.script(Answer(words, ModelUnavailable()))
@@ -80,10 +80,10 @@ class FakeHarness:
         return self.model.abandoned == 1
 
     def asked(self) -> list[list[tuple[str, object]]]:
-        return [list(asked.contents) for asked in self.model.asked]
+        return [list(request.contents) for request in self.model.asked]
 
     def offered(self) -> list[list[str]]:
-        return [[tool.name for tool in asked.tools] for asked in self.model.asked]
+        return [[tool.name for tool in request.tools] for request in self.model.asked]
 
 
 @dataclass
@@ -124,11 +124,11 @@ def harness(request: pytest.FixtureRequest, fault_model: FaultModel, make_model:
     return OpenAIHarness(make_model(), fault_model)
 
 
-async def listen(harness: Harness, heard: list[ModelChunk] | None = None) -> list[ModelChunk]:
-    heard = [] if heard is None else heard
+async def listen(harness: Harness, notifications: list[ModelChunk] | None = None) -> list[ModelChunk]:
+    notifications = [] if notifications is None else notifications
     async for chunk in harness.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles()):
-        heard.append(chunk)
-    return heard
+        notifications.append(chunk)
+    return notifications
 
 
 async def test_an_answer_is_text_and_then_its_end(harness: Harness) -> None:
@@ -149,9 +149,9 @@ async def test_the_model_is_asked_with_all_prompts_in_order(harness: Harness) ->
 
 async def test_tool_calls_come_whole_and_in_order_between_the_text_and_the_end(harness: Harness) -> None:
     harness.will_call(("add", '{"x": [1, 2]}'), ("end_conversation", "{}"), text="One moment.")
-    heard = await listen(harness)
-    assert "".join(chunk.text for chunk in heard if isinstance(chunk, TextDelta)) == "One moment."
-    *calls, end = heard[-3:]
+    received = await listen(harness)
+    assert "".join(chunk.text for chunk in received if isinstance(chunk, TextDelta)) == "One moment."
+    *calls, end = received[-3:]
     assert calls == [ToolCall("call_0", "add", '{"x": [1, 2]}'), ToolCall("call_1", "end_conversation", "{}")]
     assert isinstance(end, Finished)
     assert end.reason is FinishReason.TOOL_CALLS
@@ -190,14 +190,14 @@ async def test_a_failure_before_the_first_word_is_a_model_error(harness: Harness
 
 async def test_cancelling_ends_the_answer(harness: Harness) -> None:
     harness.will_hang_after("One ")
-    heard = asyncio.Event()
+    is_heard = asyncio.Event()
 
     async def subscriber() -> None:
         async for _ in harness.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles()):
-            heard.set()
+            is_heard.set()
 
     task = asyncio.create_task(subscriber())
-    await heard.wait()
+    await is_heard.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

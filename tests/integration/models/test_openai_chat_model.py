@@ -74,11 +74,11 @@ async def test_metadata_is_sent_only_where_it_is_wanted_and_within_openais_limit
     await ask(model, settings)
     await ask(make_model(sends_metadata=True), settings)
     await ask(make_model(sends_metadata=True))
-    unasked, asked, empty = fault_model.bodies
+    unasked, request, empty = fault_model.bodies
     assert "metadata" not in unasked
     assert "metadata" not in empty
     first = {"agent": "assistant", "workflow.data.steps": '["one"]', "long": "x" * 512}
-    assert asked["metadata"] == {**first, **_many(13)}
+    assert request["metadata"] == {**first, **_many(13)}
 
 
 def _many(count: int) -> dict[str, str]:
@@ -111,7 +111,7 @@ async def test_a_key_that_cannot_be_fetched_keeps_its_own_error(make_model: Make
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("text", "meant"),
     [
         ("stop", FinishReason.STOP),
         ("length", FinishReason.LENGTH),
@@ -120,9 +120,9 @@ async def test_a_key_that_cannot_be_fetched_keeps_its_own_error(make_model: Make
     ],
 )
 async def test_the_reason_to_stop_is_passed_on(
-    model: OpenAIChatModel, fault_model: FaultModel, said: str, meant: FinishReason
+    model: OpenAIChatModel, fault_model: FaultModel, text: str, meant: FinishReason
 ) -> None:
-    fault_model.script(fault.answers(finish=said))
+    fault_model.script(fault.answers(finish=text))
     end = (await ask(model))[-1]
     assert isinstance(end, Finished)
     assert end.reason is meant

@@ -30,8 +30,8 @@ async def make_embedder(fault_model: FaultModel) -> AsyncIterator[MakeEmbedder]:
     embedders: list[OpenAIEmbedder] = []
 
     def make(model: str = "local-model", dimensions: int = DIMENSIONS, **options: Any) -> OpenAIEmbedder:
-        given = {"api_key": SECRET, "base_url": fault_model.base_url, "backoff_seconds": 0.0, "counter": WordCounter()}
-        embedder = OpenAIEmbedder(model, dimensions, **(given | options))
+        value = {"api_key": SECRET, "base_url": fault_model.base_url, "backoff_seconds": 0.0, "counter": WordCounter()}
+        embedder = OpenAIEmbedder(model, dimensions, **(value | options))
         embedders.append(embedder)
         return embedder
 
@@ -88,8 +88,8 @@ async def test_many_texts_are_asked_in_batches_and_keep_their_order(
 
 async def test_long_texts_are_cut_and_not_asked_all_at_once(embedder: OpenAIEmbedder, fault_model: FaultModel) -> None:
     assert len(await embedder.embed(["word " * 10_000] * 50)) == 50
-    asked = [text for body in fault_model.bodies for text in body["input"]]
-    assert all(0.9 * MAX_TEXT_TOKENS < len(text.split()) <= MAX_TEXT_TOKENS for text in asked)
+    request = [text for body in fault_model.bodies for text in body["input"]]
+    assert all(0.9 * MAX_TEXT_TOKENS < len(text.split()) <= MAX_TEXT_TOKENS for text in request)
     assert max(len(body["input"]) for body in fault_model.bodies) < 30
 
 
@@ -154,8 +154,8 @@ def _with(vector: object) -> Callable[[list[Json]], object]:
         pytest.param(lambda data: None, id="no list"),
         pytest.param(lambda data: "vectors", id="a text"),
         pytest.param(lambda data: data + data, id="too many"),
-        pytest.param(lambda data: [each | {"index": 0} for each in data], id="one place twice"),
-        pytest.param(lambda data: [each | {"index": each["index"] + 1} for each in data], id="another place"),
+        pytest.param(lambda data: [item | {"index": 0} for item in data], id="one place twice"),
+        pytest.param(lambda data: [item | {"index": item["index"] + 1} for item in data], id="another place"),
         pytest.param(_with(None), id="a vector is null"),
         pytest.param(_with([]), id="a vector is empty"),
         pytest.param(_with([1.0] * (DIMENSIONS + 1)), id="a vector is too long"),

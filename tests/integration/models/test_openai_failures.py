@@ -82,7 +82,7 @@ async def test_no_attempt_is_made_that_would_begin_after_the_models_time(
 
 
 @pytest.mark.parametrize(
-    ("failure", "expected", "said"),
+    ("failure", "expected", "words"),
     [
         pytest.param(fault.rate_limited(), ModelRateLimited, "", id="429"),
         pytest.param(fault.status(429, {"code": "insufficient_quota"}), OutOfCredit, "", id="empty account"),
@@ -105,7 +105,7 @@ async def test_no_attempt_is_made_that_would_begin_after_the_models_time(
         pytest.param(fault.status(404, {"code": "model_not_found"}), ModelMisconfigured, "", id="unknown model"),
         pytest.param(fault.status(400, {"code": "context_length_exceeded"}), ContextTooLong, "", id="prompt too long"),
         pytest.param(fault.filtered_prompt(), ContentFiltered, "", id="filtered question"),
-        pytest.param(fault.filtered_answer(), ContentFiltered, "", id="filtered answer, nothing said"),
+        pytest.param(fault.filtered_answer(), ContentFiltered, "", id="filtered answer, nothing words"),
         pytest.param(fault.filtered_answer(ONE_WORD), ContentFiltered, ONE_WORD, id="filtered answer"),
         pytest.param(fault.sends(fault.chunk({"refusal": "I cannot"})), ContentFiltered, "", id="refusal"),
         pytest.param(fault.breaks_after(ONE_WORD), ModelUnavailable, ONE_WORD, id="broken stream"),
@@ -133,13 +133,13 @@ async def test_no_attempt_is_made_that_would_begin_after_the_models_time(
     ],
 )
 async def test_a_failure_that_stays_is_reported_by_its_own_error(
-    model: OpenAIChatModel, fault_model: FaultModel, failure: Behaviour, expected: type[ModelError], said: str
+    model: OpenAIChatModel, fault_model: FaultModel, failure: Behaviour, expected: type[ModelError], words: str
 ) -> None:
     fault_model.otherwise = failure
     text, error = await ask_until_error(model)
     assert type(error) is expected
-    assert text == said
-    if said or not error.retryable:
+    assert text == words
+    if words or not error.retryable:
         assert len(fault_model.requests) == 1
 
 
@@ -149,7 +149,7 @@ async def test_a_missing_listener_is_reported_as_unavailable(make_model: MakeMod
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "seconds", "said"),
+    ("behaviour", "seconds", "words"),
     [
         pytest.param(fault.silence(), 1.0, "", id="never answers"),
         # Long enough for the first word to come on a busy machine.
@@ -157,12 +157,12 @@ async def test_a_missing_listener_is_reported_as_unavailable(make_model: MakeMod
     ],
 )
 async def test_silence_beyond_the_models_time_is_a_timeout_and_ends_the_request(
-    model: OpenAIChatModel, fault_model: FaultModel, behaviour: Behaviour, seconds: float, said: str
+    model: OpenAIChatModel, fault_model: FaultModel, behaviour: Behaviour, seconds: float, words: str
 ) -> None:
     fault_model.otherwise = behaviour
     text, error = await ask_until_error(model, ModelSettings(model="fault-1", timeout_seconds=seconds))
     assert isinstance(error, ModelTimeout)
-    assert text == said
+    assert text == words
     await fault_model.wait_until(lambda server: server.hangups == len(server.requests) == 1)
 
 

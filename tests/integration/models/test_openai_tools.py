@@ -81,8 +81,8 @@ async def test_a_call_may_come_whole_in_the_last_chunk_without_id_and_index(
 
 async def test_an_answer_that_was_cut_gives_out_no_half_call(model: OpenAIChatModel, fault_model: FaultModel) -> None:
     fault_model.script(fault.calls_tools(("add", {"x": 1}), ("add", '{"x": 12'), text="So:", finish="length"))
-    said, call, end = await call_tools(model)
-    assert (said, call) == (TextDelta("So:"), ToolCall("call_0", "add", '{"x": 1}'))
+    message, call, end = await call_tools(model)
+    assert (message, call) == (TextDelta("So:"), ToolCall("call_0", "add", '{"x": 1}'))
     assert isinstance(end, Finished)
     assert end.reason is FinishReason.LENGTH
 

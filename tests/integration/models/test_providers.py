@@ -95,7 +95,7 @@ async def test_a_circuit_that_is_open_costs_no_request_before_the_fallback(
     models = declared(monkeypatch, fault_model, other={"baseUrl": other.base_url})
     for _ in range(5):
         await ask(models, "fault-1", "other/large")
-    asked = len(fault_model.requests)
+    request_count = len(fault_model.requests)
     await ask(models, "fault-1", "other/large")
-    assert len(fault_model.requests) == asked
+    assert len(fault_model.requests) == request_count
     assert len(other.requests) == 6

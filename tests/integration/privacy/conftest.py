@@ -52,11 +52,11 @@ class World:
 
     async def run(self, scope: Scope, request_id: str, *, most: int = 40) -> list[str]:
         """Carry a request out as the state machine does, without its waits. Returns the steps' answers."""
-        said: list[str] = []
+        messages: list[str] = []
         step = self.app.privacy.forgetting.sweep
         for _ in range(most):
             result = await step(scope, request_id, seconds=60)
-            said.append(result.next.value)
+            messages.append(result.next.value)
             match result.next.value:
                 case "wait":
                     self.clock.advance(self.app.privacy.forgetting.waits.zombies)
@@ -66,8 +66,8 @@ class World:
                 case "verify":
                     step = self.app.privacy.forgetting.verify
                 case _:
-                    return said
-        raise AssertionError(f"no end: {said}")
+                    return messages
+        raise AssertionError(f"no end: {messages}")
 
     def items(self) -> list[dict[str, Any]]:
         """Everything in the table."""
@@ -77,7 +77,9 @@ class World:
     def versions(self) -> list[str]:
         """The keys of all versions and delete markers in the bucket."""
         pages = self.s3.get_paginator("list_object_versions").paginate(Bucket=self.bucket)
-        return [each["Key"] for page in pages for each in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]]
+        return [
+            version["Key"] for page in pages for version in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+        ]
 
 
 @pytest.fixture(scope="session")

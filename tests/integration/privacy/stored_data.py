@@ -79,14 +79,14 @@ async def index(world: World, scope: Scope, thread_id: str | None, *, source_id:
 async def at_desk(world: World, scope: Scope, thread_id: str) -> DeskPlace:
     """Bring a conversation to a desk. Returns its place there."""
     now = world.clock.now()
-    place = DeskPlace("support", thread_id, now)
+    location = DeskPlace("support", thread_id, now)
     lease = await world.stores.store.acquire(scope, LeaseRequest(thread_id))
-    await world.stores.desk_places.add(scope, place)
+    await world.stores.desk_places.add(scope, location)
     state = ConversationState("support", desk=DeskSession(now, now))
     next_ordinal, last_seq = lease.thread.next_ordinal, lease.thread.last_seq
     commit = Commit(next_ordinal=next_ordinal, last_seq=last_seq, usage=Usage(), tokens=0, conversation=state)
     await world.stores.store.commit(lease, commit)
-    return place
+    return location
 
 
 async def complete_workflow(world: World, thread_id: str) -> None:
@@ -120,10 +120,10 @@ async def capture(
     )
     source = ProcedureSource(thread_id, run_id=f"r-{thread_id}", message_ids=("m-secret",))
     draft = DRAFT.__class__(name, DRAFT.description, DRAFT.triggers, DRAFT.steps)
-    made = await world.stores.procedures.put(
+    procedure = await world.stores.procedures.put(
         scope, Procedure(draft, "acme", "assistant", "capture", world.clock.now(), scope=of, source=source)
     )
     if action is not None:
         decision = ProcedureDecision(action, "admin", world.clock.now())
-        await world.stores.procedures.decide(scope, "assistant", made.id, made.version, decision)
-    return thread_id, made.id
+        await world.stores.procedures.decide(scope, "assistant", procedure.id, procedure.version, decision)
+    return thread_id, procedure.id

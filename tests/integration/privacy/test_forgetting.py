@@ -42,9 +42,9 @@ class TestThread:
     async def test_nothing_is_left_of_it_but_audit_records_without_content(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
         done = await forget_thread(world, ADA, thread_id)
-        left = traces_of(world, thread_id)
-        assert {item["SK"].split("#")[0] for item in left} <= {"AUDIT", "REQUEST", "THREAD"}
-        assert [item for item in left if item["SK"] == "THREAD"] == []
+        remaining = traces_of(world, thread_id)
+        assert {item["SK"].split("#")[0] for item in remaining} <= {"AUDIT", "REQUEST", "THREAD"}
+        assert [item for item in remaining if item["SK"] == "THREAD"] == []
         assert traces_of(world, SECRET) == []
         assert world.versions() == []
         assert world.search.documents[IndexName.EPISODES, "acme", "ada"] == {}
@@ -55,23 +55,23 @@ class TestThread:
     async def test_a_conversation_at_a_desk_leaves_no_place_there(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
         await at_desk(world, ADA, thread_id)
-        [place] = [item for item in traces_of(world, thread_id) if "~DESK#" in item["PK"]]
+        [location] = [item for item in traces_of(world, thread_id) if "~DESK#" in item["PK"]]
         await forget_thread(world, ADA, thread_id)
-        assert place not in traces_of(world, thread_id)
+        assert location not in traces_of(world, thread_id)
         assert await world.stores.desk_places.threads(ADA, "support", limit=9) == []
 
     async def test_a_place_at_a_desk_that_cannot_be_removed_is_found_by_the_check(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         thread_id = await conversation(world, ADA)
-        place = await at_desk(world, ADA, thread_id)
+        location = await at_desk(world, ADA, thread_id)
         erasure = world.stores.erasure
         trace = await erasure.trace(ADA, thread_id)
         assert trace is not None
         assert await erasure.bury(ADA, trace)
         await erasure.sweep(ADA, thread_id, deadline=asyncio.get_running_loop().time() + 60)
         assert await erasure.count_left(ADA, thread_id) == {}
-        await world.stores.desk_places.add(ADA, place)
+        await world.stores.desk_places.add(ADA, location)
         assert await erasure.count_left(ADA, thread_id) == {"deskPlaces": 1}
 
     async def test_the_sandboxes_that_others_made_of_it_are_forgotten_too(self, world: World) -> None:
@@ -144,10 +144,10 @@ class TestThread:
 
     async def test_a_turn_in_progress_is_forgotten_with_what_it_says_afterwards(self, world: World) -> None:
         thread_id, gate = await conversation(world, ADA), asyncio.Event()
-        asked = len(world.harness.model.asked)
+        request_count = len(world.harness.model.asked)
         world.harness.model.script(Answer(("It ", "is ", SECRET), gate=gate, gate_at=1))
         turn_in_progress = asyncio.ensure_future(world.say(ADA, thread_id, SECRET))
-        await world.harness.model_is_asked(asked + 1)
+        await world.harness.model_is_asked(request_count + 1)
         request = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
         await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
         gate.set()
@@ -160,16 +160,16 @@ class TestThread:
         thread_id = await conversation(world, ADA)
         await world.stores.acquire(thread_id, scope=ADA, message_id="mz", run_id="rz")
         request = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
-        asked: list[str] = []
+        requests: list[str] = []
         keep = world.stores.live.request_cancel
 
         async def note(scope: Scope, thread: str, run_id: str) -> None:
-            asked.append(run_id)
+            requests.append(run_id)
             await keep(scope, thread, run_id)
 
         world.stores.live.request_cancel = note  # type: ignore[method-assign, assignment]
         await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
-        assert asked == ["rz"]
+        assert requests == ["rz"]
 
     async def test_a_late_closing_stores_nothing(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
@@ -181,8 +181,8 @@ class TestThread:
         for step in ClosingStep:
             assert await world.app.memory.session_closing.run(step, ADA, thread_id, 1) is None
         # The place of an episode, by which it is found by its id, is outside of the thread's partition.
-        place = keys.episode_place(ADA, derive_episode_id(thread_id, 1), thread_id, 1)
-        await world.table.put({**place, "user_id": "ada"})
+        location = keys.episode_place(ADA, derive_episode_id(thread_id, 1), thread_id, 1)
+        await world.table.put({**location, "user_id": "ada"})
         await world.run(ADA, request.id)
         assert [item for item in world.items() if item["SK"].startswith(("EPISODE#", "AT#"))] == []
 
@@ -196,35 +196,35 @@ class TestThread:
         assert {item["SK"].split("#")[0] for item in changed} == {"AUDIT"}
 
     async def test_the_names_of_its_workflows_leave_the_users_other_threads(self, world: World) -> None:
-        forgotten, kept = await conversation(world, ADA), await conversation(world, ADA, text="Kept")
-        await _remember_workflow(world, forgotten, kept)
+        forgotten, stored = await conversation(world, ADA), await conversation(world, ADA, text="Kept")
+        await _remember_workflow(world, forgotten, stored)
         assert traces_of(world, "w-1")
         await forget_thread(world, ADA, forgotten)
-        thread = await world.stores.store.get_thread(ADA, kept)
+        thread = await world.stores.store.get_thread(ADA, stored)
         assert thread.conversation.resumable == ()
         assert traces_of(world, "w-1") == []
 
     async def test_its_completed_workflows_go_with_it_and_leave_the_lists(self, world: World) -> None:
-        forgotten, kept = await conversation(world, ADA), await conversation(world, ADA, text="Kept")
-        await complete_workflow(world, kept)
+        forgotten, stored = await conversation(world, ADA), await conversation(world, ADA, text="Kept")
+        await complete_workflow(world, stored)
         await complete_workflow(world, forgotten)
         await forget_thread(world, ADA, forgotten)
         query = CompletedQuery("ada")
         page, _ = await world.stores.workflows.list_completed(ADA, query, limit=5, cursor=None)
-        assert [done.workflow.thread_id for done in page] == [kept]
+        assert [done.workflow.thread_id for done in page] == [stored]
         request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
         await world.run(ADA, request.id)
         assert await world.stores.workflows.list_completed(ADA, query, limit=5, cursor=None) == ([], None)
         assert [item for item in world.items() if item["SK"].startswith(("COMPLETED", "FLOW"))] == []
 
     async def test_its_dead_deliveries_to_webhooks_go_with_it_and_leave_the_list(self, world: World) -> None:
-        forgotten, kept = await conversation(world, ADA), await conversation(world, ADA, text="Kept")
-        for thread_id in (forgotten, kept):
+        forgotten, stored = await conversation(world, ADA), await conversation(world, ADA, text="Kept")
+        for thread_id in (forgotten, stored):
             dead = dead_delivery(ADA, world.clock.now(), thread_id=thread_id)
             await world.stores.dead_deliveries.put(dead)
         await forget_thread(world, ADA, forgotten)
         page, _ = await world.stores.dead_deliveries.page(ADA, limit=5, cursor=None)
-        assert [dead.delivery.thread_id for dead in page] == [kept]
+        assert [dead.delivery.thread_id for dead in page] == [stored]
         request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
         await world.run(ADA, request.id)
         assert await world.stores.dead_deliveries.page(ADA, limit=5, cursor=None) == ([], None)
@@ -236,13 +236,13 @@ class TestUser:
         mine = [await conversation(world, ADA) for _ in range(3)]
         other, foreign = await conversation(world, BOB), await conversation(world, STRANGER)
         await index(world, ADA, None)  # an imported episode
-        kept = [item for item in world.items() if other in repr(item) or foreign in repr(item)]
+        stored = [item for item in world.items() if other in repr(item) or foreign in repr(item)]
         versions = [key for key in world.versions() if other in key or foreign in key]
         request = await world.app.privacy.forget_calls.forget_user(ADA, "me")
         assert await world.run(ADA, request.id) == ["wait", "verify", "done"]
         assert [item for item in traces_of(world, *mine) if not _may_stay(item)] == []
         after = [item for item in world.items() if other in repr(item) or foreign in repr(item)]
-        assert sorted(after, key=_key) == sorted(kept, key=_key)
+        assert sorted(after, key=_key) == sorted(stored, key=_key)
         assert sorted(world.versions()) == sorted(versions)
         assert world.search.documents[IndexName.EPISODES, "acme", "ada"] == {}
         assert len(world.search.documents[IndexName.EPISODES, "acme", "bob"]) == 1
@@ -284,12 +284,12 @@ class TestUser:
         await world.run(ADA, request.id)
         done = await world.app.privacy.forget_calls.get(ADA, request.id)
         assert done.status is ForgetStatus.COMPLETED
-        left = {item["PK"] for item in world.items() if item["SK"] == "THREAD"}
-        assert left == {f"acme#{later}"}
+        remaining = {item["PK"] for item in world.items() if item["SK"] == "THREAD"}
+        assert remaining == {f"acme#{later}"}
         assert [item for item in traces_of(world, meanwhile) if not _may_stay(item)] == []
-        assert [each.thread_id for each in world.search.documents[IndexName.EPISODES, "acme", "ada"].values()] == [
-            later
-        ]
+        assert [
+            document.thread_id for document in world.search.documents[IndexName.EPISODES, "acme", "ada"].values()
+        ] == [later]
 
     async def test_uploads_without_a_conversation_are_found(self, world: World) -> None:
         thread_id = new_thread_id()
@@ -387,8 +387,8 @@ class TestRetention:
             await world.app.privacy.forgetting.sweep(boss, request_id, seconds=60)
         world.search.failure = None
         await world.run(boss, request_id)
-        left = world.search.list(ADA, IndexName.EPISODES, SearchFilter())
-        assert [document.source_id async for document in left] == [f"e-{thread_id}"]
+        remaining = world.search.list(ADA, IndexName.EPISODES, SearchFilter())
+        assert [document.source_id async for document in remaining] == [f"e-{thread_id}"]
         assert [item for item in world.items() if "EPISODE" in item["PK"] + item["SK"]] == []
 
     async def test_an_imported_session_is_as_old_as_its_end(self, world: World) -> None:

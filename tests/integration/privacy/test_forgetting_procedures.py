@@ -21,7 +21,7 @@ async def test_a_forgotten_user_leaves_no_pending_procedure_and_no_source(world:
     procedures = world.stores.procedures
     waits, waiting = await capture(world, ADA, "Waits", of=of)
     used, in_use = await capture(world, ADA, "Used", ProcedureAction.APPROVE, of=of)
-    kept, other = await capture(world, BOB, "Of another", of=of)
+    stored, other = await capture(world, BOB, "Of another", of=of)
     request = await world.app.privacy.forget_calls.forget_user(ADA, ADA.user_id)
     await world.run(ADA, request.id)
     done = await world.app.privacy.forget_calls.get(ADA, request.id)
@@ -34,7 +34,7 @@ async def test_a_forgotten_user_leaves_no_pending_procedure_and_no_source(world:
     stays = await procedures.get(BOB, "assistant", other)
     assert stays is not None
     assert stays.source is not None
-    assert stays.source.thread_id == kept
+    assert stays.source.thread_id == stored
     items = [item for item in world.items() if waits in repr(item) or used in repr(item)]
     assert all("PROCEDURE" not in repr(item) and "CAPTURE" not in item["SK"] for item in items)
 
@@ -47,8 +47,8 @@ async def test_a_forgotten_maker_leaves_no_private_skill_and_no_name_on_a_shared
     thread_id = new_thread_id()
     await world.say(maker, thread_id, "Make it.")
     for scope in (maker, BOB):
-        made = Procedure(DRAFT, "acme", "assistant", scope.user_id, world.clock.now())
-        skill = await skills.save(scope, made, made_of=f"{thread_id}#{scope.user_id}")
+        procedure = Procedure(DRAFT, "acme", "assistant", scope.user_id, world.clock.now())
+        skill = await skills.save(scope, procedure, made_of=f"{thread_id}#{scope.user_id}")
         if action is not None:
             offer = SkillDecision(SkillAction.OFFER, scope.user_id, world.clock.now())
             await skills.change(scope, "assistant", skill.id, 1, offer)
@@ -61,9 +61,9 @@ async def test_a_forgotten_maker_leaves_no_private_skill_and_no_name_on_a_shared
     assert (done.status, done.residue) == (ForgetStatus.COMPLETED, {})
     assert done.counts["skills"] == 1
     assert await skills.of_user(maker) == []
-    assert [each.created_by for each in await skills.of_user(BOB)] == ["bob"]
+    assert [entry.created_by for entry in await skills.of_user(BOB)] == ["bob"]
     approved = await world.stores.procedures.approved(BOB, "assistant")
-    assert [(each.id, each.created_by, each.source) for each in approved] == (
+    assert [(entry.id, entry.created_by, entry.source) for entry in approved] == (
         [("slack-alert", "boss", None)] if action is SkillAction.SHARE else []
     )
     items = [item for item in world.items() if maker.user_id in repr(item) or thread_id in repr(item)]

@@ -41,7 +41,7 @@ def everything_of(world: World, threads: set[str]) -> tuple[list[dict[str, Any]]
     """The items, object versions and documents that belong to the threads, in order."""
     items = [item for item in world.items() if any(thread in repr(item) for thread in threads)]
     versions = [key for key in world.versions() if key.split("/")[1] in threads]
-    documents = [each for of_owner in world.search.documents.values() for each in of_owner if each in threads]
+    documents = [entry for of_owner in world.search.documents.values() for entry in of_owner if entry in threads]
     return sorted(items, key=lambda item: (item["PK"], item["SK"])), sorted(versions), sorted(documents)
 
 
@@ -56,10 +56,10 @@ def test_forgetting_touches_nobody_else(new_world: Callable[[], World], subject:
         loop.run_until_complete(check(talks, data))
 
     async def check(talks: list[tuple[Scope, int]], data: st.DataObject) -> None:
-        known = [(scope, await said(world, scope, turns)) for scope, turns in talks]
-        chosen, thread_id = data.draw(st.sampled_from(known))
-        gone = {thread for scope, thread in known if scope == chosen} if subject == "user" else {thread_id}
-        others = {thread for _, thread in known} - gone
+        existing = [(scope, await said(world, scope, turns)) for scope, turns in talks]
+        chosen, thread_id = data.draw(st.sampled_from(existing))
+        gone = {thread for scope, thread in existing if scope == chosen} if subject == "user" else {thread_id}
+        others = {thread for _, thread in existing} - gone
         before = everything_of(world, others)
         calls = world.app.privacy.forget_calls
         # By its own caller as "me".

@@ -138,7 +138,7 @@ async def test_a_conversation_comes_back_with_everything_that_it_had(drill: Dril
     world = drill.world
     thread_id = await conversation(world, ADA)
     await complete_workflow(world, thread_id)
-    place = await at_desk(world, ADA, thread_id)
+    location = await at_desk(world, ADA, thread_id)
     await world.stores.erasure.note_upload(ADA, thread_id)
     world.s3.put_object(Bucket=world.bucket, Key=f"acme/{thread_id}/files/file_2", Body=b"mine")
     await drill.remember()
@@ -154,7 +154,9 @@ async def test_a_conversation_comes_back_with_everything_that_it_had(drill: Dril
     assert thread_items(world, ADA, thread_id) == before
     assert related(world, thread_id) == elsewhere
     assert {key: body(world, key) for key in present(world, thread_id)} == files
-    assert [thread.id for thread in await world.stores.desk_places.threads(ADA, place.desk_id, limit=9)] == [thread_id]
+    assert [thread.id for thread in await world.stores.desk_places.threads(ADA, location.desk_id, limit=9)] == [
+        thread_id
+    ]
     verified = await drill.verify()
     assert (verified.changes, verified.lost_messages, verified.lost_bodies) == (0, 0, 0)
 
@@ -240,8 +242,8 @@ async def test_changed_messages_are_reported_and_replaced_only_by_choice(drill: 
     await drill.remember()
     key = keys.message(ADA, thread_id, 0)
     await world.table.update(key, "SET tokens = :wrong", {":wrong": 99}, condition="attribute_exists(PK)")
-    left = await drill.restore()
-    assert (left.conversations, left.differing, left.changes) == ({"differs": 1}, 1, 0)
+    remaining = await drill.restore()
+    assert (remaining.conversations, remaining.differing, remaining.changes) == ({"differs": 1}, 1, 0)
     assert (await drill.restore(Choice("acme", replaces=True))).conversations == {"replaced": 1}
     assert (await drill.restore()).conversations == {"unchanged": 1}
 

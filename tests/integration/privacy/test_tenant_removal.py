@@ -64,9 +64,9 @@ class TestData:
         await conversation(world, ADA)
         done = await remove(world, keeps_audit=True)
         assert done.status is RemovalStatus.COMPLETED
-        left = items_of(world, "acme")
-        assert {item["SK"].partition("#")[0] for item in left} == {"AUDIT"}
-        assert {item["action"] for item in left} >= {"handoff", "tenant.remove"}
+        remaining = items_of(world, "acme")
+        assert {item["SK"].partition("#")[0] for item in remaining} == {"AUDIT"}
+        assert {item["action"] for item in remaining} >= {"handoff", "tenant.remove"}
         assert SECRET not in repr(world.items())
 
     async def test_what_a_late_worker_writes_is_removed_too(self, world: World) -> None:
@@ -146,10 +146,10 @@ class TestDeaths:
         removal = await plan(world)
         calls, work = world.app.privacy.removal_calls, world.app.privacy.removal
         await calls.confirm(OPERATOR, "acme", removal.id, keeps_audit=False)
-        made: list[str] = []
+        results: list[str] = []
         stores = ("removals", "table", "objects", "search")
         mortal = replace(
-            work, **{name: Mortal(getattr(work, name), made, dies_at, too_late=too_late) for name in stores}
+            work, **{name: Mortal(getattr(work, name), results, dies_at, too_late=too_late) for name in stores}
         )
         for _ in range(40):
             try:
@@ -160,7 +160,7 @@ class TestDeaths:
                 world.clock.advance(work.wait_seconds)
             elif result.next.value == "done":
                 break
-        assert len(made) >= dies_at
+        assert len(results) >= dies_at
         assert (await calls.get(OPERATOR)).status is RemovalStatus.COMPLETED
         assert everything_of(world, "acme") == ([], [], {})
         assert everything_of(world, "acme2") == other

@@ -47,9 +47,9 @@ class Machine:
         wheel = build_wheels(folder / "wheels")
         programs = folder / "environment"
         subprocess.run([uv(), "venv", "--quiet", "--python", sys.executable, programs], check=True)
-        found = ("--find-links", wheel.parent)
+        results = ("--find-links", wheel.parent)
         python = programs / "bin" / "python"
-        subprocess.run([uv(), "pip", "install", "--quiet", "--python", python, *found, f"{wheel}[local]"], check=True)
+        subprocess.run([uv(), "pip", "install", "--quiet", "--python", python, *results, f"{wheel}[local]"], check=True)
         (folder / "home").mkdir()
         return cls(programs / "bin", folder / "home")
 
@@ -99,13 +99,13 @@ class Machine:
         ) as process:
             try:
                 assert process.stdout
-                said: list[str] = []
+                messages: list[str] = []
                 for line in process.stdout:
-                    said.append(line)
+                    messages.append(line)
                     if line.startswith(RUNNING):
                         break
                 else:
-                    raise AssertionError("".join(said))
+                    raise AssertionError("".join(messages))
                 yield Conversations(process, line.removeprefix(RUNNING).split()[0])
             finally:
                 process.kill()
@@ -138,9 +138,9 @@ class Conversations:
 
     def said(self, session: str) -> list[str]:
         """Return what was said in a conversation."""
-        found = httpx.get(f"{self.url}/v1/threads/{session}/messages", headers=self._headers())
-        return [item["content"] for item in found.raise_for_status().json()["items"]]
+        result = httpx.get(f"{self.url}/v1/threads/{session}/messages", headers=self._headers())
+        return [item["content"] for item in result.raise_for_status().json()["items"]]
 
     def _headers(self) -> dict[str, str]:
-        wanted = {"tenant": "demo", "user": "ada"}
-        return {"Authorization": f"Bearer {httpx.post(f'{self.url}/local/token', json=wanted).json()['token']}"}
+        claims = {"tenant": "demo", "user": "ada"}
+        return {"Authorization": f"Bearer {httpx.post(f'{self.url}/local/token', json=claims).json()['token']}"}

@@ -57,15 +57,15 @@ def test_the_wheel_has_what_a_project_needs_and_nothing_else(machine: Machine) -
 def test_the_first_commands_of_the_readme_make_a_project_and_test_it(machine: Machine, tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "--quiet", ROOT, tmp_path / "baton"], check=True)
     commands = block(ROOT / "README.md", "project").replace("baton dev ", "baton check ")
-    said = machine.run(commands, tmp_path / "baton")
-    assert said.returncode == 0, said.stderr
-    assert "2 agents, no problems." in said.stdout
+    message = machine.run(commands, tmp_path / "baton")
+    assert message.returncode == 0, message.stderr
+    assert "2 agents, no problems." in message.stdout
 
 
 @pytest.mark.parametrize("options", [["my-assistant"], ["my-coded-assistant", "--python"]], ids=["yaml", "python"])
 def test_a_project_is_made_checked_and_tested(machine: Machine, options: list[str]) -> None:
-    made = machine.baton("new", *options)
-    assert (made.returncode, made.stderr) == (0, "")
+    instance = machine.baton("new", *options)
+    assert (instance.returncode, instance.stderr) == (0, "")
     again = machine.baton("new", *options)
     assert (again.returncode, "not empty" in again.stderr) == (2, True)
     checked = machine.baton("check", "--json", cwd=machine.folder / options[0])
@@ -85,11 +85,11 @@ def test_a_project_of_an_earlier_release_goes_on_and_its_edits_are_used_by_the_n
     tool, agent = project / "tools/shop_tools/orders.py", project / "agents/assistant.yaml"
     document, right = project / "documents/orders/returns.md", agent.read_text()
     with machine.developing(project) as user:
-        known = "Documents that agents know now: "
-        assert user.reports(known) == "documents/orders/returns.md"
+        existing = "Documents that agents know now: "
+        assert user.reports(existing) == "documents/orders/returns.md"
         assert "within 30 days" in user.ask("s-three", "How long may I return goods?")
         document.write_text(document.read_text().replace("30 days", "60 days"))
-        assert user.reports(known) == "documents/orders/returns.md"
+        assert user.reports(existing) == "documents/orders/returns.md"
         assert "within 60 days" in user.ask("s-four", "How long may I return goods?")
         before = ["Where is my order A-1002?", "The order A-1002 is being packed."]
         assert user.said("s-one") == before

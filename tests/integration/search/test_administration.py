@@ -190,15 +190,15 @@ async def test_sources_are_counted_by_owner(administration: OpenSearchAdministra
     plain = document("c", "", source_id="s2", views={"turn": IndexedText("green")}, embedder=None)
     await index.put(ada, EPISODES, [document("a", "x", source_id="s1"), document("b", "y", source_id="s1"), plain])
     await index.put(bob, EPISODES, [document("a", "x", source_id="s1")])
-    found = [source async for source in administration.list_sources(EPISODES)]
+    results = [source async for source in administration.list_sources(EPISODES)]
     expected = [
         IndexedSource(ada.tenant_id, "ada", "s1", 2, 0),
         IndexedSource(ada.tenant_id, "ada", "s2", 1, 1),
         IndexedSource(bob.tenant_id, "bob", "s1", 1, 0),
     ]
-    assert found == sorted(expected, key=lambda source: (source.tenant_id, source.user_id, source.source_id))
+    assert results == sorted(expected, key=lambda source: (source.tenant_id, source.user_id, source.source_id))
     of_ada = [source async for source in administration.list_sources(EPISODES, ada.tenant_id)]
-    assert of_ada == [source for source in found if source.tenant_id == ada.tenant_id]
+    assert of_ada == [source for source in results if source.tenant_id == ada.tenant_id]
     assert len(of_ada) == 2
 
 
@@ -233,10 +233,10 @@ def _document(id_: str, text: str, model: FakeEmbedder):  # type: ignore[no-unty
     return document(id_, "", views={"turn": IndexedText(text, model.vector(text))}, embedder=model.name)
 
 
-def _query(text: str, model: FakeEmbedder, **given):  # type: ignore[no-untyped-def]
+def _query(text: str, model: FakeEmbedder, **overrides):  # type: ignore[no-untyped-def]
     from dataclasses import replace
 
-    return replace(query(text, **given), vector=model.vector(text))
+    return replace(query(text, **overrides), vector=model.vector(text))
 
 
 async def test_an_index_of_an_earlier_release_is_searched_written_and_rebuilt(

@@ -95,9 +95,9 @@ async def test_a_deployment_makes_the_indices_and_answers_cloudformation(
         handle({**EVENT, "RequestType": request, "ResponseURL": cloudformation.url})
     assert [answer["Status"] for answer in cloudformation.answers] == ["SUCCESS"] * 3
     assert {answer["PhysicalResourceId"] for answer in cloudformation.answers} == {"search-indices"}
-    made = await engine.request("GET", f"/{layout.prefix}-*")
-    assert set(made) == {layout.make_version_name(index, 1) for index in IndexName}  # a deleted stack leaves them
-    meta = made[layout.make_version_name(IndexName.EPISODES, 1)]["mappings"]["_meta"]
+    response = await engine.request("GET", f"/{layout.prefix}-*")
+    assert set(response) == {layout.make_version_name(index, 1) for index in IndexName}  # a deleted stack leaves them
+    meta = response[layout.make_version_name(IndexName.EPISODES, 1)]["mappings"]["_meta"]
     assert (meta["embedder"], meta["dimensions"]) == ("some-model", 8)
 
 
@@ -133,9 +133,9 @@ def test_the_command_migrates_and_reindexes(deployment: dict[str, str], layout: 
             check=False,
         )
 
-    made = run("migrate")
-    assert made.returncode == 0, made.stderr
-    assert [state["version"] for state in json.loads(made.stdout)] == [
+    instance = run("migrate")
+    assert instance.returncode == 0, instance.stderr
+    assert [state["version"] for state in json.loads(instance.stdout)] == [
         layout.make_version_name(i, 1) for i in IndexName
     ]
     assert [load["copied"] for load in json.loads(run("reindex", "knowledge").stdout)] == [0]

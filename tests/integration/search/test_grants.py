@@ -65,10 +65,10 @@ async def administer(engine: Engine, layout: Layout) -> None:
     assert [source async for source in administration.list_sources(IndexName.EPISODES)] == []
 
 
-def used(asked: set[tuple[str, str]], *names: str) -> set[Grant]:
+def used(questions: set[tuple[str, str]], *names: str) -> set[Grant]:
     """Return the grants that these requests of the roles use. Each request must be allowed."""
     documents = roles(searching())
-    requests = [Asked("", role, action, place) for role in names for action, place in sorted(asked)]
+    requests = [Asked("", role, action, location) for role in names for action, location in sorted(questions)]
     decisions = decide(requests, documents)
     assert [
         str(request) for request, decision in zip(requests, decisions, strict=True) if decision.result != "Allowed"
@@ -78,7 +78,7 @@ def used(asked: set[tuple[str, str]], *names: str) -> set[Grant]:
 
 def granted(*names: str) -> set[Grant]:
     """Return what the roles may do in the domain."""
-    return {each for each in grants(roles(searching())) if each.role in names and each.action.startswith("es:")}
+    return {item for item in grants(roles(searching())) if item.role in names and item.action.startswith("es:")}
 
 
 async def test_functions_that_search_may_send_what_they_send_and_nothing_else(
@@ -102,6 +102,6 @@ def test_a_policy_without_an_action_refuses_its_requests(action: str) -> None:
     for policy in documents["TurnsRole"]:
         for statement in policy["Statement"]:
             if statement.get("Sid") == "Search":
-                statement["Action"] = [each for each in statement["Action"] if each != action]
+                statement["Action"] = [item for item in statement["Action"] if item != action]
     [decision] = decide([Asked("", "TurnsRole", action, f"{PLACE}/baton-episodes/_search")], documents)
     assert decision.result == "ImplicitlyDenied"

@@ -134,12 +134,12 @@ async def test_a_red_index_is_unavailable_and_not_empty(engine: Engine, layout: 
     await OpenSearchAdministration(engine, layout).migrate(EMBEDDER)
     name = layout.make_version_name(EPISODES, 1)
     # Made again, so that no node may ever hold its shard.
-    made = (await engine.request("GET", f"/{name}"))[name]
+    response = (await engine.request("GET", f"/{name}"))[name]
     own = {"uuid", "creation_date", "version", "provided_name"}
-    settings = {key: value for key, value in made["settings"]["index"].items() if key not in own}
+    settings = {key: value for key, value in response["settings"]["index"].items() if key not in own}
     settings["routing.allocation.require._name"] = "nobody"
     await engine.request("DELETE", f"/{name}")
-    body = {"mappings": made["mappings"], "aliases": made["aliases"], "settings": {"index": settings}}
+    body = {"mappings": response["mappings"], "aliases": response["aliases"], "settings": {"index": settings}}
     await engine.request("PUT", f"/{name}", body, wait_for_active_shards=0)
     index = OpenSearchIndex(engine, SystemClock(), layout, search_seconds=5)
     ada = new_scope()
@@ -203,10 +203,10 @@ async def test_vectors_of_a_real_models_length_are_quantized_and_still_rank(engi
             for number, vector in enumerate(vectors)
         ],
     )
-    asked = replace(query("x", MEANING, candidates=10), vector=vectors[7])
-    found = (await index.search(ada, EPISODES, asked)).candidates[MEANING]
-    assert found[0].id == "d7"
-    for candidate in found:
+    request = replace(query("x", MEANING, candidates=10), vector=vectors[7])
+    results = (await index.search(ada, EPISODES, request)).candidates[MEANING]
+    assert results[0].id == "d7"
+    for candidate in results:
         exact = sum(a * b for a, b in zip(vectors[7], vectors[int(candidate.id[1:])], strict=True))
         assert candidate.score == pytest.approx(exact, abs=0.02)
 
@@ -214,4 +214,4 @@ async def test_vectors_of_a_real_models_length_are_quantized_and_still_rank(engi
 def _direction(chance: random.Random, dimensions: int) -> list[float]:
     places = [chance.gauss(0, 1) for _ in range(dimensions)]
     length = math.hypot(*places)
-    return [place / length for place in places]
+    return [location / length for location in places]

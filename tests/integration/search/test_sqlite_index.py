@@ -184,8 +184,8 @@ def test_what_a_killed_process_left_on_the_disk_is_removed(s3: S3Client, bucket:
         "with LocalCopies(None).make_draft() as draft: draft.write_bytes(b'words'); os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", killed, str(tmp_path)], check=False)
-    [left] = tmp_path.rglob("*.sqlite")
+    [remaining] = tmp_path.rglob("*.sqlite")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         with LocalCopies(IndexObjects(s3, bucket)).make_draft():
-            assert not left.exists()
+            assert not remaining.exists()

@@ -97,7 +97,7 @@ async def test_every_owners_documents_get_vectors_of_the_new_model(
         assert await newer.count(scope, EPISODES, EVERYTHING) == 120
         assert (await meant(newer, scope, "word7", larger))[0] == "d007"
         assert ids(await newer.search(scope, EPISODES, replace(query("word7"), vector=None))) == ["d007"]
-    [chunk] = [each async for each in newer.list(scopes[0], KNOWLEDGE, EVERYTHING)]
+    [chunk] = [item async for item in newer.list(scopes[0], KNOWLEDGE, EVERYTHING)]
     assert chunk.embedder == EMBEDDER.name
     assert (await reindexing.reindex(EPISODES, larger)).embedded == 0
 
@@ -127,7 +127,7 @@ async def test_it_is_searched_meanwhile_and_nothing_written_or_deleted_is_lost(
     assert await newer.count(bob, EPISODES, EVERYTHING) == 0
     for text, id_ in (("newest", "d001"), ("newer, by the old model", "d002"), ("added by the old model", "a")):
         assert (await meant(newer, ada, text, larger))[0] == id_
-    assert {each.embedder async for each in newer.list(ada, EPISODES, EVERYTHING)} == {larger.name}
+    assert {item.embedder async for item in newer.list(ada, EPISODES, EVERYTHING)} == {larger.name}
 
 
 async def test_it_goes_on_where_it_was_interrupted(
@@ -185,4 +185,4 @@ async def test_the_command_rebuilds_the_embedded_index(index: SqliteIndex, moto_
     )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == [{"index": "episodes", "version": "episodes", "copied": 0, "embedded": 0}]
-    assert [each.embedder async for each in index.list(ada, EPISODES, EVERYTHING)] == [None]
+    assert [item.embedder async for item in index.list(ada, EPISODES, EVERYTHING)] == [None]

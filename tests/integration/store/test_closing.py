@@ -84,9 +84,9 @@ async def test_a_closing_whose_worker_dies_at_any_write_is_completed_by_the_next
         harness.model.otherwise = Answer((FACTS,))
         monkeypatch.setattr(Table, "_write", dying)
         left = at
-        ended = {"tenantId": "acme", "userId": "ada", "threadId": ref.thread_id, "episode": 1, "subject": ref.id}
+        end = {"tenantId": "acme", "userId": "ada", "threadId": ref.thread_id, "episode": 1, "subject": ref.id}
         with contextlib.suppress(WorkerDied):
-            await harness.app.closing_events.run_step({"step": "whole", "session": ended}, seconds=600)
+            await harness.app.closing_events.run_step({"step": "whole", "session": end}, seconds=600)
         monkeypatch.setattr(Table, "_write", write)
         episode = await closed(harness, ref.thread_id)
         assert (episode.missing, episode.summary is not None) == ((), True), f"after a death at write {at}"

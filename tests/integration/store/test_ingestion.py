@@ -76,7 +76,7 @@ class World(Pipeline):
 
     async def sources(self) -> set[str]:
         chosen = SearchFilter(agent_id=AGENT)
-        return {each.source_id async for each in self.real_index.list(self.scope, IndexName.KNOWLEDGE, chosen)}
+        return {item.source_id async for item in self.real_index.list(self.scope, IndexName.KNOWLEDGE, chosen)}
 
 
 @pytest.fixture
@@ -99,9 +99,9 @@ async def replaced(world: World) -> Any:
 async def test_a_run_that_is_killed_is_made_good_by_another(new_world: Callable[[], World], dies_before: bool) -> None:
     world = new_world()
     ref = await replaced(world)
-    begun = world.number
+    started = world.number
     await world.run(ref)
-    writes = world.number - begun
+    writes = world.number - started
     for index in range(1, writes + 1, 4):
         world = new_world()
         ref = await replaced(world)
@@ -117,11 +117,11 @@ async def test_a_run_that_is_killed_is_made_good_by_another(new_world: Callable[
 
 
 async def test_a_removal_that_is_killed_is_made_good_by_another(new_world: Callable[[], World]) -> None:
-    for place in (1, 2, 3, 5):
+    for location in (1, 2, 3, 5):
         world = new_world()
         ref = await replaced(world)
         await world.delete(ref)
-        world.kill_at = world.number + place
+        world.kill_at = world.number + location
         with contextlib.suppress(Killed):
             await world.run(ref)
         await world.run(ref)
@@ -138,7 +138,7 @@ async def test_a_lost_index_is_rebuilt_from_the_table_and_the_bucket(new_world: 
     stored = await DynamoSearchedTenants(world.table).all()
     assert stored[tenant] == [AGENT]
     check = KnowledgeIndexCheck(world.documents, world.ingestions, world.real_index, None)
-    assert [place.document_id for place in (await check.verify(tenant, [AGENT])).missing] == [ref.document_id]
+    assert [location.document_id for location in (await check.verify(tenant, [AGENT])).missing] == [ref.document_id]
     assert [is_started async for is_started, _ in check.rebuild(tenant, [AGENT])] == [True]
     [rebuild] = world.ingestions.rebuilds
     await world.run(rebuild)
@@ -159,7 +159,7 @@ async def test_a_rebuild_asks_for_what_the_role_of_its_function_grants(on_dynamo
     admission = PipelineAdmission(DynamoPipelineQueue(table), FakeExecutions(), clock, pipelines.PipelineLimits(1, 1))
     ingestions, tenant = AdmittedIngestions(admission), f"t{uuid.uuid4().hex}"
     [(name, _)] = declared.of_type("AWS::DynamoDB::Table")
-    with watched("SearchRole", table.client, **{table.name: declared.resolve_attribute(name, None)}) as asked:
+    with watched("SearchRole", table.client, **{table.name: declared.resolve_attribute(name, None)}) as request:
         await DynamoSearchedTenants(table).all()
         await DynamoDocuments(table).of_agent(Scope(tenant, "operator"), AGENT, limit=10, cursor=None)
         for number in range(2):  # one waits for the other
@@ -167,11 +167,13 @@ async def test_a_rebuild_asks_for_what_the_role_of_its_function_grants(on_dynamo
             assert await ingestions.rebuild(ref, created_at=clock.now())
         for subject in (await admission.queue.read_running(pipelines.Pipeline.INGESTION)).slots:
             await admission.note_end(pipelines.Pipeline.INGESTION, subject)
-    decisions = decide(asked, roles(declared))
-    refused = [str(each) for each, one in zip(asked, decisions, strict=True) if one.result != "Allowed"]
+    decisions = decide(request, roles(declared))
+    refused = [str(question) for question, one in zip(request, decisions, strict=True) if one.result != "Allowed"]
     assert refused == []
     assert {"dynamodb:Scan", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:DeleteItem"} <= {
         grant.action for decision in decisions for grant in decision.uses
     }
-    others = Asked("", "SearchRole", "dynamodb:PutItem", asked[-1].resource, {"dynamodb:LeadingKeys": [f"{tenant}#t1"]})
+    others = Asked(
+        "", "SearchRole", "dynamodb:PutItem", request[-1].resource, {"dynamodb:LeadingKeys": [f"{tenant}#t1"]}
+    )
     assert [one.result for one in decide([others], roles(declared))] == ["ImplicitlyDenied"]

@@ -18,14 +18,14 @@ async def test_a_busy_hour_hides_no_thread(on_dynamodb_local: Engine) -> None:
     model = (await stores.turn(new_thread_id())).thread_id
     expected = [*await copies(on_dynamodb_local, stores, model), model, oldest]
 
-    found: list[str] = []
+    results: list[str] = []
     cursor = None
     while True:
         threads, cursor = await stores.store.list_threads(stores.ada, limit=100, cursor=cursor)
-        found += [thread.id for thread in threads]
+        results += [thread.id for thread in threads]
         if cursor is None:
             break
-    assert found == expected
+    assert results == expected
 
 
 async def copies(engine: Engine, stores: Stores, thread_id: str) -> list[str]:

@@ -54,11 +54,11 @@ async def act_on(stores: Stores, scope: Scope, act: Act, number: int) -> str | N
     """Carry an act out. Returns what was shared."""
     skills = stores.private_skills
     draft = ProcedureDraft(act.name, f"{scope.user_id} {number}", ("do it",), (ProcedureStep("Do it."),))
-    made = Procedure(draft, "", act.agent_id, scope.user_id, stores.clock.now())
-    skill_id = f"user.{made.slug}"
+    procedure = Procedure(draft, "", act.agent_id, scope.user_id, stores.clock.now())
+    skill_id = f"user.{procedure.slug}"
     with contextlib.suppress(ProcedureChanged, ProcedureNameTaken, UnknownProcedure):
         if act.action == "save":
-            await skills.save(scope, made, made_of=f"w-{number}")
+            await skills.save(scope, procedure, made_of=f"w-{number}")
         elif act.action == "remove":
             await skills.remove(scope, act.agent_id, skill_id, act.version)
         elif act.action is SkillAction.SHARE:
@@ -87,32 +87,32 @@ def test_users_use_their_own_skills_and_what_was_shared(request: pytest.FixtureR
 
     async def carry_out(done: list[Act]) -> None:
         suffix = uuid.uuid4().hex
-        scopes = {place: Scope(f"{place[0]}{suffix}", place[1]) for place in PLACES}
+        scopes = {location: Scope(f"{location[0]}{suffix}", location[1]) for location in PLACES}
         shared: dict[str, set[str]] = {scope.tenant_id: set() for scope in scopes.values()}
         for number, act in enumerate(done):
             scope = scopes[act.place]
-            found = await act_on(stores, scope, act, number)
-            shared[scope.tenant_id] |= {found} if found is not None else set()
+            result = await act_on(stores, scope, act, number)
+            shared[scope.tenant_id] |= {result} if result is not None else set()
         for scope in scopes.values():
             await check(scope, shared[scope.tenant_id])
 
     async def check(scope: Scope, shared: set[str]) -> None:
         own = await stores.private_skills.of_user(scope)
-        assert {each.draft.description.split()[0] for each in own} <= {scope.user_id}
-        assert {(each.created_by, each.tenant_id) for each in own} <= {(scope.user_id, scope.tenant_id)}
+        assert {skill.draft.description.split()[0] for skill in own} <= {scope.user_id}
+        assert {(skill.created_by, skill.tenant_id) for skill in own} <= {(scope.user_id, scope.tenant_id)}
         for agent_id in AGENTS:
             used = await stores.private_skills.in_use(scope, agent_id)
-            assert list(used) == [each for each in own if each.agent_id == agent_id and each.status in IN_USE]
+            assert list(used) == [skill for skill in own if skill.agent_id == agent_id and skill.status in IN_USE]
             approved = await stores.procedures.approved(scope, agent_id)
-            assert {each.draft.description for each in approved} <= shared
-            assert {each.decided_by for each in approved} <= {"boss"}
+            assert {skill.draft.description for skill in approved} <= shared
+            assert {skill.decided_by for skill in approved} <= {"boss"}
             listed, _ = await stores.procedures.of_agents(scope, [agent_id], REVIEWED, limit=100, cursor=None)
-            assert {each.draft.description for each in listed} <= shared
+            assert {skill.draft.description for skill in listed} <= shared
         offered, _ = await stores.private_skills.offered(scope, AGENTS, limit=100, cursor=None)
-        assert {each.status for each in offered} <= {ProcedureStatus.OFFERED}
-        mine = [each for each in offered if each.created_by == scope.user_id]
+        assert {skill.status for skill in offered} <= {ProcedureStatus.OFFERED}
+        mine = [skill for skill in offered if skill.created_by == scope.user_id]
         assert sorted(mine, key=repr) == sorted(
-            (each for each in own if each.status is ProcedureStatus.OFFERED), key=repr
+            (skill for skill in own if skill.status is ProcedureStatus.OFFERED), key=repr
         )
 
     try:

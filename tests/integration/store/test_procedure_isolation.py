@@ -69,30 +69,30 @@ def owner(act: Act) -> str:
 
 async def act_on(stores: Stores, scope: Scope, act: Act, number: int) -> None:
     draft = ProcedureDraft(act.name, f"{owner(act)} {number}", ("do it",), (ProcedureStep("Do it."),))
-    made = Procedure(draft, "", act.agent_id, "ada", stores.clock.now(), scope=act.of)
+    procedure = Procedure(draft, "", act.agent_id, "ada", stores.clock.now(), scope=act.of)
     if act.action is None:
-        await stores.procedures.put(scope, made)
+        await stores.procedures.put(scope, procedure)
         return
     decision = ProcedureDecision(act.action, "bob", stores.clock.now())
     with contextlib.suppress(ProcedureChanged, UnknownProcedure):
-        await stores.procedures.decide(scope, act.agent_id, made.id, act.version, decision)
+        await stores.procedures.decide(scope, act.agent_id, procedure.id, act.version, decision)
 
 
 async def check(stores: Stores, scope: Scope, tenant: str, agent_id: str) -> None:
     own = await stores.procedures.approved(scope, agent_id)
     shared = await stores.procedures.approved(scope, "", of=ProcedureScope.TENANT)
     for used, whose in ((own, f"{tenant}/{agent_id}"), (shared, f"{tenant}/")):
-        assert {each.draft.description.split()[0] for each in used} <= {whose}
-        assert len({each.id for each in used}) == len(used)
-        for each in used:
-            stored = await stores.procedures.get(scope, agent_id, each.id, version=each.version)
-            assert stored == each
-            assert each.status is ProcedureStatus.APPROVED
+        assert {item.draft.description.split()[0] for item in used} <= {whose}
+        assert len({item.id for item in used}) == len(used)
+        for item in used:
+            stored = await stores.procedures.get(scope, agent_id, item.id, version=item.version)
+            assert stored == item
+            assert item.status is ProcedureStatus.APPROVED
     listed: Sequence[Procedure]
     listed, _ = await stores.procedures.of_agents(scope, [agent_id], REVIEWED, limit=100, cursor=None)
-    assert {each.draft.description.split()[0] for each in listed} <= {f"{tenant}/{agent_id}", f"{tenant}/"}
-    in_use = {(each.id, each.version) for each in listed if each.status is ProcedureStatus.APPROVED}
-    assert in_use == {(each.id, each.version) for each in (*own, *shared)}
+    assert {item.draft.description.split()[0] for item in listed} <= {f"{tenant}/{agent_id}", f"{tenant}/"}
+    in_use = {(item.id, item.version) for item in listed if item.status is ProcedureStatus.APPROVED}
+    assert in_use == {(item.id, item.version) for item in (*own, *shared)}
 
 
 @pytest.mark.parametrize("engine", ["in_memory", "on_dynamodb_local"])

@@ -32,26 +32,26 @@ def stores(engine: Engine) -> Stores:
 
 @pytest.mark.parametrize("answered", [True, False])
 @pytest.mark.parametrize(
-    "wanted", [{}, {"source": SOURCE}, {"edited_from": 1}], ids=["pending", "of a source", "changed"]
+    "expected", [{}, {"source": SOURCE}, {"edited_from": 1}], ids=["pending", "of a source", "changed"]
 )
 async def test_a_version_is_saved_once(
-    engine: Engine, stores: Stores, wanted: dict[str, object], answered: bool
+    engine: Engine, stores: Stores, expected: dict[str, object], answered: bool
 ) -> None:
     await stores.procedures.put(stores.ada, procedure(stores, "The first."))
-    edited_from = 1 if "edited_from" in wanted else None
-    fields = {name: value for name, value in wanted.items() if name != "edited_from"}
-    made: Procedure = replace(procedure(stores, "The second."), **fields)  # type: ignore[arg-type]
+    edited_from = 1 if "edited_from" in expected else None
+    fields = {name: value for name, value in expected.items() if name != "edited_from"}
+    new_procedure: Procedure = replace(procedure(stores, "The second."), **fields)  # type: ignore[arg-type]
     with lost_answers(engine.table.client, TRANSACTION, every=not answered) as losses:
         if answered:
-            await stores.procedures.put(stores.ada, made, edited_from=edited_from)
+            await stores.procedures.put(stores.ada, new_procedure, edited_from=edited_from)
         else:
             with pytest.raises(StoreUnavailable):
-                await stores.procedures.put(stores.ada, made, edited_from=edited_from)
+                await stores.procedures.put(stores.ada, new_procedure, edited_from=edited_from)
     assert losses.count
-    again = await stores.procedures.put(stores.ada, made, edited_from=edited_from)
+    again = await stores.procedures.put(stores.ada, new_procedure, edited_from=edited_from)
     assert again.version == 2
     first = RETIRED if edited_from else PENDING
-    assert await statuses(stores) == [made.status, first]
+    assert await statuses(stores) == [new_procedure.status, first]
 
 
 @pytest.mark.parametrize("answered", [True, False])
@@ -86,9 +86,9 @@ async def test_a_use_is_counted_once(engine: Engine, stores: Stores) -> None:
         assert not await stores.procedures.record_use(
             stores.ada, "assistant", ID, 1, run_id=f"r{every}", went_well=True
         )
-    found = await stores.procedures.get(stores.ada, "assistant", ID)
-    assert found is not None
-    assert (found.used, found.went_well) == (2, 2)
+    result = await stores.procedures.get(stores.ada, "assistant", ID)
+    assert result is not None
+    assert (result.used, result.went_well) == (2, 2)
 
 
 @pytest.mark.parametrize("answered", [True, False])

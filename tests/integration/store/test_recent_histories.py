@@ -61,7 +61,7 @@ class Process:
 
 def processes(engine: Engine, count: int) -> list[Process]:
     first = engine.stores()
-    return [Process(each, first.ada) for each in (first, *(engine.stores(first.clock) for _ in range(count - 1)))]
+    return [Process(item, first.ada) for item in (first, *(engine.stores(first.clock) for _ in range(count - 1)))]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -73,11 +73,11 @@ async def test_every_process_knows_what_the_table_has(on_dynamodb_local: Engine,
         lease = await process.begin(thread_id)
         [onlooker] = processes(on_dynamodb_local, 1)
         first_ordinal, budget = chance.randrange(lease.thread.next_ordinal + 1), chance.choice([0, 25, 100, BUDGET])
-        known = await process.read(lease, budget=budget, first_ordinal=first_ordinal)
+        existing = await process.read(lease, budget=budget, first_ordinal=first_ordinal)
         stored = await onlooker.stores.store.recent_messages(
             process._scope, lease.thread, token_budget=budget, first_ordinal=first_ordinal
         )
-        assert list(known) == list(stored)
+        assert list(existing) == list(stored)
         fate = chance.choice(["dies", "asks for a summary", *["answers"] * 3])
         ordinal = chance.randrange(lease.thread.next_ordinal + 1) if fate == "asks for a summary" else None
         await process.answer(lease, str(step), dies=fate == "dies", summary_at=ordinal)

@@ -18,14 +18,14 @@ from tests.unit.api.served import Served
 @contextmanager
 def requests_to(engine: Engine) -> Iterator[list[str]]:
     """The requests to the table meanwhile, by operation, in order."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     def note(model: Any, **_: Any) -> None:
-        asked.append(model.name)
+        requests.append(model.name)
 
     events = engine.table.client.meta.events
     events.register("before-call.dynamodb", note)
-    yield asked
+    yield requests
     events.unregister("before-call.dynamodb", note)
 
 
@@ -33,9 +33,9 @@ async def test_the_store_refuses_foreign_and_unused_threads_alike(on_dynamodb_lo
     stores = on_dynamodb_local.stores()
     thread_id = (await stores.turn(new_thread_id())).thread_id
     asked = []
-    for scope, wanted in ((stores.bob, thread_id), (stores.stranger, thread_id), (stores.ada, new_thread_id())):
+    for scope, expected in ((stores.bob, thread_id), (stores.stranger, thread_id), (stores.ada, new_thread_id())):
         with requests_to(on_dynamodb_local) as requests, pytest.raises(ThreadUnavailable):
-            await stores.store.get_thread(scope, wanted)
+            await stores.store.get_thread(scope, expected)
         asked.append(requests)
     assert asked == [["GetItem", "GetItem"]] * 3
 

@@ -48,8 +48,8 @@ async def test_runs_beyond_a_full_page_are_not_read(on_dynamodb_local: Engine) -
     records = DynamoRunRecords(table, S3Bodies(on_dynamodb_local.s3, BUCKET))
     first, cursor = await records.list_calls(stores.ada, thread_id, limit=100, cursor=None)
     assert len(table.read) < RUNS
-    shown = [one.id for one in first]
+    visible = [one.id for one in first]
     while cursor is not None:
         page, cursor = await records.list_calls(stores.ada, thread_id, limit=100, cursor=cursor)
-        shown += [one.id for one in page]
-    assert shown == [f"c{number:02}" for number in reversed(range(RUNS))]
+        visible += [one.id for one in page]
+    assert visible == [f"c{number:02}" for number in reversed(range(RUNS))]

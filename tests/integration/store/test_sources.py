@@ -48,12 +48,12 @@ async def test_objects_below_a_prefix_are_listed_with_the_etags_that_they_are_re
     for number in range(1010):
         s3.put_object(Bucket=bucket, Key=f"acme/{number:04}.md", Body=b"x" * (number % 3))
     s3.put_object(Bucket=bucket, Key="acme2/a.md", Body=b"x", ContentType="text/Markdown; charset=utf-8")
-    found = await objects.list_objects(bucket, "acme/", limit=2000)
-    assert [each.key for each in found] == [f"acme/{number:04}.md" for number in range(1010)]
+    results = await objects.list_objects(bucket, "acme/", limit=2000)
+    assert [item.key for item in results] == [f"acme/{number:04}.md" for number in range(1010)]
     assert len(await objects.list_objects(bucket, "acme/", limit=1005)) == 1005
     assert await objects.list_objects(bucket, "globex/", limit=10) == []
     content = await objects.read(bucket, "acme/0002.md", limit=2)
-    assert (content.body, content.etag) == (b"xx", found[2].etag)
+    assert (content.body, content.etag) == (b"xx", results[2].etag)
     assert (await objects.read(bucket, "acme2/a.md", limit=1)).content_type == "text/Markdown; charset=utf-8"
 
 
@@ -61,13 +61,13 @@ async def test_the_bucket_of_a_deployment_is_read_with_what_its_policy_grants(
     s3: S3Client, objects: S3SourceObjects, bucket: str
 ) -> None:
     s3.put_object(Bucket=bucket, Key="acme/a.md", Body=b"x")
-    with watched("IngestionRole", s3, **{bucket: "manuals"}) as asked:
+    with watched("IngestionRole", s3, **{bucket: "manuals"}) as request:
         await objects.list_objects(bucket, "acme/", limit=10)
         await objects.read(bucket, "acme/a.md", limit=10)
-    decisions = decide(asked, roles(template(SourceBucket="manuals")))
+    decisions = decide(request, roles(template(SourceBucket="manuals")))
     assert {decision.result for decision in decisions} == {"Allowed"}
     assert {grant.action for decision in decisions for grant in decision.uses} == {"s3:GetObject", "s3:ListBucket"}
-    assert {decision.result for decision in decide(asked, roles(template()))} == {"ImplicitlyDenied"}
+    assert {decision.result for decision in decide(request, roles(template()))} == {"ImplicitlyDenied"}
 
 
 async def test_what_cannot_be_read_says_why(objects: S3SourceObjects, bucket: str, s3: S3Client) -> None:

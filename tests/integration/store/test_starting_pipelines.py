@@ -39,8 +39,8 @@ class Machine:
     @property
     def started(self) -> list[str]:
         """The names of the executions."""
-        found = self.client.list_executions(stateMachineArn=self.arn)["executions"]  # type: ignore[attr-defined]
-        return [execution["name"] for execution in found]
+        results = self.client.list_executions(stateMachineArn=self.arn)["executions"]  # type: ignore[attr-defined]
+        return [execution["name"] for execution in results]
 
     async def end(self) -> None:
         """End all runs, as the last step of each does."""
@@ -124,7 +124,7 @@ async def test_a_removal_waits_for_no_other_run(machine: Machine) -> None:
     await ingestions.start(second, attempt=0, created_at=MARCH)
     await ingestions.start(deleted, attempt=0, created_at=MARCH, removes=True)
     assert len(machine.started) == 2
-    assert [await ingestions.is_pending(each, created_at=MARCH) for each in (first, second, deleted)] == [
+    assert [await ingestions.is_pending(item, created_at=MARCH) for item in (first, second, deleted)] == [
         True,
         True,
         False,

@@ -116,14 +116,14 @@ async def test_a_thread_that_the_index_names_twice_is_looked_at_once(on_dynamodb
 
         async def query(self, *arguments: Any, **options: Any) -> AsyncGenerator[list[Item], None]:
             async for page in super().query(*arguments, **options):
-                yield [place for item in page for place in (item | {"idle_check_at": 0}, item)]
+                yield [location for item in page for location in (item | {"idle_check_at": 0}, item)]
 
     table = on_dynamodb_local.table
     idle = DynamoIdleThreads(NamedTwice(table.client, table.name), stores.clock)
-    found = [due.thread_id async for due in idle.due(LONG_AGO + timedelta(days=1))]
+    results = [due.thread_id async for due in idle.due(LONG_AGO + timedelta(days=1))]
     for thread_id in ids:
         await due_since(on_dynamodb_local, stores, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
-    assert found == ids
+    assert results == ids
 
 
 async def test_the_episode_of_the_session_before_is_known_with_the_thread(
@@ -132,23 +132,23 @@ async def test_the_episode_of_the_session_before_is_known_with_the_thread(
     stored, pending = [await closed_and_reopened(stores, completes=completes) for completes in (True, False)]
     for number, thread_id in enumerate((stored, pending)):
         await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
-    found = {due.thread_id: due.read() async for due in stores.idle.due(LONG_AGO + timedelta(days=1))}
-    for thread_id in found:
+    results = {due.thread_id: due.read() async for due in stores.idle.due(LONG_AGO + timedelta(days=1))}
+    for thread_id in results:
         await due_since(on_dynamodb_local, stores, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
-    assert {thread_id: idle.has_last_episode for thread_id, idle in found.items()} == {stored: True, pending: False}
+    assert {thread_id: idle.has_last_episode for thread_id, idle in results.items()} == {stored: True, pending: False}
 
 
 async def closed_and_reopened(stores: Stores, *, completes: bool) -> str:
     """A thread in its second session; whether the first has its episode, the pipeline decides."""
     thread_id = (await stores.turn(new_thread_id())).thread_id
     lease = await stores.lease(thread_id)
-    ended = session(stores, lease)
-    await stores.episodes.begin(lease, ended)
-    await stores.store.close(lease, last_seq=lease.first_seq, ended=ended)
+    session_ref = session(stores, lease)
+    await stores.episodes.begin(lease, session_ref)
+    await stores.store.close(lease, last_seq=lease.first_seq, ended=session_ref)
     if completes:
-        await stores.episodes.store(stores.ada, episode_of(stores, ended))
+        await stores.episodes.store(stores.ada, episode_of(stores, session_ref))
         for part in EpisodePart:
-            await stores.episodes.mark(stores.ada, ended, part)
-        await stores.episodes.complete(stores.ada, ended)
+            await stores.episodes.mark(stores.ada, session_ref, part)
+        await stores.episodes.complete(stores.ada, session_ref)
     await stores.turn(thread_id, 2)
     return thread_id

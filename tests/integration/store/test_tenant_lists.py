@@ -26,7 +26,7 @@ async def test_a_search_without_matches_ends_each_page_after_a_bounded_number_of
     monkeypatch.setattr(thread_store, "MAX_SEARCHED", 20)
     monkeypatch.setattr(thread_store, "SEARCHED_AT_ONCE", 10)
     stores = on_dynamodb_local.stores()
-    wanted = await spent(stores, Usage(100, 0), "m")
+    expected = await spent(stores, Usage(100, 0), "m")
     stores.clock.advance(3_600)
     for _ in range(50):
         await stores.acquire(new_thread_id())
@@ -38,28 +38,28 @@ async def test_a_search_without_matches_ends_each_page_after_a_bounded_number_of
     events = on_dynamodb_local.table.client.meta.events
     events.register("after-call.dynamodb", count)
     try:
-        found, cursor = await page(stores, limit=5, query=ThreadQuery(min_tokens=100))
+        page_items, cursor = await page(stores, limit=5, query=ThreadQuery(min_tokens=100))
     finally:
         events.unregister("after-call.dynamodb", count)
-    assert not found
+    assert not page_items
     assert cursor is not None
     assert set(counter) == {"Query", "BatchGetItem"}
     assert counter["Query"] <= 3 * keys.tenant_listings.count
     assert counter["BatchGetItem"] == 2
     pages = await listed(stores, limit=5, query=ThreadQuery(min_tokens=100))
-    assert [each for ids in pages for each in ids] == [wanted]
+    assert [item for ids in pages for item in ids] == [expected]
 
 
 async def test_a_turn_touches_its_tenants_list_in_another_hour_only(on_dynamodb_local: Engine) -> None:
     stores = on_dynamodb_local.stores()
     thread_id = (await stores.turn(new_thread_id())).thread_id
-    place = await _place(on_dynamodb_local, thread_id)
+    location = await _place(on_dynamodb_local, thread_id)
     stores.clock.advance(1)
     await stores.turn(thread_id, 2)
-    assert await _place(on_dynamodb_local, thread_id) == place
+    assert await _place(on_dynamodb_local, thread_id) == location
     stores.clock.advance(3_600)
     await stores.turn(thread_id, 3)
-    assert await _place(on_dynamodb_local, thread_id) > place
+    assert await _place(on_dynamodb_local, thread_id) > location
 
 
 async def test_a_list_that_cannot_be_written_costs_no_turn(on_dynamodb_local: Engine) -> None:

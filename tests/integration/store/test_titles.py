@@ -38,17 +38,17 @@ async def test_a_search_without_matches_goes_on_page_by_page(
     monkeypatch.setattr(thread_store, "MAX_SEARCHED", 4)
     monkeypatch.setattr(thread_store, "SEARCHED_AT_ONCE", 1)
     stores = on_dynamodb_local.stores()
-    wanted = await named(stores, "Lisbon")
+    expected = await named(stores, "Lisbon")
     for _ in range(7):
         stores.clock.advance(3_600)
         await stores.turn(new_thread_id())
     pages: list[list[str]] = []
     cursor: str | None = None
     while not pages or cursor is not None:
-        found, cursor = await stores.store.list_threads(
+        page_items, cursor = await stores.store.list_threads(
             stores.ada, limit=5, cursor=cursor, query=parse_thread_query("lisbon")
         )
-        pages.append([thread.id for thread in found])
-    assert pages[-1] == [wanted]
+        pages.append([thread.id for thread in page_items])
+    assert pages[-1] == [expected]
     assert pages[:-1]
     assert not any(pages[:-1])

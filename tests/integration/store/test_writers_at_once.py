@@ -29,9 +29,9 @@ async def test_authors_of_different_agents(on_dynamodb_local: Engine, workers: i
         change = await apps[number % workers].agent_editing.put(author, f"tutor-{number}", values, as_served=False)
         return change.version
 
-    made = await asyncio.gather(*(put(number) for number in range(AT_ONCE)), return_exceptions=True)
-    assert [each for each in made if isinstance(each, StoreUnavailable)] == []
-    assert made == [1] * AT_ONCE
+    results = await asyncio.gather(*(put(number) for number in range(AT_ONCE)), return_exceptions=True)
+    assert [item for item in results if isinstance(item, StoreUnavailable)] == []
+    assert results == [1] * AT_ONCE
     listed = await stores.agent_definitions.list(author)
     assert set(listed.present) == {f"tutor-{number}" for number in range(AT_ONCE)}
 
@@ -42,8 +42,8 @@ async def test_versions_of_one_procedure(on_dynamodb_local: Engine) -> None:
     async def put(number: int) -> int:
         steps = [{"text": f"Post {number}."}]
         draft = parse_draft({"name": "Post", "description": "Posts it.", "triggers": ["post it"], "steps": steps})
-        made = Procedure(draft, stores.ada.tenant_id, "assistant", "ada", stores.clock.now())
-        return (await stores.procedures.put(stores.ada, made)).version
+        procedure = Procedure(draft, stores.ada.tenant_id, "assistant", "ada", stores.clock.now())
+        return (await stores.procedures.put(stores.ada, procedure)).version
 
-    made = await asyncio.gather(*(put(number) for number in range(AT_ONCE)))
-    assert sorted(made) == list(range(1, AT_ONCE + 1))
+    results = await asyncio.gather(*(put(number) for number in range(AT_ONCE)))
+    assert sorted(results) == list(range(1, AT_ONCE + 1))

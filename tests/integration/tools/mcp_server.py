@@ -21,23 +21,23 @@ from tests.integration.tools.mcp_task_server import Tasks
 
 def server(name: str) -> MCPServer:
     """A server with tools that behave in every way a client may meet."""
-    made = MCPServer(name, extensions=[Tasks()])
+    instance = MCPServer(name, extensions=[Tasks()])
 
-    @made.tool()
+    @instance.tool()
     def add(a: int, b: int) -> int:
         """Add two numbers."""
         return a + b
 
-    @made.tool(name="files.search", title="File search", description="Look for files.")
+    @instance.tool(name="files.search", title="File search", description="Look for files.")
     def search(query: str) -> str:
         return f"{name} found {query}"
 
-    @made.tool()
+    @instance.tool()
     def weather(city: str) -> dict[str, Any]:
         """The weather somewhere."""
         return {"city": city, "degrees": 21.5}
 
-    @made.tool()
+    @instance.tool()
     def mixed() -> types.CallToolResult:
         """Every kind of content."""
         content: list[types.ContentBlock] = [
@@ -48,56 +48,56 @@ def server(name: str) -> MCPServer:
         ]
         return types.CallToolResult(content=content, structured_content={"rows": [1, 2]})
 
-    @made.tool()
+    @instance.tool()
     def refuse(reason: str) -> str:
         """Fail as a tool does."""
         raise ToolError(f"cannot: {reason}")
 
-    @made.tool()
+    @instance.tool()
     async def hang() -> str:
         """Never answer."""
         await asyncio.sleep(3600)
         return "late"
 
-    @made.tool()
+    @instance.tool()
     def later(ending: str) -> str:
         """Work for long, for clients that do not wait."""
         return f"At once: {ending}."
 
-    @made.tool()
+    @instance.tool()
     def die() -> str:
         """End the whole server in the middle of a call."""
         os._exit(1)
 
-    @made.tool()
+    @instance.tool()
     def big(size: int) -> str:
         """A long answer."""
         return "x" * size
 
-    @made.tool()
+    @instance.tool()
     def headers(ctx: Context) -> str:
         """The credentials the server got."""
         return str(dict(ctx.headers or {}).get("authorization"))
 
-    @made.tool()
+    @instance.tool()
     def unlike_its_schema() -> dict[str, Annotated[str, Field(json_schema_extra={"pattern": "^(a+)+$"})]]:
         """Answer what the output schema does not allow, which takes ``re`` long to find out."""
         return {"city": "a" * 18 + "!"}
 
     numbers = itertools.count(1)
 
-    @made.tool()
+    @instance.tool()
     def next_number() -> int:
         """Count the calls of this tool."""
         return next(numbers)
 
-    @made.tool()
+    @instance.tool()
     def forget() -> str:
         """Make the tool add unknown from now on."""
-        made.remove_tool("add")
+        instance.remove_tool("add")
         return "forgotten"
 
-    return made
+    return instance
 
 
 def main(name: str) -> None:

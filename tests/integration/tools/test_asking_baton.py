@@ -57,7 +57,7 @@ async def test_it_learns_what_the_other_agent_asks_and_what_went_wrong(harness: 
     served = McpServed.over(wiki(mcp=True))
     served.harness.model.script(Answer.calling(delete("home"), text="May I?"))
     async with serving(served) as agent:
-        asked = json.loads((await harness.call(agent, "assistant", message="Delete it.")).text)
-        assert (asked["state"], asked["questions"][0]["tool"]) == ("input_required", "delete")
+        request = json.loads((await harness.call(agent, "assistant", message="Delete it.")).text)
+        assert (request["state"], request["questions"][0]["tool"]) == ("input_required", "delete")
         with pytest.raises(ToolFailed, match="not available to you"):
             await harness.call(agent, "assistant", message="Hello", thread_id="00000000-0000-4000-8000-000000000000")

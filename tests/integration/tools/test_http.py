@@ -257,7 +257,7 @@ def certificate(path: Path, *names: x509.GeneralName) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, path.stem)])
     now = datetime.datetime.now(datetime.UTC)
-    made = (
+    instance = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -271,5 +271,5 @@ def certificate(path: Path, *names: x509.GeneralName) -> None:
     )
     path.write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        + made.public_bytes(serialization.Encoding.PEM)
+        + instance.public_bytes(serialization.Encoding.PEM)
     )

@@ -49,9 +49,9 @@ async def test_a_state_at_another_host_is_not_read(harness: Harness, service: in
 
 async def test_the_state_is_read_and_deleted_with_the_tools_headers(harness: Harness, service: int) -> None:
     agent = agent_with(http(service, "/new", method="POST", background={"cancel": True}, headers={"X-Key": "k"}))
-    place = f"http://127.0.0.1:{service}"
-    read = json.loads((await harness.toolbox.read_task(agent, "fetch", f"{place}/jobs/1", context(agent))).text)
+    path = f"http://127.0.0.1:{service}"
+    read = json.loads((await harness.toolbox.read_task(agent, "fetch", f"{path}/jobs/1", context(agent))).text)
     assert (read["method"], read["path"], read["headers"]["x-key"]) == ("GET", "/jobs/1", "k")
-    deleted = await harness.toolbox.read_task(agent, "fetch", f"{place}/jobs/1", context(agent), deletes=True)
+    deleted = await harness.toolbox.read_task(agent, "fetch", f"{path}/jobs/1", context(agent), deletes=True)
     assert json.loads(deleted.text)["method"] == "DELETE"
-    assert (await harness.toolbox.read_task(agent, "fetch", f"{place}/later", context(agent))).is_pending
+    assert (await harness.toolbox.read_task(agent, "fetch", f"{path}/later", context(agent))).is_pending

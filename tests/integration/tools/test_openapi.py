@@ -131,13 +131,13 @@ async def test_a_document_that_cannot_be_used_is_missing(harness: Harness, answe
     assert any(word in missing.reason for word in words.split("|")), missing.reason
 
 
-def document(found: dict[str, Any], **components: Any) -> dict[str, Any]:
-    paths = {"/x": {"post": {"operationId": "go", **found}}}
+def document(results: dict[str, Any], **components: Any) -> dict[str, Any]:
+    paths = {"/x": {"post": {"operationId": "go", **results}}}
     return {"openapi": "3.1.0", "servers": [{"url": "https://a.com"}], "paths": paths, "components": components}
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("results", "words"),
     [
         ({"requestBody": {"content": {"text/plain": {}}}}, "takes no JSON"),
         ({"parameters": [{"name": "s", "in": "cookie", "required": True}]}, "cookie"),
@@ -149,7 +149,7 @@ def document(found: dict[str, Any], **components: Any) -> dict[str, Any]:
         ({"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/L0"}}}}}, "large"),
     ],
 )
-def test_an_operation_that_cannot_be_a_tool_says_why(found: dict[str, Any], words: str) -> None:
+def test_an_operation_that_cannot_be_a_tool_says_why(results: dict[str, Any], words: str) -> None:
     bombs = {
         f"L{level}": {
             "type": "object",
@@ -157,20 +157,20 @@ def test_an_operation_that_cannot_be_a_tool_says_why(found: dict[str, Any], word
         }
         for level in range(12)
     } | {"L12": {"type": "string"}}
-    whole = document(found, parameters={"A": {"$ref": "#/components/parameters/A"}}, schemas=bombs)
+    whole = document(results, parameters={"A": {"$ref": "#/components/parameters/A"}}, schemas=bombs)
 
     with pytest.raises(UnusableDocument, match=words):
         read_operation(whole, "go", "", None)
 
 
 def test_a_reference_may_be_written_as_in_a_url() -> None:
-    found = {"parameters": [{"name": "s", "in": "query", "schema": {"$ref": "#/components/schemas/A%20%7Eof~1B"}}]}
-    made = read_operation(document(found, schemas={"A ~of/B": {"type": "integer"}}), "go", "", None)
-    assert made.schema["properties"] == {"s": {"type": "integer"}}
+    results = {"parameters": [{"name": "s", "in": "query", "schema": {"$ref": "#/components/schemas/A%20%7Eof~1B"}}]}
+    instance = read_operation(document(results, schemas={"A ~of/B": {"type": "integer"}}), "go", "", None)
+    assert instance.schema["properties"] == {"s": {"type": "integer"}}
 
 
 def test_parameters_that_share_a_name_are_distinguished() -> None:
-    found = {
+    results = {
         "parameters": [
             {"name": "id", "in": "query", "schema": {"type": "string"}},
             {"name": "id", "in": "header", "schema": {"type": "string"}},
@@ -178,17 +178,17 @@ def test_parameters_that_share_a_name_are_distinguished() -> None:
         ],
         "requestBody": {"content": {"application/json": {"schema": True}}},
     }
-    made = read_operation(parse_document(json.dumps(document(found))), "go", "", None)
+    instance = read_operation(parse_document(json.dumps(document(results))), "go", "", None)
 
-    assert set(made.schema["properties"]) == {"id", "header_id", "body", "request_body"}
-    assert made.body_argument == "request_body"
+    assert set(instance.schema["properties"]) == {"id", "header_id", "body", "request_body"}
+    assert instance.body_argument == "request_body"
 
 
 async def test_a_question_names_fields_of_the_body_and_one_that_names_others_is_refused(
     harness: Harness, service: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asked = openapi(service, requires_approval=True, label="Pets", asks="Rename {petId} to {body.name}?")
-    [tool] = (await harness.toolbox.offered(agent_with(asked), ADA)).tools
+    request = openapi(service, requires_approval=True, label="Pets", asks="Rename {petId} to {body.name}?")
+    [tool] = (await harness.toolbox.offered(agent_with(request), ADA)).tools
     assert (tool.label, tool.asks) == ("Pets", "Rename {petId} to {body.name}?")
     wrong = agent_with(openapi(service, requires_approval=True, asks="Rename to {body.nmae}?"))
     assert (await harness.toolbox.offered(wrong, ADA)).tools == ()

@@ -102,7 +102,7 @@ async def test_a_parameter_that_may_not_be_read_is_an_internal_error() -> None:
     from botocore.exceptions import ClientError
 
     class Denied:
-        def get_parameter(self, **asked: object) -> None:
+        def get_parameter(self, **request: object) -> None:
             raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetParameter")
 
     with pytest.raises(InternalError, match="AccessDeniedException"):
@@ -153,6 +153,6 @@ async def test_a_tool_that_hangs_in_turns_opens_the_circuit_of_its_endpoint(harn
         talk = Talk(assistant=ASSISTANT.model_copy(update={"tools": tools}))
         talk.turns = build(talk.but(tools=harness.toolbox)).turns
         talk.model.script(*[Answer.calling(ToolCall(f"c{number}", "fetch", "{}")) for number in range(3)], "Sorry.")
-        said = await talk.say()
-    results = [event.body["content"] for event in said.events if event.type == "TOOL_CALL_RESULT"]
+        answer = await talk.say()
+    results = [event.body["content"] for event in answer.events if event.type == "TOOL_CALL_RESULT"]
     assert ["not called for now" in result for result in results] == [False, False, True]

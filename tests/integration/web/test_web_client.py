@@ -22,8 +22,8 @@ def asked_for() -> Iterator[tuple[str, str, list[str]]]:
     for _, body in METHOD.findall(API.read_text()):
         for address in ADDRESS.findall(body):
             named = PARAMETERS.search(body)
-            given = re.sub(r'"[^"]*"', "", named[1]).split(",") if named else []
-            query = [each.partition(":")[0].strip() for each in given]
+            options = re.sub(r'"[^"]*"', "", named[1]).split(",") if named else []
+            query = [item.partition(":")[0].strip() for item in options]
             path = re.sub(r"\$\{parameters\(.*", "", address)
             method = re.search(r'method: "(\w+)"', body)
             yield method[1] if method else "GET", re.sub(r"\$\{.*?\)\}", "{}", path), query

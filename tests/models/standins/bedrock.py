@@ -141,22 +141,22 @@ class Bedrock:
         question = question_of(body)
         answer = self._with_thoughts(family, body, answer_to(question))
         secret = "think secretly" in question.messages[-1].text and bool(answer.thinking)
-        shown = family.thinks != "always" or _thinking(body).get("display") == "summarized"
-        thinking = "redacted" if secret else answer.thinking if shown else ""
+        visible = family.thinks != "always" or _thinking(body).get("display") == "summarized"
+        thinking = "redacted" if secret else answer.thinking if visible else ""
         signature = bedrock_thinking.signature(family, body, body["messages"], thinking) if answer.thinking else ""
         self._memory.keep(answer.calls, answer.thinking)
         stream = ConverseStream(_size(body), self._cached(body), guarded=bool(body.get("guardrailConfig")))
         ids = [f"tooluse_{uuid.uuid4().hex[:22]}" for _ in answer.calls]
         signs = signature if family.reasoning in ("signed", "bound") else ""
         if not streams:
-            return JSONResponse(stream.whole(answer, signs, signature if secret else "", ids, shown=shown))
-        frames = stream.frames(answer, signs, signature if secret else "", ids, shown=shown)
+            return JSONResponse(stream.whole(answer, signs, signature if secret else "", ids, shown=visible))
+        frames = stream.frames(answer, signs, signature if secret else "", ids, shown=visible)
         frames = _with_broken_checksum(frames, fault) if fault and fault.crc else frames
         return EventStream(with_fault(frames, fault, other_frame), MEDIA_TYPE, self._journal, received)
 
     def _with_thoughts(self, family: Family, body: Json, answer: Answer) -> Answer:
-        asked = _thinking(body).get("type", "disabled") != "disabled" or family.reasoning == "plain"
-        if family.thinks == "never" or (family.thinks == "asked" and not asked):
+        request = _thinking(body).get("type", "disabled") != "disabled" or family.reasoning == "plain"
+        if family.thinks == "never" or (family.thinks == "asked" and not request):
             return replace(answer, thinking="")
         if family.thinks == "always" and not answer.thinking and answer.finish is not Finish.FILTERED:
             return replace(answer, thinking="The answer is easy.")

@@ -134,9 +134,9 @@ def _cohere(model: str, body: Json) -> JSONResponse | Refusal:
     prefix = "question " if body["input_type"] == "search_query" else ""
     vectors = [vector(prefix + text, dimensions) for text in texts]
     typed = bool(body.get("embedding_types"))
-    found = {"embeddings": {"float": vectors} if typed else vectors, "id": "stand-in", "texts": texts}
+    results = {"embeddings": {"float": vectors} if typed else vectors, "id": "stand-in", "texts": texts}
     kind = "embeddings_by_type" if typed else "embeddings_floats"
-    return _answer(found | {"response_type": kind}, sum(len(text) // 4 + 1 for text in texts))
+    return _answer(results | {"response_type": kind}, sum(len(text) // 4 + 1 for text in texts))
 
 
 def _nova(body: Json) -> JSONResponse | Refusal:

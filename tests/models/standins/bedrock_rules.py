@@ -87,7 +87,7 @@ def _tool_blocks(family: Family, body: Json) -> Iterator[str]:
     for at, message in enumerate(messages):
         blocks = message["content"]
         results = [block["toolResult"] for block in blocks if "toolResult" in block]
-        missing = [each for each in expected if each not in [result["toolUseId"] for result in results]]
+        missing = [item for item in expected if item not in [result["toolUseId"] for result in results]]
         if missing:
             yield f"Expected toolResult blocks at messages.{at}.content for the following Ids: {', '.join(missing)}"
         if len(results) > len(expected) - len(missing):
@@ -121,22 +121,22 @@ def _tool_blocks(family: Family, body: Json) -> Iterator[str]:
 
 def _result(family: Family, result: Json, path: str) -> Iterator[str]:
     content = result["content"]
-    if result.get("status") == "error" and not any(each.get("text", "x").strip() for each in content):
+    if result.get("status") == "error" and not any(item.get("text", "x").strip() for item in content):
         yield f"The content field at {path}.toolResult cannot be empty when status value is error."
-    for number, each in enumerate(content):
-        if "json" in each and not isinstance(each["json"], dict):
+    for number, item in enumerate(content):
+        if "json" in item and not isinstance(item["json"], dict):
             yield (
                 f"The format of the value at {path}.toolResult.content.{number}.json is invalid. Provide a json object"
                 " for the field and try again."
             )
-        if not set(each) <= family.result_content:
-            yield f"This model doesn't support {next(iter(each))} content in tool results."
+        if not set(item) <= family.result_content:
+            yield f"This model doesn't support {next(iter(item))} content in tool results."
 
 
 def _media(family: Family, messages: list[Json]) -> Iterator[str]:
     seen: set[str] = set()
     for at, message in enumerate(messages):
-        inside = [each for block in message["content"] for each in block.get("toolResult", {}).get("content", ())]
+        inside = [item for block in message["content"] for item in block.get("toolResult", {}).get("content", ())]
         blocks = [*message["content"], *inside]
         images = [block["image"] for block in blocks if "image" in block]
         documents = [block["document"] for block in blocks if "document" in block]
@@ -220,8 +220,8 @@ def _strict_schemas(body: Json, strict: list[Json]) -> Iterator[str]:
         except ValueError:
             yield "The schema field at outputConfig.textFormat.structure.jsonSchema is no valid JSON."
     for node in nodes(schemas):
-        if found := sorted(key for key in STRICTLY_REFUSED & set(node) if not isinstance(node[key], dict)):
-            yield f"{MODEL}output_config.format.schema: property '{found[0]}' is not supported"
+        if result := sorted(key for key in STRICTLY_REFUSED & set(node) if not isinstance(node[key], dict)):
+            yield f"{MODEL}output_config.format.schema: property '{result[0]}' is not supported"
         if node.get("type") == "object" and node.get("additionalProperties") is not False:
             yield (
                 f"{MODEL}output_config.format.schema: For 'object' type, 'additionalProperties' must be"

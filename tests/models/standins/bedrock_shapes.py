@@ -48,19 +48,19 @@ def _parsed(value: Any, shape: Any) -> Any:
             raise ValueError(f"{shape.name} is no base64") from None
     if shape.type_name == "structure" and not shape.is_document_type and isinstance(value, dict):
         members = shape.members
-        return {name: _parsed(each, members[name]) if name in members else each for name, each in value.items()}
+        return {name: _parsed(item, members[name]) if name in members else item for name, item in value.items()}
     if shape.type_name == "list" and isinstance(value, list):
-        return [_parsed(each, shape.member) for each in value]
+        return [_parsed(item, shape.member) for item in value]
     return value
 
 
 def _violations(value: Any, shape: Any, path: str) -> Iterator[str]:
     if shape.type_name == "structure" and not shape.is_document_type:
-        for name, each in value.items():
-            yield from _violations(each, shape.members[name], f"{path}.{name}")
+        for name, item in value.items():
+            yield from _violations(item, shape.members[name], f"{path}.{name}")
     elif shape.type_name == "list":
-        for index, each in enumerate(value):
-            yield from _violations(each, shape.member, f"{path}[{index}]")
+        for index, item in enumerate(value):
+            yield from _violations(item, shape.member, f"{path}[{index}]")
     limits = shape.metadata
     size = (
         value if isinstance(value, int | float) else len(value) if isinstance(value, str | list | dict | bytes) else 0

@@ -42,12 +42,12 @@ def question_of(body: Json) -> Question:
     choice = config.get("toolChoice") or {"auto": {}}
     extra = (body.get("additionalModelRequestFields") or {}).get("tool_choice") or {}
     named = choice.get("tool", {}).get("name") or ("required" if "any" in choice else "auto")
-    wanted = ((body.get("outputConfig") or {}).get("textFormat") or {}).get("structure", {}).get("jsonSchema")
+    expected = ((body.get("outputConfig") or {}).get("textFormat") or {}).get("structure", {}).get("jsonSchema")
     system = [Message(Role.SYSTEM, block["text"]) for block in body.get("system") or () if "text" in block]
     return Question(
-        (*system, *(each for message in body["messages"] for each in _messages(message))),
+        (*system, *(item for message in body["messages"] for item in _messages(message))),
         {spec["name"]: spec["inputSchema"]["json"] for spec in specs},
-        json.loads(wanted["schema"]) if wanted else None,
+        json.loads(expected["schema"]) if expected else None,
         (body.get("inferenceConfig") or {}).get("maxTokens"),
         "none" if extra.get("type") == "none" else named,
     )
@@ -59,7 +59,7 @@ def _messages(message: Json) -> Iterator[Message]:
         if "toolResult" in block:
             content = block["toolResult"]["content"]
             yield Message(
-                Role.TOOL, "\n".join(each.get("text") or json.dumps(each.get("json", each)) for each in content)
+                Role.TOOL, "\n".join(item.get("text") or json.dumps(item.get("json", item)) for item in content)
             )
     rest = [block for block in blocks if "toolResult" not in block]
     calls = sum("toolUse" in block for block in rest)
@@ -71,13 +71,15 @@ def _messages(message: Json) -> Iterator[Message]:
 
 def _attachment(block: Json) -> Attachment:
     kind = "image" if "image" in block else "document"
-    given = block[kind]
-    data = base64.b64decode(given["source"].get("bytes", ""))
-    extension = given.get("format", "")
+    options = block[kind]
+    data = base64.b64decode(options["source"].get("bytes", ""))
+    extension = options.get("format", "")
     text = (
-        data.decode(errors="replace") if extension in ("csv", "html", "txt", "md") else given["source"].get("text", "")
+        data.decode(errors="replace")
+        if extension in ("csv", "html", "txt", "md")
+        else options["source"].get("text", "")
     )
-    return Attachment(kind, given.get("name", ""), extension, len(data), text)
+    return Attachment(kind, options.get("name", ""), extension, len(data), text)
 
 
 class ConverseStream:
@@ -138,13 +140,13 @@ class ConverseStream:
         }
 
     def _usage(self, answer: Answer) -> Json:
-        said = tokens_of(answer.text) + tokens_of(answer.thinking) + sum(tokens_of(call.key) for call in answer.calls)
+        tokens = tokens_of(answer.text) + tokens_of(answer.thinking) + sum(tokens_of(call.key) for call in answer.calls)
         read, written = self._cached
         fresh = self._input_tokens - read - written
         return {
             "inputTokens": fresh,
-            "outputTokens": said,
-            "totalTokens": self._input_tokens + said,
+            "outputTokens": tokens,
+            "totalTokens": self._input_tokens + tokens,
             "cacheReadInputTokens": read,
             "cacheWriteInputTokens": written,
         }
@@ -165,10 +167,10 @@ def _parsed(arguments: str) -> Any:
         return arguments
 
 
-def other_frame(given: Any) -> bytes:
+def other_frame(value: Any) -> bytes:
     """Return the frame that a fault asks for: ``{"exception": name}``, ``{"error": code}`` or ``{"event": name}``."""
-    if "exception" in given:
-        return exception(given["exception"], {"message": "The stand-in was asked to fail.", **given.get("content", {})})
-    if "error" in given:
-        return error(given["error"], given.get("message", "The stand-in was asked to fail."))
-    return event(given["event"], given.get("content", {}))
+    if "exception" in value:
+        return exception(value["exception"], {"message": "The stand-in was asked to fail.", **value.get("content", {})})
+    if "error" in value:
+        return error(value["error"], value.get("message", "The stand-in was asked to fail."))
+    return event(value["event"], value.get("content", {}))

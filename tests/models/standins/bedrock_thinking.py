@@ -25,7 +25,7 @@ def call_of(block: Json) -> Call:
 def prefix(body: Json, messages: Sequence[Json]) -> str:
     """Return what a thinking block behind ``messages`` is bound to; cache points do not count."""
     tools = (body.get("toolConfig") or {}).get("tools") or []
-    reported = [_without_points(each) for each in (body.get("system") or [], tools, list(messages))]
+    reported = [_without_points(item) for item in (body.get("system") or [], tools, list(messages))]
     return json.dumps(reported, sort_keys=True)
 
 
@@ -44,9 +44,9 @@ def complaints(family: Family, body: Json, memory: Memory) -> Iterator[str]:
             if "reasoningContent" in block:
                 yield from _block(family, body, at, number)
         calls = [call_of(block) for block in blocks if "toolUse" in block]
-        known = memory.thinking(calls[0]) if calls else set()
+        existing = memory.thinking(calls[0]) if calls else set()
         is_bare = not any("reasoningContent" in block for block in blocks)
-        if family.reasoning == "signed" and known and "" not in known and is_bare and at > last_question:
+        if family.reasoning == "signed" and existing and "" not in existing and is_bare and at > last_question:
             yield (
                 f"The model returned the following errors: messages.{at}.content.0.type: Expected `thinking` or"
                 " `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant`"
@@ -71,9 +71,9 @@ def _block(family: Family, body: Json, at: int, number: int) -> Iterator[str]:
             " Field required"
         )
         return
-    given = redacted if redacted is not None else text["signature"]
+    options = redacted if redacted is not None else text["signature"]
     thinking = "redacted" if redacted is not None else text["text"]
-    if given != signature(family, body, body["messages"][:at], thinking):
+    if options != signature(family, body, body["messages"][:at], thinking):
         wording = CHANGED if family.reasoning == "bound" else FOREIGN
         yield "The model returned the following errors: " + wording.format(at=at, block=number)
 
@@ -84,5 +84,5 @@ def _is_question(message: Json) -> bool:
 
 def _without_points(value: Any) -> Any:
     if isinstance(value, list):
-        return [_without_points(each) for each in value if not (isinstance(each, dict) and "cachePoint" in each)]
-    return {key: _without_points(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return [_without_points(item) for item in value if not (isinstance(item, dict) and "cachePoint" in item)]
+    return {key: _without_points(item) for key, item in value.items()} if isinstance(value, dict) else value

@@ -62,8 +62,8 @@ class ChatCompletions:
 
     async def _models(self, request: Request) -> Response:
         name = request.path_params["dialect"]
-        known = [{"id": name, "object": "model", "created": 1, "owned_by": "stand-in"}] if name in dialects() else []
-        return JSONResponse({"object": "list", "data": known}, 200 if known else 404)
+        existing = [{"id": name, "object": "model", "created": 1, "owned_by": "stand-in"}] if name in dialects() else []
+        return JSONResponse({"object": "list", "data": existing}, 200 if existing else 404)
 
     async def _complete(self, request: Request) -> Response:
         name = request.path_params["dialect"]
@@ -128,9 +128,9 @@ def _complaint(dialect: Dialect, body: Any, memory: Memory, received: Received) 
         values = [value for value in values_at(body, path) if value not in refused.allow]
         excused = bool(refused.unless) and all(body.get(key) == value for key, value in refused.unless.items())
         if values and not excused:
-            found = {"path": path, "field": path.rpartition(".")[2], "value": values[0], "model": body.get("model")}
+            result = {"path": path, "field": path.rpartition(".")[2], "value": values[0], "model": body.get("model")}
             wording = refused if refused.param else refused.model_copy(update={"param": path})
-            return Complaint(wording, found)
+            return Complaint(wording, result)
     unknown = unknown_keys(CHAT, body, dialect.also_takes)
     received.ignored = [*unknown, *(path for path in dialect.ignores if [*values_at(body, path)])]
     if unknown and dialect.unknown == "refuse":
@@ -145,21 +145,21 @@ def _complaint(dialect: Dialect, body: Any, memory: Memory, received: Received) 
     received.ignored += control_tokens(body)
     for name, wording in (ALWAYS | dialect.rules).items():
         rule = getattr(chat_rules, name, None) or getattr(chat_tool_rules, name, None)
-        found = rule(body) if rule else getattr(chat_replay, name)(body, memory)
-        if found is not None:
-            return Complaint(wording, {"model": body["model"], **found})
+        result = rule(body) if rule else getattr(chat_replay, name)(body, memory)
+        if result is not None:
+            return Complaint(wording, {"model": body["model"], **result})
     return None
 
 
 def values_at(body: Any, path: str) -> Iterator[Any]:
     """Yield the values at a path without indexes, such as ``messages.name``."""
     name, _, rest = path.partition(".")
-    for each in body if isinstance(body, list) else [body]:
-        if isinstance(each, dict) and each.get(name) is not None:
+    for entry in body if isinstance(body, list) else [body]:
+        if isinstance(entry, dict) and entry.get(name) is not None:
             if rest:
-                yield from values_at(each[name], rest)
+                yield from values_at(entry[name], rest)
             else:
-                yield each[name]
+                yield entry[name]
 
 
 def _without_thoughts(body: Json) -> Json:

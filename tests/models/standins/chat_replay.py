@@ -54,8 +54,8 @@ def true_signatures(body: Json, memory: Memory) -> Found:
     """A signature is that of its call, and other calls have none."""
     for at, message in enumerate(body["messages"]):
         for position, call in enumerate(calls_of(message)):
-            given = _signature(call)
-            if given not in (None, DUMMY) and (position or given != thought_signature(call_of(call))):
+            options = _signature(call)
+            if options not in (None, DUMMY) and (position or options != thought_signature(call_of(call))):
                 return {"name": call["function"]["name"], "at": at}
     return None
 
@@ -74,15 +74,15 @@ def thinking_blocks(thinking: str) -> list[Json]:
     return [{"type": "thinking", "thinking": thinking, "signature": digest("blocks", thinking)}]
 
 
-def _replayed(field: str, made: Callable[[str], list[Json]]) -> Callable[[Json, Memory], Found]:
+def _replayed(field: str, clients: Callable[[str], list[Json]]) -> Callable[[Json, Memory], Found]:
     def rule(body: Json, memory: Memory) -> Found:
         for at, message in enumerate(body["messages"]):
             calls = calls_of(message)
-            given = message.get(field)
-            known = memory.thinking(call_of(calls[0])) if calls else set()
-            if given and given != made(str(given[0].get("text", given[0].get("thinking", "")))):
+            options = message.get(field)
+            existing = memory.thinking(call_of(calls[0])) if calls else set()
+            if options and options != clients(str(options[0].get("text", options[0].get("thinking", "")))):
                 return {"at": at, "problem": "is changed"}
-            if not given and known and "" not in known and message in current_turn(body["messages"]):
+            if not options and existing and "" not in existing and message in current_turn(body["messages"]):
                 return {"at": at, "problem": "is missing"}
         return None
 

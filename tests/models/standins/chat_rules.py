@@ -130,7 +130,7 @@ def role_order(body: Json) -> Found:
 def nine_characters(body: Json) -> Found:
     """Ids of calls are nine letters and digits."""
     ids = [call["id"] for message in body["messages"] for call in calls_of(message)]
-    wrong = [each for each in ids if not NINE.fullmatch(each)]
+    wrong = [item for item in ids if not NINE.fullmatch(item)]
     return {"id": wrong[0]} if wrong else None
 
 

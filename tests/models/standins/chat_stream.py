@@ -105,8 +105,8 @@ class ChatStream:
                 yield self._chunk({"tool_calls": [head | {"type": "function"} | extra]})
 
     def _index(self, position: int) -> Json:
-        given = {"counted": position, "zero": 0}.get(self._style.call_index)
-        return {} if given is None else {"index": given}
+        options = {"counted": position, "zero": 0}.get(self._style.call_index)
+        return {} if options is None else {"index": options}
 
     def _call_id(self, position: int, call: Call) -> str:
         if self._style.call_ids == "counted":
@@ -117,9 +117,9 @@ class ChatStream:
 
     def _usage(self, answer: Answer) -> Json:
         thought = tokens_of(answer.thinking) if answer.thinking else 0
-        said = tokens_of(answer.text) + sum(tokens_of(call.key) for call in answer.calls) + thought
-        counts = {"prompt_tokens": self._prompt_tokens, "completion_tokens": said,
-                  "total_tokens": self._prompt_tokens + said}  # fmt: skip
+        tokens = tokens_of(answer.text) + sum(tokens_of(call.key) for call in answer.calls) + thought
+        counts = {"prompt_tokens": self._prompt_tokens, "completion_tokens": tokens,
+                  "total_tokens": self._prompt_tokens + tokens}  # fmt: skip
         details = {"prompt_tokens_details": {"cached_tokens": 0},
                    "completion_tokens_details": {"reasoning_tokens": thought}}  # fmt: skip
         return {"usage": counts | details}

@@ -25,8 +25,8 @@ def nodes(schema: Any) -> Iterator[Json]:
     """Yield all objects within a JSON value."""
     if isinstance(schema, dict):
         yield schema
-    for each in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
-        yield from nodes(each)
+    for value in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from nodes(value)
 
 
 def tool_names(body: Json) -> Found:
@@ -61,10 +61,10 @@ def properties(body: Json) -> Found:
 def strict_schemas(body: Json) -> Found:
     """A strict schema requires all its properties and allows no others."""
     format_of_answer = (body.get("response_format") or {}).get("json_schema") or {}
-    given = [(tool["function"]["name"], tool["function"].get("parameters"), tool["function"].get("strict"))
+    options = [(tool["function"]["name"], tool["function"].get("parameters"), tool["function"].get("strict"))
              for tool in body.get("tools") or ()]  # fmt: skip
-    given.append(("response_format", format_of_answer.get("schema"), format_of_answer.get("strict")))
-    for name, schema, strict in given:
+    options.append(("response_format", format_of_answer.get("schema"), format_of_answer.get("strict")))
+    for name, schema, strict in options:
         for node in nodes(schema) if strict else ():
             if node.get("type") == "object" and (
                 node.get("additionalProperties") is not False
@@ -79,8 +79,8 @@ def schema_keywords(body: Json) -> Found:
     for at, (_, schema) in enumerate(schemas_of(body)):
         for node in nodes(schema):
             # A property may have such a name.
-            if found := sorted(key for key in REFUSED_KEYWORDS & set(node) if not isinstance(node[key], dict)):
-                return {"at": at, "keyword": found[0]}
+            if result := sorted(key for key in REFUSED_KEYWORDS & set(node) if not isinstance(node[key], dict)):
+                return {"at": at, "keyword": result[0]}
     return None
 
 

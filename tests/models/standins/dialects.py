@@ -120,19 +120,19 @@ class Complaint:
 
 def refusal(dialect: Dialect, complaint: Complaint) -> Refusal:
     """Return the answer with which ``dialect`` refuses."""
-    wording, found = complaint.wording, complaint.found
-    message = _filled(wording.message, found)
-    param = _filled(wording.param, found) if wording.param else None
+    wording, results = complaint.wording, complaint.found
+    message = _filled(wording.message, results)
+    param = _filled(wording.param, results) if wording.param else None
     more = {
-        key: found.get(value[1:-1], value) if isinstance(value, str) else value for key, value in wording.more.items()
+        key: results.get(value[1:-1], value) if isinstance(value, str) else value for key, value in wording.more.items()
     }
     error: dict[str, Any] = {"message": message, "type": wording.type, "param": param, "code": wording.code} | more
     return Refusal(wording.status, _body(dialect.errors, error, wording.status))
 
 
-def _filled(text: str, found: Mapping[str, object]) -> str:
+def _filled(text: str, result: Mapping[str, object]) -> str:
     """Fill the gaps; other braces stay, because messages quote JSON."""
-    return re.sub(r"\{(\w+)\}", lambda gap: str(found.get(gap[1], gap[0])), text)
+    return re.sub(r"\{(\w+)\}", lambda gap: str(result.get(gap[1], gap[0])), text)
 
 
 def _body(form: str, error: dict[str, Any], status: int) -> Any:

@@ -32,7 +32,7 @@ def instance_of(schema: Any, text: str, root: Mapping[str, Any] | None = None, d
 
 def _type_of(schema: Mapping[str, Any]) -> str:
     kind = schema.get("type", "object" if "properties" in schema else "string")
-    return next((each for each in kind if each != "null"), "null") if isinstance(kind, list) else str(kind)
+    return next((item for item in kind if item != "null"), "null") if isinstance(kind, list) else str(kind)
 
 
 def _of_type(kind: str, schema: Mapping[str, Any], text: str, root: Mapping[str, Any], depth: int) -> Any:

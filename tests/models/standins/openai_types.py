@@ -46,8 +46,8 @@ def _exhaust(value: Any) -> None:
         value = value.values()
     elif isinstance(value, str | bytes) or not isinstance(value, collections.abc.Iterable):
         return
-    for each in value:
-        _exhaust(each)
+    for item in value:
+        _exhaust(item)
 
 
 def unknown_keys(request: Any, body: object, also_known: tuple[str, ...] = ()) -> list[str]:
@@ -68,22 +68,22 @@ def _unknown(value: Any, annotation: Any, path: str) -> Iterator[str]:
     if origin in (Required, NotRequired, typing.Annotated):
         yield from _unknown(value, arguments[0], path)
     elif origin in (typing.Union, types.UnionType):
-        found = [list(_unknown(value, member, path)) for member in arguments if _may_be(value, member)]
-        yield from min(found, key=len, default=[])
+        results = [list(_unknown(value, member, path)) for member in arguments if _may_be(value, member)]
+        yield from min(results, key=len, default=[])
     elif isinstance(value, dict) and is_typeddict(annotation):
         hints = _hints(annotation)
-        for key, each in value.items():
+        for key, item in value.items():
             inner = f"{path}.{key}" if path else key
             if key in hints:
-                yield from _unknown(each, hints[key], inner)
+                yield from _unknown(item, hints[key], inner)
             else:
                 yield inner
     elif isinstance(value, dict) and len(arguments) == 2:
-        for key, each in value.items():
-            yield from _unknown(each, arguments[1], f"{path}.{key}")
+        for key, item in value.items():
+            yield from _unknown(item, arguments[1], f"{path}.{key}")
     elif isinstance(value, list) and len(arguments) == 1:
-        for index, each in enumerate(value):
-            yield from _unknown(each, arguments[0], f"{path}[{index}]")
+        for index, item in enumerate(value):
+            yield from _unknown(item, arguments[0], f"{path}[{index}]")
 
 
 @cache

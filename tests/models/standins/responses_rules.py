@@ -59,8 +59,8 @@ def summary_of(item: Json) -> str:
 
 def items_of(body: Json) -> list[Json]:
     """Return the input as items."""
-    given = body.get("input", [])
-    return [{"role": "user", "content": given}] if isinstance(given, str) else given
+    options = body.get("input", [])
+    return [{"role": "user", "content": options}] if isinstance(options, str) else options
 
 
 def complaint(host: Host, body: Any) -> Refusal | None:
@@ -204,7 +204,7 @@ def _content(host: Host, item: Json, path: str) -> Iterator[Refusal]:
         allowed -= {"input_file"}
     for number, part in enumerate(content if isinstance(content, list) else ()):
         if part["type"] not in allowed:
-            supported = " and ".join(f"'{each}'" for each in sorted(allowed))
+            supported = " and ".join(f"'{entry}'" for entry in sorted(allowed))
             yield refused(
                 f"Invalid value: '{part['type']}'. Supported values are: {supported}.",
                 f"{path}.content[{number}]",

@@ -107,8 +107,8 @@ class ResponseStream:
         call_id = f"call_{number}" if self._host == "mantle" else f"call_{uuid.uuid4().hex}"
         item_id, index = f"fc_{uuid.uuid4().hex}", len(self._output)
         item: Json = {"id": item_id, "type": "function_call", "call_id": call_id, "name": call.name}
-        begun = item | {"arguments": "", "status": "in_progress"}
-        yield self._event("response.output_item.added", output_index=index, item=begun)
+        started = item | {"arguments": "", "status": "in_progress"}
+        yield self._event("response.output_item.added", output_index=index, item=started)
         where = {"item_id": item_id, "output_index": index}
         for start in range(0, len(call.arguments), SIZE):
             piece = call.arguments[start : start + SIZE]
@@ -124,13 +124,13 @@ class ResponseStream:
 
     def _usage(self, answer: Answer) -> Json:
         thought = tokens_of(answer.thinking) if answer.thinking else 0
-        said = tokens_of(answer.text) + sum(tokens_of(call.key) for call in answer.calls) + thought
+        tokens = tokens_of(answer.text) + sum(tokens_of(call.key) for call in answer.calls) + thought
         return {
             "input_tokens": self._input_tokens,
             "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-            "output_tokens": said,
+            "output_tokens": tokens,
             "output_tokens_details": {"reasoning_tokens": thought},
-            "total_tokens": self._input_tokens + said,
+            "total_tokens": self._input_tokens + tokens,
         }
 
     def _response(self, status: str, **more: Any) -> Json:

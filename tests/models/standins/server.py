@@ -68,10 +68,10 @@ class StandIns:
         return JSONResponse(newest(self.journal.requests))
 
     async def _add_fault(self, request: Request) -> Response:
-        given = await request.json()
-        who = given.pop("who", "")
+        options = await request.json()
+        who = options.pop("who", "")
         try:
-            self.journal.fail(Fault(**given), who=who)
+            self.journal.fail(Fault(**options), who=who)
         except TypeError as wrong:
             return JSONResponse({"error": str(wrong)}, 400)
         return JSONResponse({})

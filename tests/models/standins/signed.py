@@ -50,8 +50,8 @@ def unsigned(request: Request, body: bytes, keys: dict[str, str]) -> Refusal | N
     return None
 
 
-def _signature(request: Request, body: bytes, keys: dict[str, str], given: re.Match[str]) -> str:
-    access_key, _, region, service, names, _ = given.groups()
+def _signature(request: Request, body: bytes, keys: dict[str, str], value: re.Match[str]) -> str:
+    access_key, _, region, service, names, _ = value.groups()
     headers = {name: request.headers.get(name, "") for name in names.split(";")}
     # The path as it came, with its %3A: the signer encodes it once more, as the service does.
     path = request.scope["raw_path"].decode()

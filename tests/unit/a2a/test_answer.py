@@ -56,8 +56,8 @@ def test_every_word_is_reported_once_however_often_the_task_is_shown(words: list
     answer, text = Answer(None), ""
     for index, word in enumerate(words):
         text += read_text(answer, piece(word, append=index > 0 or data.draw(st.booleans())))
-        known = data.draw(st.integers(0, index + 1))
-        text += read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, *words[:known])))
+        existing = data.draw(st.integers(0, index + 1))
+        text += read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, *words[:existing])))
     final = task(
         TaskState.TASK_STATE_COMPLETED, *words, said=message("".join(words)) if data.draw(st.booleans()) else None
     )
@@ -69,17 +69,17 @@ def test_every_word_is_reported_once_however_often_the_task_is_shown(words: list
 @given(WORDS)
 def test_looks_at_a_growing_task_show_what_is_new(words: list[str]) -> None:
     answer = Answer(None)
-    heard = [
+    received = [
         read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, *words[:n])))
         for n in range(1, len(words) + 1)
     ]
-    assert heard == words
+    assert received == words
 
 
 def test_a_status_is_not_reported_again_with_the_task() -> None:
-    answer, said = Answer(None), message("Which city?")
-    assert read_text(answer, status(TaskState.TASK_STATE_INPUT_REQUIRED, said)) == "Which city?"
-    assert read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_INPUT_REQUIRED, said=said))) == ""
+    answer, messages = Answer(None), message("Which city?")
+    assert read_text(answer, status(TaskState.TASK_STATE_INPUT_REQUIRED, messages)) == "Which city?"
+    assert read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_INPUT_REQUIRED, said=messages))) == ""
     assert answer.make_done() == AgentDone("t")
 
 
@@ -142,10 +142,10 @@ def test_files_and_data_come_once_each_however_often_they_are_shown() -> None:
         Part(data=Value(struct_value=form)),
         Part(),
     ]
-    said = Message(message_id="m1", role=Role.ROLE_AGENT, parts=parts)
-    waiting = task(TaskState.TASK_STATE_INPUT_REQUIRED, said=said, history=[said])
+    sent_message = Message(message_id="m1", role=Role.ROLE_AGENT, parts=parts)
+    waiting = task(TaskState.TASK_STATE_INPUT_REQUIRED, said=sent_message, history=[sent_message])
     answer = Answer(None)
-    chunks = [*answer.take(status(TaskState.TASK_STATE_INPUT_REQUIRED, said)), *answer.take_task(waiting)]
+    chunks = [*answer.take(status(TaskState.TASK_STATE_INPUT_REQUIRED, sent_message)), *answer.take_task(waiting)]
     assert [chunk for chunk in chunks if not isinstance(chunk, TextDelta)] == [
         AgentFile(Attachment("q.pdf", "application/pdf", url="https://files.example/q.pdf")),
         AgentFile(Attachment("x" * 199 + "…", None, data=b"bytes")),
@@ -165,8 +165,8 @@ def test_a_form_that_is_asked_again_comes_again() -> None:
 
 
 def test_data_beyond_the_limit_becomes_text_that_is_cut() -> None:
-    said = Message(message_id="m1", role=Role.ROLE_AGENT, parts=[Part(data=Value(string_value="x" * 500_000))])
-    text = read_text(Answer(None), status(TaskState.TASK_STATE_COMPLETED, said))
+    sent_message = Message(message_id="m1", role=Role.ROLE_AGENT, parts=[Part(data=Value(string_value="x" * 500_000))])
+    text = read_text(Answer(None), status(TaskState.TASK_STATE_COMPLETED, sent_message))
     assert text.startswith('[Data, of which this is the beginning: "xxx')
     assert len(text) < 40_000
 
@@ -191,8 +191,8 @@ def test_an_id_that_nobody_would_store_is_refused() -> None:
 def test_twenty_thousand_updates_are_read_in_no_more_than_their_own_length() -> None:
     answer = Answer(None)
     for number in range(20_000):
-        said = message(f"Step {number}", f"m{number}")
-        list(answer.take(status(TaskState.TASK_STATE_WORKING, said)))
+        sent_message = message(f"Step {number}", f"m{number}")
+        list(answer.take(status(TaskState.TASK_STATE_WORKING, sent_message)))
     words = read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_COMPLETED)))
     assert words.endswith("Step 19999")
 

@@ -26,13 +26,13 @@ class CardServer:
         self.cards = AgentCards(monotonic=lambda: self.now)
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        known = request.headers.get("If-None-Match")
-        self.asked.append((request.url.path, known))
+        existing = request.headers.get("If-None-Match")
+        self.asked.append((request.url.path, existing))
         if request.url.path != self.path:
             return httpx.Response(404)
         if self.status is not None:
             return httpx.Response(self.status)
-        if known is not None and known == self.tag:
+        if existing is not None and existing == self.tag:
             return httpx.Response(304)
         card = {"name": self.name, "description": "", "version": "1", "url": HOME, "capabilities": {}, "skills": []}
         return httpx.Response(200, json=card, headers={"ETag": self.tag} if self.tag is not None else {})
@@ -76,7 +76,7 @@ async def test_without_a_usable_tag_the_card_is_read_again(tag: str | None) -> N
     await server.name_read()
     server.name = "Second"
     assert await server.name_read_later() == "Second"
-    assert {known for _, known in server.asked} == {None}
+    assert {entry for _, entry in server.asked} == {None}
 
 
 @pytest.mark.parametrize("status", [304, 302, 401, 500])

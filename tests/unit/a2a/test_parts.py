@@ -10,7 +10,7 @@ from baton.ports.agents.agent_client import AgentFile
 
 
 @pytest.mark.parametrize(
-    ("expected", "kept"),
+    ("expected", "stored"),
     [
         ("https://files.example.com/1.pdf", "https://files.example.com/1.pdf"),
         ("HTTP://files.example.com/1.pdf", "HTTP://files.example.com/1.pdf"),
@@ -22,7 +22,7 @@ from baton.ports.agents.agent_client import AgentFile
         (f"https://files.example.com/{'a' * 9_000}", None),
     ],
 )
-def test_a_file_has_no_address_but_one_of_the_web(expected: str, kept: str | None) -> None:
+def test_a_file_has_no_address_but_one_of_the_web(expected: str, stored: str | None) -> None:
     [(_, file)] = read_extras(Artifact(artifact_id="1", parts=[Part(url=expected, filename="1.pdf")]))
     assert isinstance(file, AgentFile)
-    assert (file.attachment.name, file.attachment.url) == ("1.pdf", kept)
+    assert (file.attachment.name, file.attachment.url) == ("1.pdf", stored)

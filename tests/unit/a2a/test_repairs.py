@@ -59,12 +59,12 @@ class Agent:
         content_type = "text/event-stream" if self.streams else "application/json"
         return httpx.Response(200, content=in_pieces(text), headers={"Content-Type": content_type})
 
-    def _task(self, asked: Json) -> Json:
+    def _task(self, request: Json) -> Json:
         part = {"kind": "text", "text": "It is fine."} if self.is_older else {"text": "It is fine."}
         state = "completed" if self.is_older else "TASK_STATE_COMPLETED"
         return {
             "id": "t-1",
-            "contextId": asked["contextId"],
+            "contextId": request["contextId"],
             "status": {"state": state, **self.status},
             "artifacts": [{"artifactId": "a-1", "parts": [part], **self.artifact}],
             **({"kind": "task"} if self.is_older else {}),
@@ -83,7 +83,7 @@ class Agent:
 @pytest.mark.parametrize("streams", [True, False], ids=["streams", "answers"])
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize(
-    ("place", "wrong"),
+    ("location", "wrong"),
     [
         ("status", {"timestamp": "2026-11-28T14:31:24.542927"}),
         ("status", {"timestamp": "2026-11-28"}),
@@ -100,9 +100,9 @@ class Agent:
         ("artifact", {"metadata": 7}),
     ],
 )
-async def test_a_wrong_optional_member_costs_no_answer(place: str, wrong: Json, line: str, *, streams: bool) -> None:
+async def test_a_wrong_optional_member_costs_no_answer(location: str, wrong: Json, line: str, *, streams: bool) -> None:
     agent = Agent(line, streams=streams)
-    setattr(agent, place, wrong)
+    setattr(agent, location, wrong)
     assert await agent.answer() == "It is fine."
 
 

@@ -61,8 +61,8 @@ async def test_a_task_that_needs_a_token_of_the_users_is_auth_required(call: Too
     served.harness.model.script(Answer.calling(call))
     task = (await served.call("message/send", blocking(message("Look"))))["result"]
     assert task["status"]["state"] == "auth-required"
-    said, data = task["status"]["message"]["parts"]
-    assert (said["text"], data["data"]["code"]) == ("Sign in.", error.code)
+    messages, data = task["status"]["message"]["parts"]
+    assert (messages["text"], data["data"]["code"]) == ("Sign in.", error.code)
     assert len(served.harness.model.asked) == 1
 
 
@@ -70,11 +70,11 @@ async def test_a_consultation_that_needs_a_token_of_the_users_has_failed() -> No
     signed_out = harness()
     signed_out.agent_client.stream = RefusingClient(Unauthorized("Sign in.")).stream  # type: ignore[method-assign]
     signed_out.model.script(Answer.calling(ASK))
-    said = await signed_out.say()
-    assert said.last["code"] == "unauthorized"
+    turn = await signed_out.say()
+    assert turn.last["code"] == "unauthorized"
     [task], _ = await signed_out.records.list_tasks(signed_out.ada, signed_out.thread_id, limit=9, cursor=None)
     assert (task.status, task.error, task.ended_at is None) == (TaskStatus.FAILED, "Sign in.", False)
-    assert [event.body["subagentRunId"] for event in said.events if event.type == "SUBAGENT_ERROR"] == [task.id]
+    assert [event.body["subagentRunId"] for event in turn.events if event.type == "SUBAGENT_ERROR"] == [task.id]
 
 
 async def test_a_turn_of_the_queue_has_the_token_of_its_message() -> None:

@@ -109,11 +109,11 @@ def test_an_answer_rests_on_the_passages_that_it_cites_or_may_rest_on_all_if_it_
 
 
 def test_an_answer_after_calls_that_cites_none_has_consulted_the_documents() -> None:
-    own, found = {**HANDBOOK, "agentId": "rental"}, {**GUIDE, "agentId": "expert"}
-    given = (AGENT, own, found)
+    own, results = {**HANDBOOK, "agentId": "rental"}, {**GUIDE, "agentId": "expert"}
+    options = (AGENT, own, results)
     consulted = {**own, "isConsulted": True}
-    assert select_answer_sources("It is free on Monday.", given, caller="rental") == (AGENT, consulted, found)
-    assert select_answer_sources("It is free (Handbook).", given, caller="rental") == (AGENT, own)
+    assert select_answer_sources("It is free on Monday.", options, caller="rental") == (AGENT, consulted, results)
+    assert select_answer_sources("It is free (Handbook).", options, caller="rental") == (AGENT, own)
 
 
 def test_of_a_consulted_agents_documents_only_those_count_that_it_cites() -> None:
@@ -131,7 +131,7 @@ NUMBERED = tuple({**source, "number": number, "excerpt": "E"} for number, source
 def shortly(sources: Sequence[Mapping[str, Any]]) -> list[Any]:
     """The cited numbers with the texts of their places as offsets, and the consulted documents' chunks."""
     cited = [
-        (source.get("number"), *((place["start"], place["end"]) for place in source.get("places", ())))
+        (source.get("number"), *((location["start"], location["end"]) for location in source.get("places", ())))
         for source in sources
         if source["kind"] == "document" and "isConsulted" not in source
     ]

@@ -96,6 +96,6 @@ async def test_nobody_is_asked_about_a_day_that_does_not_exist() -> None:
 
     harness.tools.add("book", book, parameters=parameters, requires_approval=True, origin="http")
     harness.model.script(Answer.calling(ToolCall("c1", "book", '{"day": "2027-02-31"}')), "Which day?")
-    said = await harness.say("m1", "Book it.")
-    assert said.last.get("outcome", {}).get("type") != "interrupt"
+    turn = await harness.say("m1", "Book it.")
+    assert turn.last.get("outcome", {}).get("type") != "interrupt"
     assert call_results(harness) == ["Error: the arguments do not fit at day: '2027-02-31' is not a date"]

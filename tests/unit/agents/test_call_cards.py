@@ -33,12 +33,12 @@ PLACE = "#/properties/value"
 async def asked(harness: Harness, **arguments: Any) -> dict[str, Any]:
     """The question for a call with these arguments."""
     harness.model.script(Answer.calling(ToolCall("call-1", "book", json.dumps(arguments))))
-    said = await harness.say("m1", "Book it.", time_zone="Europe/Berlin")
-    [interrupt] = said.last["outcome"]["interrupts"]
+    turn = await harness.say("m1", "Book it.", time_zone="Europe/Berlin")
+    [interrupt] = turn.last["outcome"]["interrupts"]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert [stored.as_ag_ui().metadata for stored in thread.open_interrupts] == [interrupt["metadata"]]
-    shown: dict[str, Any] = interrupt
-    return shown
+    visible: dict[str, Any] = interrupt
+    return visible
 
 
 def texts(interrupt: dict[str, Any]) -> list[tuple[str, str]]:
@@ -209,8 +209,8 @@ async def test_the_cards_of_one_answer_are_bounded_together() -> None:
     harness = shop(None)
     calls = [ToolCall(f"call-{number}", "book", json.dumps({"note": str(number) * 1_900})) for number in range(40)]
     harness.model.script(Answer.calling(*calls))
-    said = await harness.say("m1", "Book them.")
-    fields = [interrupt["metadata"]["fields"] for interrupt in said.last["outcome"]["interrupts"]]
+    turn = await harness.say("m1", "Book them.")
+    fields = [interrupt["metadata"]["fields"] for interrupt in turn.last["outcome"]["interrupts"]]
     assert len(json.dumps(fields)) < 30_000
     assert fields[0][0]["text"] == "0" * 1_900
     assert fields[-1][-1]["text"] == "…"
@@ -219,11 +219,11 @@ async def test_the_cards_of_one_answer_are_bounded_together() -> None:
 async def test_calls_have_the_tools_label_in_events_and_in_stored_messages() -> None:
     harness = shop()
     harness.model.script(Answer.calling(ToolCall("call-1", "book", "{}")))
-    said = await harness.say("m1", "Book it.")
-    [start] = [event.body for event in said.events if event.type == "TOOL_CALL_START"]
+    turn = await harness.say("m1", "Book it.")
+    [start] = [event.body for event in turn.events if event.type == "TOOL_CALL_START"]
     assert start["metadata"]["label"] == "Bike booking"
-    assert said.finished is not None
-    page = await harness.store.read_messages(harness.ada, said.finished.thread, limit=9, before=None)
+    assert turn.finished is not None
+    page = await harness.store.read_messages(harness.ada, turn.finished.thread, limit=9, before=None)
     [call] = [call for message in page.messages for call in message.tool_calls]
     assert call.metadata == {"label": "Bike booking"}
 

@@ -23,12 +23,12 @@ async def test_an_agent_that_is_consulted_gets_neither() -> None:
     harness = Harness(assistant=asking, others=(EXPERT,))
     ask = ToolCall("call-ask", "ask_expert", json.dumps({"message": "Which red?"}))
     harness.model.script(Answer.calling(ask, paint()), "Crimson.")
-    said = await harness.say(client=PAGE)
-    assert said.last["outcome"]["type"] == "interrupt"
+    turn = await harness.say(client=PAGE)
+    assert turn.last["outcome"]["type"] == "interrupt"
     assert offered(harness, 1) == []
     assert "Cart" not in str(harness.model.asked[1].contents)
     harness.model.script("Crimson it is.")
-    (interrupt,) = said.last["outcome"]["interrupts"]
+    (interrupt,) = turn.last["outcome"]["interrupts"]
     assert (await answer(harness, result(interrupt))).text == "Crimson it is."
     assert call_results(harness) == ["Crimson.", "It is red now."]
 
@@ -45,10 +45,10 @@ async def test_a_specialist_gets_them_if_its_definition_allows_it(takes: bool) -
 
 async def test_a_specialist_waits_for_the_page_and_goes_on() -> None:
     harness = HandoffHarness(transfer(), Answer.calling(paint()), Answer(("Painted.",)))
-    said = await harness.say(client=PAGE)
-    (interrupt,) = said.last["outcome"]["interrupts"]
-    said = await answer(harness, result(interrupt))
-    assert (said.text, prompt_text(said)) == ("Painted.", [("It is red now.", "succeeded")])
+    turn = await harness.say(client=PAGE)
+    (interrupt,) = turn.last["outcome"]["interrupts"]
+    turn = await answer(harness, result(interrupt))
+    assert (turn.text, prompt_text(turn)) == ("Painted.", [("It is red now.", "succeeded")])
     assert "paint" in offered(harness)
 
 

@@ -54,8 +54,8 @@ FALLBACK = "I'm working with limited resources right now, but here's what I know
 
 
 def asking(**fields: Any) -> AgentDefinition:
-    asked = {"sub_agents": ["knowledge", "web-research", "vault"]}
-    return AgentDefinition.model_validate(ASSISTANT.model_dump() | asked | fields)
+    request = {"sub_agents": ["knowledge", "web-research", "vault"]}
+    return AgentDefinition.model_validate(ASSISTANT.model_dump() | request | fields)
 
 
 @pytest.fixture
@@ -67,43 +67,43 @@ def ask(agent: str, message: str = "What about errors?") -> ToolCall:
     return ToolCall(f"call-{agent}", f"ask_{agent}", json.dumps({"message": message}))
 
 
-def of_type(said: Said, kind: str) -> list[dict[str, Any]]:
-    return [event.body for event in said.events if event.type == kind]
+def of_type(turn: Said, kind: str) -> list[dict[str, Any]]:
+    return [event.body for event in turn.events if event.type == kind]
 
 
 async def tasks(harness: Harness) -> list[dict[str, Any]]:
-    found, _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=50, cursor=None)
-    return [ServedTask.of(task).wire() for task in found]
+    page_items, _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=50, cursor=None)
+    return [ServedTask.of(task).wire() for task in page_items]
 
 
 async def test_two_agents_are_asked_and_the_user_hears_one_voice(harness: Harness) -> None:
     harness.model.script(Answer.calling(ask("knowledge"), ask("web_research")), "Types, says the book.", "Both agree.")
     harness.agent_client.script("web-research", "The web says the same.")
-    said = await harness.say()
+    turn = await harness.say()
 
-    assert said.text == "Both agree."
-    assert [event["subagentRunId"] for event in of_type(said, "SUBAGENT_STARTED")] == [
+    assert turn.text == "Both agree."
+    assert [event["subagentRunId"] for event in of_type(turn, "SUBAGENT_STARTED")] == [
         task["taskId"] for task in sorted(await tasks(harness), key=lambda task: str(task["agentId"]))
     ]
-    assert len(of_type(said, "SUBAGENT_FINISHED")) == 2
-    shown = of_type(said, "ACTIVITY_SNAPSHOT")
-    assert shown[0]["activityType"] == "research"
-    assert shown[0]["content"]["label"] == "Researching..."
-    assert [agent["name"] for agent in shown[0]["content"]["agents"]] == ["Knowledge", "Web Research"]
-    results = [json.loads(event["content"]) for event in of_type(said, "TOOL_CALL_RESULT")]
+    assert len(of_type(turn, "SUBAGENT_FINISHED")) == 2
+    visible = of_type(turn, "ACTIVITY_SNAPSHOT")
+    assert visible[0]["activityType"] == "research"
+    assert visible[0]["content"]["label"] == "Researching..."
+    assert [agent["name"] for agent in visible[0]["content"]["agents"]] == ["Knowledge", "Web Research"]
+    results = [json.loads(event["content"]) for event in of_type(turn, "TOOL_CALL_RESULT")]
     assert {result["status"] for result in results} == {"completed"}
     assert sorted(map(str, (result["taskId"] for result in results))) == sorted(
         t["taskId"] for t in await tasks(harness)
     )
-    sources = of_type(said, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"]
+    sources = of_type(turn, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"]
     assert [(source["kind"], source["id"]) for source in sources] == [("agent", "knowledge"), ("agent", "web-research")]
 
 
 async def test_the_asking_model_reads_what_they_said_and_the_user_does_not(harness: Harness) -> None:
     harness.model.script(Answer.calling(ask("knowledge")), "Types, says the book.", "Use types.")
-    said = await harness.say()
+    turn = await harness.say()
     assert harness.model.asked[2].contents[-1] == ("tool", "Types, says the book.")
-    assert "says the book" not in json.dumps([event.body for event in said.events])
+    assert "says the book" not in json.dumps([event.body for event in turn.events])
 
 
 async def test_a_sub_agent_sees_nothing_but_its_task(harness: Harness) -> None:
@@ -123,24 +123,24 @@ async def test_a_sub_agent_that_needs_a_permission_is_not_even_offered(harness: 
 
 async def test_each_consultation_is_a_task_with_its_messages_time_and_tokens(harness: Harness) -> None:
     harness.model.script(Answer.calling(ask("knowledge")), "Types.", "Use types.")
-    said = await harness.say()
-    (shown,) = await tasks(harness)
-    assert (shown["status"], shown["result"], shown["error"]) == ("completed", "Types.", None)
-    assert shown["parentTaskId"] == shown["runId"] == said.events[0].body["runId"]
-    assert shown["usage"]["totalTokens"] == 12
-    task = await harness.records.task(harness.ada, harness.thread_id, shown["taskId"])
+    turn = await harness.say()
+    (visible,) = await tasks(harness)
+    assert (visible["status"], visible["result"], visible["error"]) == ("completed", "Types.", None)
+    assert visible["parentTaskId"] == visible["runId"] == turn.events[0].body["runId"]
+    assert visible["usage"]["totalTokens"] == 12
+    task = await harness.records.task(harness.ada, harness.thread_id, visible["taskId"])
     assert task is not None
     assert [(m.role, m.content) for m in task.messages] == [("user", "What about errors?"), ("assistant", "Types.")]
-    assert said.last["usage"][0]["totalTokens"] == 36, "the turn has paid for all three model calls"
+    assert turn.last["usage"][0]["totalTokens"] == 36, "the turn has paid for all three model calls"
 
 
 async def test_a_remote_agent_gets_thread_task_and_tenant(harness: Harness) -> None:
     harness.model.script(Answer.calling(ask("web_research")), "Fine.")
-    said = await harness.say()
+    turn = await harness.say()
     ((agent_id, task),) = harness.agent_client.asked
     assert agent_id == "web-research"
     assert (task.thread_id, task.scope.tenant_id, task.scope.user_id) == (harness.thread_id, "acme", "ada")
-    assert task.parent_task_id == said.events[0].body["runId"]
+    assert task.parent_task_id == turn.events[0].body["runId"]
     assert task.task_id == (await tasks(harness))[0]["taskId"]
 
 
@@ -173,9 +173,9 @@ async def test_an_open_task_outlasts_a_failure_of_the_remote_agent(harness: Harn
     harness.agent_client.script(
         "web-research", Reply(("Which year?",), end=AgentDone("remote-1")), AgentFailed("No answer."), "12 degrees."
     )
-    for number, said in enumerate(("How warm was it?", "1999", "1999, please")):
-        harness.model.script(Answer.calling(ask("web_research", said)), "Thanks.")
-        await harness.say(f"m{number}", said)
+    for number, text in enumerate(("How warm was it?", "1999", "1999, please")):
+        harness.model.script(Answer.calling(ask("web_research", text)), "Thanks.")
+        await harness.say(f"m{number}", text)
     assert [task.remote_task_id for _, task in harness.agent_client.asked] == [None, "remote-1", "remote-1"]
 
 
@@ -210,17 +210,17 @@ async def test_a_question_for_a_task_that_a_remote_agent_has_ended_begins_anothe
 async def test_an_agent_that_fails_never_fails_the_turn(harness: Harness, reply: Any, status: str) -> None:
     harness.model.script(Answer.calling(ask("web_research")), "From memory: use types.")
     harness.agent_client.script("web-research", reply)
-    said = await harness.say()
-    assert said.text == FALLBACK + "From memory: use types."
-    assert said.last["outcome"] == {"type": "success"}
+    turn = await harness.say()
+    assert turn.text == FALLBACK + "From memory: use types."
+    assert turn.last["outcome"] == {"type": "success"}
     assert (await tasks(harness))[0]["status"] == status
-    assert of_type(said, "SUBAGENT_ERROR")[0]["code"] == status
+    assert of_type(turn, "SUBAGENT_ERROR")[0]["code"] == status
 
 
 async def test_a_local_agent_whose_model_fails_never_fails_the_turn(harness: Harness) -> None:
     harness.model.script(Answer.calling(ask("knowledge")), ModelUnavailable(), "From memory.")
-    said = await harness.say()
-    assert said.text == FALLBACK + "From memory."
+    turn = await harness.say()
+    assert turn.text == FALLBACK + "From memory."
 
 
 async def test_the_asking_model_does_not_read_what_a_remote_agent_has_taken_back(harness: Harness) -> None:
@@ -236,8 +236,8 @@ async def test_an_agent_that_hangs_costs_its_time_and_not_the_turn() -> None:
     harness = Harness(assistant=asking(timeouts={"turn_seconds": 60}), others=(KNOWLEDGE, slow))
     harness.agent_client.script("web-research", Reply(("Half", "way"), gate=asyncio.Event(), gate_at=1))
     harness.model.script(Answer.calling(ask("knowledge"), ask("web_research")), "Types.", "Use types.")
-    said = await harness.say()
-    assert said.text == FALLBACK + "Use types."
+    turn = await harness.say()
+    assert turn.text == FALLBACK + "Use types."
     statuses = {task["agentId"]: task["status"] for task in await tasks(harness)}
     assert statuses == {"knowledge": "completed", "web-research": "timed_out"}
     assert len(harness.agent_client.stopped) == 1, "it was asked to stop"
@@ -251,11 +251,11 @@ async def test_cancelling_the_run_stops_the_agents_it_has_asked(harness: Harness
         while not harness.agent_client.asked:  # noqa: ASYNC110 - the fake has no event for it
             await asyncio.sleep(0.01)
     await harness.controls.cancel(harness.ada, harness.thread_id, None)
-    said = await running
-    assert said.last["outcome"] == {"type": "cancelled"}
+    turn = await running
+    assert turn.last["outcome"] == {"type": "cancelled"}
     assert len(harness.agent_client.stopped) == 1
     assert (await tasks(harness))[0]["status"] == "cancelled"
-    opened, closed = of_type(said, "SUBAGENT_STARTED"), of_type(said, "SUBAGENT_ERROR")
+    opened, closed = of_type(turn, "SUBAGENT_STARTED"), of_type(turn, "SUBAGENT_ERROR")
     assert [event["subagentRunId"] for event in opened] == [event["subagentRunId"] for event in closed]
 
 
@@ -267,11 +267,11 @@ async def test_a_run_that_is_taken_over_asks_nobody_again(harness: Harness) -> N
     with pytest.raises(asyncio.CancelledError):
         await running
     harness.model.script(Answer.calling(ask("web_research")), "Fine.")
-    said = await harness.say("m1")
-    assert said.text == "Fine."
+    turn = await harness.say("m1")
+    assert turn.text == "Fine."
     assert len(harness.agent_client.asked) == 1
     assert len(await tasks(harness)) == 1
-    assert of_type(said, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"][0]["id"] == "web-research"
+    assert of_type(turn, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"][0]["id"] == "web-research"
 
 
 async def test_consulted_agents_ask_nobody_and_wait_for_nobody(harness: Harness) -> None:
@@ -322,9 +322,9 @@ async def test_the_tokens_of_asked_agents_count_against_the_budget_of_the_asking
     harness.model.script(
         Answer.calling(ask("knowledge")), Answer(("Types.",), usage=Usage(900_000, 10)), Answer(("Use types.",))
     )
-    said = await harness.say()
-    assert said.text == "Use types."
-    assert [asked.settings.tool_choice for asked in harness.model.asked] == [None, None, "none"]
+    turn = await harness.say()
+    assert turn.text == "Use types."
+    assert [request.settings.tool_choice for request in harness.model.asked] == [None, None, "none"]
 
 
 async def test_a_task_whose_worker_died_is_ended_by_the_next_attempt(harness: Harness) -> None:
@@ -393,14 +393,14 @@ async def test_files_of_the_message_go_along_and_what_cannot_is_reported_and_aud
 
 
 async def test_files_of_a_remote_answer_are_kept_and_become_sources_of_the_answer(harness: Harness) -> None:
-    kept, linked = (
+    stored, linked = (
         Attachment("a.pdf", "application/pdf", data=b"body"),
         Attachment("b", None, url="https://b.example/b"),
     )
     refused = Attachment("c.mp3", "audio/mpeg", data=b"song")
-    harness.agent_client.script("web-research", Reply((*map(AgentFile, (kept, linked, refused)), "Here they are.")))
+    harness.agent_client.script("web-research", Reply((*map(AgentFile, (stored, linked, refused)), "Here they are.")))
     harness.model.script(Answer.calling(ask("web_research")), "See the files.")
-    said = await harness.say()
+    turn = await harness.say()
     reported = str(harness.model.asked[1].contents[-1][1])
     assert reported.split("\n")[1:] == [
         "[File: a.pdf, application/pdf]",
@@ -408,7 +408,7 @@ async def test_files_of_a_remote_answer_are_kept_and_become_sources_of_the_answe
         "[File: c.mp3, audio/mpeg]",
     ]
     sources = [
-        source for source in of_type(said, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"] if source["kind"] == "file"
+        source for source in of_type(turn, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"] if source["kind"] == "file"
     ]
     assert [(source["title"], source["isKept"]) for source in sources] == [
         ("a.pdf", True),
@@ -459,11 +459,11 @@ async def test_what_a_remote_agent_says_of_its_work_is_shown_within_bounds(harne
     labels = [AgentProgress("Looking"), AgentProgress("Looking"), *(AgentProgress(f"Step {n}") for n in range(1_000))]
     harness.agent_client.script("web-research", Reply((*labels, "Rain.")))
     harness.model.script(Answer.calling(ask("knowledge"), ask("web_research")), "Types.", "Rain.")
-    said = await harness.say()
-    patches = [patch for event in of_type(said, "ACTIVITY_DELTA") for patch in event["patch"]]
-    shown = [patch["value"] for patch in patches if patch["path"] == "/agents/1/label"]
-    assert shown[:2] == ["Looking", "Step 0"]
-    assert len(shown) < 30
+    turn = await harness.say()
+    patches = [patch for event in of_type(turn, "ACTIVITY_DELTA") for patch in event["patch"]]
+    visible = [patch["value"] for patch in patches if patch["path"] == "/agents/1/label"]
+    assert visible[:2] == ["Looking", "Step 0"]
+    assert len(visible) < 30
 
 
 async def dies_while_asking(harness: Harness, *pieces: Any, known: dict[str, int] | None = None) -> None:
@@ -533,16 +533,16 @@ async def test_a_kept_file_has_a_fresh_address_whenever_its_message_is_read(harn
     file = AgentFile(Attachment("a.pdf", "application/pdf", data=b"body"))
     harness.agent_client.script("web-research", Reply((file,)))
     harness.model.script(Answer.calling(ask("web_research")), "See the file.")
-    said = await harness.say()
+    turn = await harness.say()
     served = Served(harness)
-    (source,) = [last_source for last_source in last_sources(said) if last_source["kind"] == "file"]
+    (source,) = [last_source for last_source in last_sources(turn) if last_source["kind"] == "file"]
     harness.files.bodies.clear()
     items, _ = await served.items(f"/threads/{harness.thread_id}/messages")
-    shown = [source for source in items[-1]["metadata"]["sources"] if source["kind"] == "file"]
+    visible = [source for source in items[-1]["metadata"]["sources"] if source["kind"] == "file"]
     assert source["url"] == f"https://files.invalid/{source['id']}?download"
-    assert shown == [{**source, "url": None}], "it no longer exists"
+    assert visible == [{**source, "url": None}], "it no longer exists"
 
 
-def last_sources(said: Said) -> list[dict[str, Any]]:
-    sources: list[dict[str, Any]] = of_type(said, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"]
+def last_sources(turn: Said) -> list[dict[str, Any]]:
+    sources: list[dict[str, Any]] = of_type(turn, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"]
     return sources

@@ -27,19 +27,19 @@ EMPTY = {
 }
 
 
-def answers(said: Said) -> list[str]:
+def answers(turn: Said) -> list[str]:
     """The stored answers of a turn."""
-    assert said.finished is not None
-    return [message.text for message in said.finished.messages if message.role is Role.ASSISTANT]
+    assert turn.finished is not None
+    return [message.text for message in turn.finished.messages if message.role is Role.ASSISTANT]
 
 
 @pytest.mark.parametrize("empty", EMPTY.values(), ids=EMPTY)
 async def test_the_user_sees_one_answer_and_both_calls_are_counted(empty: Answer) -> None:
     harness = Harness(assistant=ASSISTANT.model_copy(update={"model": ModelChoice(show_reasoning=True)}))
     harness.model.script(empty, "Hello.")
-    said = await harness.say()
-    assert answers(said) == ["Hello."]
-    assert [said.last["usage"][0][name] for name in ("inputTokens", "outputTokens")] == [20, 4]
+    turn = await harness.say()
+    assert answers(turn) == ["Hello."]
+    assert [turn.last["usage"][0][name] for name in ("inputTokens", "outputTokens")] == [20, 4]
     first, second = harness.model.asked
     assert second.prompts == (*first.prompts, second.prompts[-1])
     assert (second.prompts[-1].role, second.prompts[-1].content) == (Role.SYSTEM, NO_WORDS)
@@ -51,8 +51,8 @@ async def test_the_user_sees_one_answer_and_both_calls_are_counted(empty: Answer
 async def test_a_second_one_is_an_error_that_may_be_repeated() -> None:
     harness = Harness()
     harness.model.script(Answer(()), Answer(()))
-    said = await harness.say()
-    assert said.types[-1] == "RUN_ERROR"
+    turn = await harness.say()
+    assert turn.types[-1] == "RUN_ERROR"
     assert len(harness.model.asked) == 2
     assert (await harness.say("m2", "Again")).text == "Hello there."
 

@@ -64,8 +64,8 @@ async def knowledge() -> Harness:
 async def private_skill() -> Harness:
     harness = recalling()
     draft = ProcedureDraft(f"Cats {MARK}", MARK, (ABOUT,), (ProcedureStep(MARK, f"if {MARK}"),))
-    made = Procedure(draft, "acme", "assistant", "ada", harness.clock.now())
-    await harness.private_skills.save(harness.ada, made, made_of="w-1")
+    procedure = Procedure(draft, "acme", "assistant", "ada", harness.clock.now())
+    await harness.private_skills.save(harness.ada, procedure, made_of="w-1")
     await harness.say("m1", QUESTION)
     return harness
 
@@ -102,8 +102,8 @@ async def consulted_agent() -> Harness:
         recalls=True, assistant=ASSISTANT.model_copy(update={"sub_agents": ("expert",)}), others=(expert,)
     )
     await learn(harness, harness.ada, "expert", f"{ABOUT}: {MARK}")
-    asked = ToolCall("c1", "ask_expert", json.dumps({"message": QUESTION}))
-    harness.model.script(Answer.calling(asked), f"It is {MARK}.", "It is.")
+    request = ToolCall("c1", "ask_expert", json.dumps({"message": QUESTION}))
+    harness.model.script(Answer.calling(request), f"It is {MARK}.", "It is.")
     await harness.say("m1", "Ask")
     return harness
 
@@ -230,10 +230,10 @@ async def digest_of_a_session() -> Harness:
 async def capture_of_a_task() -> Harness:
     harness = equip(Harness(assistant=OPERATOR), result=MARK)
     await complete_task(harness, said=f"I have reported it: {MARK}")
-    asked = len(harness.model.asked)
+    request_count = len(harness.model.asked)
     harness.model.script(IS_TASK, drafted())
     await capture(harness)
-    assert len(harness.model.asked) == asked + 2
+    assert len(harness.model.asked) == request_count + 2
     return harness
 
 
@@ -280,7 +280,7 @@ def laid(prompts: tuple[Prompt, ...], profile: ModelProfile) -> list[tuple[Role,
 @pytest.mark.parametrize("expected", JOURNEYS.values(), ids=JOURNEYS)
 async def test_no_text_of_others_has_the_role_of_the_system(expected: Journey) -> None:
     harness = await expected()
-    requests = [asked.prompts for asked in harness.model.asked]
+    requests = [request.prompts for request in harness.model.asked]
     roles = {prompt.role for prompts in requests for prompt in prompts if "MARK-7" in str(prompt.content)}
     assert roles & {Role.CONTEXT, *TAKEN_FROM_MESSAGES.get(expected, ())}
     for prompts in requests:
@@ -298,7 +298,10 @@ async def test_no_text_of_others_has_the_role_of_the_system(expected: Journey) -
 async def test_context_is_quoted_and_never_stored(expected: Journey) -> None:
     harness = await expected()
     contexts = {
-        str(prompt.content) for asked in harness.model.asked for prompt in asked.prompts if prompt.role is Role.CONTEXT
+        str(prompt.content)
+        for request in harness.model.asked
+        for prompt in request.prompts
+        if prompt.role is Role.CONTEXT
     }
     for text in contexts:
         assert all('"' in line[: line.index("MARK-7")] for line in text.splitlines() if "MARK-7" in line), text

@@ -68,14 +68,14 @@ async def test_later_turns_hold_only_the_parts_that_belong_to_every_prompt() -> 
 async def test_parts_survive_a_pause_for_an_approval_and_are_served_to_nobody() -> None:
     harness, signed = with_weather(armed()), parts(Replay.ALWAYS)
     harness.model.script(Answer.calling(call(city="Oslo"), parts=signed), "Sunny.")
-    said = await harness.say()
+    turn = await harness.say()
     stored = await harness.store.read_messages(
         harness.ada, await harness.store.get_thread(harness.ada, harness.thread_id), limit=50, before=None
     )
     assert [message.provider_parts for message in stored.messages if message.tool_calls] == [signed]
     for message in stored.messages:
         assert "reasoning" not in message.as_ag_ui().model_dump_json()
-    assert "reasoning" not in str([event.body for event in said.events])
+    assert "reasoning" not in str([event.body for event in turn.events])
 
 
 def test_parts_are_bounded_all_or_none() -> None:
@@ -109,7 +109,7 @@ async def test_each_request_of_a_turn_begins_with_the_one_before_it() -> None:
     for earlier, later in pairwise(harness.model.asked):
         assert later.prompts[: len(earlier.prompts)] == earlier.prompts
         assert later.tools == earlier.tools
-    assert [asked.settings.tool_choice for asked in harness.model.asked] == [None, None, None, "none"]
+    assert [request.settings.tool_choice for request in harness.model.asked] == [None, None, None, "none"]
 
 
 async def test_a_forced_call_is_forced_once_a_turn() -> None:
@@ -117,7 +117,7 @@ async def test_a_forced_call_is_forced_once_a_turn() -> None:
     harness = with_weather(agent)
     harness.model.script(Answer.calling(call(city="Oslo")), "Sunny.")
     await harness.say()
-    assert [asked.settings.tool_choice for asked in harness.model.asked] == ["required", None]
+    assert [request.settings.tool_choice for request in harness.model.asked] == ["required", None]
 
 
 # Thinking
@@ -126,8 +126,8 @@ async def test_a_forced_call_is_forced_once_a_turn() -> None:
 async def test_visible_thinking_is_distinguished_from_the_answer() -> None:
     harness = Harness()
     harness.model.script(Answer((ReasoningDelta("The user "), ReasoningDelta("greets."), "Hello.")))
-    said = await harness.say()
-    types = [event.type for event in said.events if event.type.startswith(("REASONING", "TEXT"))]
+    turn = await harness.say()
+    types = [event.type for event in turn.events if event.type.startswith(("REASONING", "TEXT"))]
     assert list(dict.fromkeys(types)) == [
         "REASONING_START",
         "REASONING_MESSAGE_START",
@@ -138,32 +138,32 @@ async def test_visible_thinking_is_distinguished_from_the_answer() -> None:
         "TEXT_MESSAGE_CONTENT",
         "TEXT_MESSAGE_END",
     ]
-    assert said.text == "Hello."
+    assert turn.text == "Hello."
 
 
 async def test_thinking_is_asked_for_only_if_the_agent_shows_it() -> None:
-    shown = ASSISTANT.model_copy(update={"model": ASSISTANT.model.model_copy(update={"show_reasoning": True})})
-    for agent, asked in ((ASSISTANT, False), (shown, True)):
+    visible = ASSISTANT.model_copy(update={"model": ASSISTANT.model.model_copy(update={"show_reasoning": True})})
+    for agent, request in ((ASSISTANT, False), (visible, True)):
         harness = Harness(assistant=agent)
         await harness.say()
-        assert harness.model.asked[0].settings.shows_reasoning is asked
+        assert harness.model.asked[0].settings.shows_reasoning is request
 
 
 async def test_thinking_that_an_error_interrupts_is_ended() -> None:
     harness = Harness()
     harness.model.script(Answer((ReasoningDelta("Hm."),), ModelUnavailable()))
-    said = await harness.say()
-    assert [event.type for event in said.events][-2:] == ["REASONING_END", "RUN_ERROR"]
+    turn = await harness.say()
+    assert [event.type for event in turn.events][-2:] == ["REASONING_END", "RUN_ERROR"]
 
 
 async def test_text_that_was_thinking_is_taken_back_and_not_stored() -> None:
     harness = Harness()
     harness.model.script(Answer(("The user greets.", TextTakenBack(), "Hello.")))
-    said = await harness.say()
+    turn = await harness.say()
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     stored = await harness.store.read_messages(harness.ada, thread, limit=50, before=None)
     assert [message.text for message in stored.messages] == ["Hello", "Hello."]
-    ends = [event.body["metadata"].get("takenBack", False) for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    ends = [event.body["metadata"].get("takenBack", False) for event in turn.events if event.type == "TEXT_MESSAGE_END"]
     assert ends in ([False], [True, False])  # the text may not have been shown yet
 
 
@@ -198,8 +198,8 @@ async def test_a_prompt_that_is_too_long_is_shortened_and_the_length_is_remember
     model = harness.model
     assert isinstance(model, ShortSighted)
     for number in range(12):
-        said = await harness.say(f"m{number}", content=f"{number} " + "many words " * 60)
-        assert said.text == "Fine.", number
+        turn = await harness.say(f"m{number}", content=f"{number} " + "many words " * 60)
+        assert turn.text == "Fine.", number
     assert 1 <= model.refused <= 4
     refused = model.refused
     await harness.say("m-last", content="last " + "many words " * 60)
@@ -208,9 +208,9 @@ async def test_a_prompt_that_is_too_long_is_shortened_and_the_length_is_remember
 
 async def test_a_message_that_is_too_long_by_itself_is_reported_as_such_and_ends_nothing() -> None:
     harness = Harness(model=ShortSighted(3_000))
-    said = await harness.say("m1", content="many words " * 2_000)
-    assert said.last["code"] == "context_too_long"
-    assert "shorter" in said.last["message"]
+    turn = await harness.say("m1", content="many words " * 2_000)
+    assert turn.last["code"] == "context_too_long"
+    assert "shorter" in turn.last["message"]
     assert (await harness.say("m2", content="Short.")).text == "Fine."
 
 
@@ -220,7 +220,8 @@ async def test_a_declared_context_length_bounds_prompts_from_the_first_one_on() 
     for number in range(10):
         await harness.say(f"m{number}", content=f"{number} " + "many words " * 60)
     lengths = [
-        sum(count_prompt_tokens(prompt, harness.counter) for prompt in asked.prompts) for asked in harness.model.asked
+        sum(count_prompt_tokens(prompt, harness.counter) for prompt in request.prompts)
+        for request in harness.model.asked
     ]
     assert max(lengths) <= 600
     assert lengths[-1] > 200
@@ -241,8 +242,8 @@ async def test_an_answer_that_was_shown_is_not_asked_for_again_with_a_shorter_pr
     harness = Harness()
     await harness.say("m1", content="many words " * 200)
     harness.model.script(Answer(("Half of it",), error=ContextTooLong()))
-    said = await harness.say("m2")
-    assert (said.text, said.last["code"]) == ("Half of it", "context_too_long")
+    turn = await harness.say("m2")
+    assert (turn.text, turn.last["code"]) == ("Half of it", "context_too_long")
     assert len(harness.model.asked) == 2
 
 
@@ -301,8 +302,8 @@ async def test_of_a_filtered_exchange_only_the_calls_stay() -> None:
     harness.model.script(Answer.calling(call(city="Oslo"), text="Looking."), Answer(("Bad wo",), ContentFiltered()))
     await harness.say("m1", content="first")
     await harness.say("m2", content="second")
-    asked = harness.model.asked[2].prompts
-    assert "first" not in str(asked)
-    assert "Bad wo" not in str(asked)
-    assert [len(prompt.tool_calls) for prompt in asked if prompt.role is Role.ASSISTANT] == [1]
-    assert "Sunny in Oslo." in str(asked)
+    request = harness.model.asked[2].prompts
+    assert "first" not in str(request)
+    assert "Bad wo" not in str(request)
+    assert [len(prompt.tool_calls) for prompt in request if prompt.role is Role.ASSISTANT] == [1]
+    assert "Sunny in Oslo." in str(request)

@@ -56,8 +56,8 @@ async def report_of(model: ChatModel, *agents: AgentDefinition, name: str = "big
 
 
 def row(report: ModelReport, ability: Ability) -> AbilityCheck:
-    [found] = [check for check in report.checks if check.ability is ability]
-    return found
+    [result] = [check for check in report.checks if check.ability is ability]
+    return result
 
 
 def with_reason(error: ModelError, reason: str) -> ModelError:
@@ -152,7 +152,7 @@ async def test_settings_that_are_dropped_are_named_with_the_agents_that_set_them
         "not sent.",
         "Remove `top_p` from the model of the agent tutor: this model does not take it, so it is not sent.",
     )
-    assert {asked.temperature for asked in model.asked} == {0.2}
+    assert {request.temperature for request in model.asked} == {0.2}
 
 
 async def test_what_was_learned_is_given_as_the_setting_that_declares_it() -> None:

@@ -21,19 +21,19 @@ EXPERT = AgentDefinition(id="expert", name="Expert", description="Knows.", syste
 
 def waited_for(seconds: float) -> list[tuple[float, BaseEvent]]:
     """The notices for a user while one agent works for so long, with the second of each."""
-    shown: list[tuple[float, BaseEvent]] = []
+    visible: list[tuple[float, BaseEvent]] = []
 
     async def wait() -> None:
         loop = asyncio.get_running_loop()
         began = loop.time()
         async with ProgressIndicator(
-            "a1", ASSISTANT, [EXPERT], lambda event: shown.append((loop.time() - began, event))
+            "a1", ASSISTANT, [EXPERT], lambda event: visible.append((loop.time() - began, event))
         ) as it:
             await asyncio.sleep(seconds)
             it.show_end("expert", TaskStatus.COMPLETED)
 
     in_virtual_time(wait)
-    return shown
+    return visible
 
 
 def test_the_user_hears_something_at_least_every_ten_seconds() -> None:
@@ -62,8 +62,8 @@ def test_a_silent_model_shows_as_heartbeats_outside_the_sequence() -> None:
         harness = Harness()
         harness.model.script(Answer(("At last.",), gate=gate, gate_at=0))
         asyncio.get_running_loop().call_later(35, gate.set)
-        said = await harness.say(seconds=120)
-        beats = [event for event in said.events if event.body.get("name") == "heartbeat"]
+        turn = await harness.say(seconds=120)
+        beats = [event for event in turn.events if event.body.get("name") == "heartbeat"]
         assert len(beats) == 3
         assert all(event.seq is None for event in beats)
 
@@ -80,9 +80,9 @@ def test_a_consulted_agent_that_is_slow_shows_as_research_and_its_answer_is_used
         harness.agent_client.script("expert", Reply(("Late.",), gate=gate, gate_at=0))
         harness.model.script(Answer.calling(ToolCall("c1", "ask_expert", '{"message": "Well?"}')), "Done.")
         asyncio.get_running_loop().call_later(45, gate.set)
-        said = await harness.say(seconds=120)
-        assert said.text == "Done."
-        assert said.types.count("ACTIVITY_DELTA") >= 5
-        assert "CUSTOM" not in said.types, "no heartbeat is needed beside them"
+        turn = await harness.say(seconds=120)
+        assert turn.text == "Done."
+        assert turn.types.count("ACTIVITY_DELTA") >= 5
+        assert "CUSTOM" not in turn.types, "no heartbeat is needed beside them"
 
     in_virtual_time(talk)

@@ -25,8 +25,8 @@ from tests.harness.wiki import answer, delete, no, run_until_interrupt, wiki, ye
 async def teach(harness: Harness, name: str, *steps: str) -> None:
     """The wiki's assistant has an active skill for wiping pages."""
     draft = ProcedureDraft(name, "Wipes pages.", ("wipe it",), tuple(map(ProcedureStep, steps)))
-    made = Procedure(draft, "acme", "assistant", "bob", harness.clock.now())
-    await add_approved(harness.procedures, harness.ada, made)
+    procedure = Procedure(draft, "acme", "assistant", "bob", harness.clock.now())
+    await add_approved(harness.procedures, harness.ada, procedure)
 
 
 def notes(harness: Harness) -> list[str]:
@@ -43,8 +43,8 @@ async def test_after_an_approval_the_steps_of_the_skill_are_still_in_the_prompt(
     harness = wiki()
     await teach(harness, "Wipe", "Call delete", "Tell the owner")
     harness.model.script(Answer.calling(delete("home"), text="May I?"))
-    said = await harness.say("m1", "Wipe it, please")
-    [interrupt] = said.last["outcome"]["interrupts"]
+    turn = await harness.say("m1", "Wipe it, please")
+    [interrupt] = turn.last["outcome"]["interrupts"]
     before = notes(harness)
     harness.model.script("Done.")
     await answer(harness, decide(interrupt))
@@ -99,8 +99,8 @@ async def collecting(name: str, *, mode: str = "summary") -> str:
     await harness.say("m2", "Call it so")
     harness.model.script("Go on.")
     await harness.say("m3", "And?")
-    [kept] = await harness.workflows.list_unfinished(harness.ada)
-    assert kept.workflow.data["ASK"] == {"name": name}
+    [stored] = await harness.workflows.list_unfinished(harness.ada)
+    assert stored.workflow.data["ASK"] == {"name": name}
     return next(
         str(reported) for role, reported in harness.model.asked[-1].contents if role == "context" and "ASK" in reported
     )

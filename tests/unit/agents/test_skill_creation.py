@@ -30,13 +30,13 @@ FILLED = {
 
 @pytest.fixture(scope="module")
 def agent() -> AgentDefinition:
-    found = AgentFiles.load(ROOT / "agents").get("skill-creation-agent")
-    assert found is not None
-    return found
+    result = AgentFiles.load(ROOT / "agents").get("skill-creation-agent")
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "text"),
     [
         ("connecting", "Connecting you with Skill Creation Assistant..."),
         (
@@ -60,11 +60,11 @@ def agent() -> AgentDefinition:
         ),
     ],
 )
-def test_its_sentences_are_said_word_for_word(agent: AgentDefinition, name: str, said: str) -> None:
-    assert write_sentence(agent, name, **FILLED) == said
+def test_its_sentences_are_said_word_for_word(agent: AgentDefinition, name: str, text: str) -> None:
+    assert write_sentence(agent, name, **FILLED) == text
     assert name in SENTENCES
     german = write_sentence(agent, name, locale="de-AT", **FILLED)
-    assert german != said
+    assert german != text
     assert "{" not in german
 
 

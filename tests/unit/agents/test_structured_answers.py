@@ -30,8 +30,8 @@ UNFIT = {"city": "Oslo", "degrees": "cold"}
 
 def structured(**fields: Any) -> AgentDefinition:
     tool = {"type": "python", "name": "weather", "description": "Tells it.", "entry_point": "weather:tell"}
-    given = {"answer_schema": SCHEMA, "tools": [tool], "timeouts": {"turn_seconds": 60}}
-    return AgentDefinition.model_validate(ASSISTANT.model_dump() | given | fields)
+    options = {"answer_schema": SCHEMA, "tools": [tool], "timeouts": {"turn_seconds": 60}}
+    return AgentDefinition.model_validate(ASSISTANT.model_dump() | options | fields)
 
 
 def harness_of(assistant: AgentDefinition, *others: AgentDefinition) -> Harness:
@@ -52,16 +52,16 @@ def harness() -> Harness:
 CALL = ToolCall("call-1", "weather", "{}")
 
 
-def answers(said: Said) -> list[StoredMessage]:
-    assert said.finished is not None
-    return [message for message in said.finished.messages if message.role is Role.ASSISTANT]
+def answers(turn: Said) -> list[StoredMessage]:
+    assert turn.finished is not None
+    return [message for message in turn.finished.messages if message.role is Role.ASSISTANT]
 
 
-def problem(said: Said) -> tuple[str, str]:
-    assert said.last["type"] == "RUN_ERROR"
-    assert not answers(said)
-    assert said.text == ""
-    return said.last["code"], said.last["message"]
+def problem(turn: Said) -> tuple[str, str]:
+    assert turn.last["type"] == "RUN_ERROR"
+    assert not answers(turn)
+    assert turn.text == ""
+    return turn.last["code"], turn.last["message"]
 
 
 @pytest.mark.parametrize(
@@ -75,25 +75,25 @@ def problem(said: Said) -> tuple[str, str]:
 )
 async def test_the_answer_is_shown_and_stored_as_nothing_but_json(harness: Harness, pieces: tuple[str, ...]) -> None:
     harness.model.script(Answer(pieces))
-    said = await harness.say()
+    turn = await harness.say()
 
-    check_run([event.body for event in said.events])
-    assert said.text == WRITTEN
-    [answer] = answers(said)
+    check_run([event.body for event in turn.events])
+    assert turn.text == WRITTEN
+    [answer] = answers(turn)
     assert (answer.text, answer.result) == (WRITTEN, OSLO)
-    assert said.last["result"] == OSLO
-    [start] = [event.body for event in said.events if event.type == "TEXT_MESSAGE_START"]
+    assert turn.last["result"] == OSLO
+    [start] = [event.body for event in turn.events if event.type == "TEXT_MESSAGE_START"]
     assert start["metadata"]["isStructured"] is True
     assert harness.model.asked[0].settings.answer_schema == SCHEMA
 
 
 async def test_answers_of_other_agents_have_no_result() -> None:
-    said = await Harness().say()
-    assert "result" not in said.last
-    [start] = [event.body for event in said.events if event.type == "TEXT_MESSAGE_START"]
+    turn = await Harness().say()
+    assert "result" not in turn.last
+    [start] = [event.body for event in turn.events if event.type == "TEXT_MESSAGE_START"]
     assert "isStructured" not in start["metadata"]
-    assert answers(said)[0].result is None
-    assert "result" not in answers(said)[0].make_metadata()
+    assert answers(turn)[0].result is None
+    assert "result" not in answers(turn)[0].make_metadata()
 
 
 def test_nothing_is_shown_before_the_answer_is_checked() -> None:
@@ -130,19 +130,19 @@ async def test_a_repeated_message_gets_the_same_result(harness: Harness) -> None
 
 async def test_the_value_is_stored_once(harness: Harness) -> None:
     harness.model.script(WRITTEN)
-    said = await harness.say()
-    end = answers(said)[0].end
+    turn = await harness.say()
+    end = answers(turn)[0].end
     assert end is not None
     assert "Oslo" not in json.dumps(end.tail)
 
 
 async def test_an_answer_that_does_not_fit_is_corrected_once(harness: Harness) -> None:
     harness.model.script(json.dumps(UNFIT), WRITTEN)
-    said = await harness.say()
+    turn = await harness.say()
 
-    check_run([event.body for event in said.events])
-    assert said.text == WRITTEN
-    assert [message.text for message in answers(said)] == [WRITTEN]
+    check_run([event.body for event in turn.events])
+    assert turn.text == WRITTEN
+    assert [message.text for message in answers(turn)] == [WRITTEN]
     first, second = harness.model.asked
     assert second.prompts[: len(first.prompts)] == first.prompts
     unfit, note = second.prompts[len(first.prompts) :]
@@ -151,7 +151,7 @@ async def test_an_answer_that_does_not_fit_is_corrected_once(harness: Harness) -
     assert "`degrees` must be of type integer" in str(note.content)
     assert json.dumps(SCHEMA, separators=(",", ":")) in str(note.content)
     assert second.tools == first.tools
-    usage = said.last["usage"][0]
+    usage = turn.last["usage"][0]
     assert usage["totalTokens"] == 24  # both calls are paid for
 
 
@@ -197,11 +197,11 @@ async def test_an_answer_that_breaks_off_is_not_shown(harness: Harness) -> None:
 
 async def test_what_is_said_beside_a_call_is_no_answer(harness: Harness) -> None:
     harness.model.script(Answer.calling(CALL, text="Let me see."), WRITTEN)
-    said = await harness.say()
+    turn = await harness.say()
 
-    check_run([event.body for event in said.events])
-    assert [(message.text, message.result) for message in answers(said)] == [("Let me see.", None), (WRITTEN, OSLO)]
-    assert said.last["result"] == OSLO
+    check_run([event.body for event in turn.events])
+    assert [(message.text, message.result) for message in answers(turn)] == [("Let me see.", None), (WRITTEN, OSLO)]
+    assert turn.last["result"] == OSLO
     assert [prompt.content for prompt in harness.model.asked[1].prompts[-2:]] == ["Let me see.", "Cold."]
 
 
@@ -231,8 +231,8 @@ async def test_an_agent_that_waits_for_an_approval_owes_its_answer_until_then() 
     harness = wiki(answer_schema=SCHEMA)
     (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("Done.", WRITTEN)
-    said = await answer(harness, yes(interrupt))
-    assert said.last["result"] == OSLO
+    turn = await answer(harness, yes(interrupt))
+    assert turn.last["result"] == OSLO
     assert len(harness.model.asked) == 3
 
 
@@ -241,18 +241,18 @@ async def test_a_stopped_answer_is_not_shown(harness: Harness) -> None:
     turn = asyncio.ensure_future(harness.say())
     await harness.model_is_asked()
     await harness.controls.cancel(harness.ada, harness.thread_id, None)
-    said = await turn
-    assert said.last["outcome"] == {"type": "cancelled"}
-    assert said.text == ""
-    assert "result" not in said.last
+    answered_turn = await turn
+    assert answered_turn.last["outcome"] == {"type": "cancelled"}
+    assert answered_turn.text == ""
+    assert "result" not in answered_turn.last
 
 
 async def test_an_agent_says_goodbye_by_a_structured_answer(harness: Harness) -> None:
     goodbye = ToolCall("call-1", "end_conversation", '{"reason": "Done."}')
     harness.model.script(Answer.calling(goodbye, text="Goodbye."), WRITTEN)
-    said = await harness.say()
-    assert said.last["result"] == OSLO
-    assert "thread_closed" in [event.body.get("name") for event in said.events]
+    turn = await harness.say()
+    assert turn.last["result"] == OSLO
+    assert "thread_closed" in [event.body.get("name") for event in turn.events]
 
 
 async def test_the_asking_agent_gets_the_json_as_the_result_of_its_call() -> None:
@@ -260,9 +260,9 @@ async def test_the_asking_agent_gets_the_json_as_the_result_of_its_call() -> Non
     harness = harness_of(ASSISTANT.model_copy(update={"sub_agents": ("expert",)}), expert)
     asking = Answer.calling(ToolCall("call-1", "ask_expert", json.dumps({"message": "How cold?"})))
     harness.model.script(asking, f"Sure: {WRITTEN}", "It is -3 degrees.")
-    said = await harness.say()
-    assert said.text == "It is -3 degrees."
-    assert "result" not in said.last
+    turn = await harness.say()
+    assert turn.text == "It is -3 degrees."
+    assert "result" not in turn.last
     assert harness.model.asked[2].contents[-1] == ("tool", WRITTEN)
 
 
@@ -280,9 +280,9 @@ MAKER = structured(id="maker", main=False, ends_conversations=False)
 
 async def test_a_specialist_answers_by_its_own_schema() -> None:
     harness = HandoffHarness(transfer("maker"), Answer((WRITTEN,)), maker=MAKER)
-    said = await harness.say()
-    assert said.last["result"] == OSLO
-    assert [asked.settings.answer_schema for asked in harness.model.asked] == [None, SCHEMA]
+    turn = await harness.say()
+    assert turn.last["result"] == OSLO
+    assert [request.settings.answer_schema for request in harness.model.asked] == [None, SCHEMA]
 
 
 async def test_a_specialist_in_a_fork_answers_in_a_message_of_its_own() -> None:
@@ -294,11 +294,11 @@ async def test_a_specialist_in_a_fork_answers_in_a_message_of_its_own() -> None:
         return "Cold."
 
     harness.tools.add("weather", weather)
-    said = await harness.say()
-    check_run([event.body for event in said.events])
-    assert [(m.text, m.result) for m in answers(said)][-2:] == [("Let me see.", None), (WRITTEN, OSLO)]
-    assert all(message.status is MessageStatus.COMPLETE for message in answers(said))
-    assert said.last["result"] == OSLO
+    turn = await harness.say()
+    check_run([event.body for event in turn.events])
+    assert [(m.text, m.result) for m in answers(turn)][-2:] == [("Let me see.", None), (WRITTEN, OSLO)]
+    assert all(message.status is MessageStatus.COMPLETE for message in answers(turn))
+    assert turn.last["result"] == OSLO
 
 
 async def test_an_agent_that_lacks_tools_says_nothing_of_it_within_the_json(harness: Harness) -> None:

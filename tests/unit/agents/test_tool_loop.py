@@ -36,19 +36,19 @@ def harness() -> Harness:
 
 
 async def records(harness: Harness) -> Sequence[Mapping[str, Any]]:
-    found, _ = await harness.records.list_calls(harness.ada, harness.thread_id, limit=50, cursor=None)
-    return [ServedCall.of(record).wire() for record in found][::-1]
+    page_items, _ = await harness.records.list_calls(harness.ada, harness.thread_id, limit=50, cursor=None)
+    return [ServedCall.of(record).wire() for record in page_items][::-1]
 
 
-def results(said: Said) -> list[str]:
-    return [event.body["content"] for event in said.events if event.type == "TOOL_CALL_RESULT"]
+def results(turn: Said) -> list[str]:
+    return [event.body["content"] for event in turn.events if event.type == "TOOL_CALL_RESULT"]
 
 
 async def test_the_model_learns_what_its_call_has_returned_and_answers(harness: Harness) -> None:
     harness.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), "It is sunny.")
-    said = await harness.say()
+    turn = await harness.say()
 
-    assert said.types == [
+    assert turn.types == [
         "RUN_STARTED",
         "STATE_SNAPSHOT",
         "TEXT_MESSAGE_START",
@@ -63,11 +63,11 @@ async def test_the_model_learns_what_its_call_has_returned_and_answers(harness: 
         "TEXT_MESSAGE_END",
         "RUN_FINISHED",
     ]
-    assert results(said) == ["Sunny in Oslo."]
+    assert results(turn) == ["Sunny in Oslo."]
     roles = [role for role, _ in harness.model.asked[1].contents]
     assert roles == ["system", "system", "user", "assistant", "tool"]
-    assert said.finished is not None
-    assert [message.role for message in said.finished.messages] == [
+    assert turn.finished is not None
+    assert [message.role for message in turn.finished.messages] == [
         Role.USER,
         Role.ASSISTANT,
         Role.TOOL,
@@ -95,23 +95,23 @@ async def test_a_call_is_labelled_by_how_it_ended(harness: Harness) -> None:
 
     harness.tools.add("station", broken)
     harness.tools.add("safe", locked)
-    asked = [call(city="Oslo"), call("station", 2), call("safe", 3), call("weather", 4), call("nothing", 5)]
-    harness.model.script(Answer.calling(*asked), "Well.")
-    said = await harness.say()
+    request = [call(city="Oslo"), call("station", 2), call("safe", 3), call("weather", 4), call("nothing", 5)]
+    harness.model.script(Answer.calling(*request), "Well.")
+    turn = await harness.say()
     ends = {"weather": "succeeded", "station": "failed", "safe": "refused", "nothing": "refused"}
-    called = {e.body["toolCallId"]: e.body["toolCallName"] for e in said.events if e.type == "TOOL_CALL_START"}
-    shown = [
+    called = {e.body["toolCallId"]: e.body["toolCallName"] for e in turn.events if e.type == "TOOL_CALL_START"}
+    visible = [
         (called[e.body["toolCallId"]], e.body["metadata"]["outcome"])
-        for e in said.events
+        for e in turn.events
         if e.type == "TOOL_CALL_RESULT"
     ]
-    assert sorted(shown) == sorted([*ends.items(), ("weather", "refused")])
-    assert said.finished is not None
-    stored = [m for m in said.finished.messages if m.role is Role.TOOL]
-    assert sorted((str(m.tool_name), m.make_metadata()["outcome"]) for m in stored) == sorted(shown)
+    assert sorted(visible) == sorted([*ends.items(), ("weather", "refused")])
+    assert turn.finished is not None
+    stored = [m for m in turn.finished.messages if m.role is Role.TOOL]
+    assert sorted((str(m.tool_name), m.make_metadata()["outcome"]) for m in stored) == sorted(visible)
     errors = {m.tool_name: m.as_ag_ui().model_dump().get("error") for m in stored if m.tool_name != "weather"}
     assert errors["station"] == "The station is closed."
-    assert "outcome" not in said.finished.messages[0].make_metadata()
+    assert "outcome" not in turn.finished.messages[0].make_metadata()
 
 
 async def test_calls_beyond_the_turns_limit_are_labelled_as_refused() -> None:
@@ -122,8 +122,8 @@ async def test_calls_beyond_the_turns_limit_are_labelled_as_refused() -> None:
 
     harness.tools.add("weather", weather, parameters=CITY)
     harness.model.script(Answer.calling(call(city="Oslo"), call(number=2, city="Rome")), "Enough.")
-    said = await harness.say()
-    outcomes = [e.body["metadata"]["outcome"] for e in said.events if e.type == "TOOL_CALL_RESULT"]
+    turn = await harness.say()
+    outcomes = [e.body["metadata"]["outcome"] for e in turn.events if e.type == "TOOL_CALL_RESULT"]
     assert sorted(outcomes) == ["refused", "succeeded"]
 
 
@@ -151,8 +151,8 @@ async def test_calls_of_one_answer_run_at_the_same_time(harness: Harness) -> Non
 
     harness.tools.add("meet", meet, parameters=CITY)
     harness.model.script(Answer.calling(call("meet", 1, city="Oslo"), call("meet", 2, city="Rome")), "Both.")
-    said = await harness.say()
-    assert sorted(results(said)) == ["Oslo", "Rome"]
+    turn = await harness.say()
+    assert sorted(results(turn)) == ["Oslo", "Rome"]
     reported = [content for role, content in harness.model.asked[1].contents if role == "tool"]
     assert reported == ["Oslo", "Rome"], "the model is told in the order of its calls"
 
@@ -171,21 +171,21 @@ async def test_calls_of_one_answer_run_at_the_same_time(harness: Harness) -> Non
 )
 async def test_a_bad_call_goes_back_to_the_model_as_an_error(harness: Harness, bad: ToolCall, complaint: str) -> None:
     harness.model.script(Answer.calling(bad), Answer.calling(call(city="Oslo")), "It is sunny.")
-    said = await harness.say()
-    assert complaint in results(said)[0]
-    assert results(said)[1] == "Sunny in Oslo."
-    assert said.last["outcome"] == {"type": "success"}
+    turn = await harness.say()
+    assert complaint in results(turn)[0]
+    assert results(turn)[1] == "Sunny in Oslo."
+    assert turn.last["outcome"] == {"type": "success"}
     assert len(harness.tools.calls) == 1
 
 
 async def test_a_model_that_calls_badly_again_and_again_gets_a_last_answer_without_tools() -> None:
     harness = Harness(assistant=armed(bad_calls=2))
     harness.model.otherwise = Answer.calling(call("nothing"), text="Hm.")
-    said = await harness.say()
-    assert [asked.settings.tool_choice for asked in harness.model.asked] == [None, None, None, "none"]
-    assert said.last["outcome"] == {"type": "success"}
-    assert said.finished is not None
-    assert said.finished.messages[-1].text == "Hm."
+    turn = await harness.say()
+    assert [request.settings.tool_choice for request in harness.model.asked] == [None, None, None, "none"]
+    assert turn.last["outcome"] == {"type": "success"}
+    assert turn.finished is not None
+    assert turn.finished.messages[-1].text == "Hm."
 
 
 @pytest.mark.parametrize("limits", [{"model_calls": 3}, {"tool_calls": 2}, {"tokens": 1_000}])
@@ -194,8 +194,8 @@ async def test_a_turn_that_reaches_its_limits_ends_in_an_answer(limits: dict[str
     harness.tools.add("dig", lambda: _text("Deeper."))
     usage = Answer.calling(call("dig"), text="On and on.")
     harness.model.otherwise = Answer(usage.pieces, reason=usage.reason, calls=usage.calls, usage=_tokens(600))
-    said = await harness.say()
-    assert said.last["outcome"] == {"type": "success"}
+    turn = await harness.say()
+    assert turn.last["outcome"] == {"type": "success"}
     assert harness.model.asked[-1].settings.tool_choice == "none"
     assert harness.model.asked[-1].tools == harness.model.asked[0].tools
     assert harness.model.asked[-1].prompts[-1].role is Role.SYSTEM
@@ -220,10 +220,10 @@ async def test_a_tool_that_does_not_answer_in_time_is_an_outage_and_the_user_lea
 
     harness.tools.add("hang", hang, timeout_seconds=0.05)
     harness.model.script(Answer.calling(call("hang")), "It should be sunny.")
-    said = await harness.say()
-    assert said.text == "I'm working with limited resources right now, but here's what I know...\n\nIt should be sunny."
-    assert said.finished is not None
-    assert said.finished.messages[-1].text == said.text
+    turn = await harness.say()
+    assert turn.text == "I'm working with limited resources right now, but here's what I know...\n\nIt should be sunny."
+    assert turn.finished is not None
+    assert turn.finished.messages[-1].text == turn.text
 
 
 async def test_an_error_of_the_tool_itself_is_the_models_affair(harness: Harness) -> None:
@@ -241,8 +241,8 @@ async def test_an_unforeseen_fault_of_a_tool_fails_its_call_only(harness: Harnes
 
     harness.tools.add("explode", explode)
     harness.model.script(Answer.calling(call("explode")), "Sorry.")
-    said = await harness.say()
-    assert said.text.endswith("Sorry.")
+    turn = await harness.say()
+    assert turn.text.endswith("Sorry.")
     assert (await records(harness))[0]["succeeded"] is False
 
 
@@ -254,11 +254,11 @@ async def test_what_an_answer_rests_on_stands_at_its_end(harness: Harness) -> No
 
     harness.tools.add("look", look)
     harness.model.script(Answer.calling(call("look"), text="One moment."), "It rains.")
-    said = await harness.say()
-    ends = [event.body["metadata"]["sources"] for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    turn = await harness.say()
+    ends = [event.body["metadata"]["sources"] for event in turn.events if event.type == "TEXT_MESSAGE_END"]
     assert ends == [[], [page]]
-    assert said.finished is not None
-    assert said.finished.messages[-1].sources == (page,)
+    assert turn.finished is not None
+    assert turn.finished.messages[-1].sources == (page,)
 
 
 async def test_the_model_hears_which_tools_cannot_be_had(harness: Harness) -> None:
@@ -292,20 +292,20 @@ async def test_cancelling_stops_a_running_tool_and_its_call_is_closed(harness: H
     running = asyncio.ensure_future(harness.say("m1"))
     await began.wait()
     await harness.controls.cancel(harness.ada, harness.thread_id, None)
-    said = await running
+    turn = await running
     assert stopped.is_set()
-    assert said.last["outcome"] == {"type": "cancelled"}
-    assert results(said) == ["The user stopped this."]
+    assert turn.last["outcome"] == {"type": "cancelled"}
+    assert results(turn) == ["The user stopped this."]
     await harness.say("m2")
     assert "The user stopped this." in [content for _, content in harness.model.asked[1].contents]
 
 
 async def test_a_model_that_fails_after_its_calls_leaves_them_in_the_history(harness: Harness) -> None:
     harness.model.script(Answer.calling(call(city="Oslo")), Answer(("It is ",), ModelUnavailable()), "Next.")
-    said = await harness.say("m1")
-    assert said.last["code"] == "model_unavailable"
-    assert said.finished is not None
-    assert said.finished.messages[-1].status is MessageStatus.CANCELLED
+    turn = await harness.say("m1")
+    assert turn.last["code"] == "model_unavailable"
+    assert turn.finished is not None
+    assert turn.finished.messages[-1].status is MessageStatus.CANCELLED
     await harness.say("m2")
     assert [prompt.role.value for prompt in harness.model.asked[2].prompts][2:5] == ["assistant", "tool", "assistant"]
 
@@ -318,9 +318,9 @@ async def test_a_worker_that_takes_a_run_over_makes_no_call_again(harness: Harne
     with pytest.raises(asyncio.CancelledError):
         await running
     harness.model.script(Answer.calling(call(number=9, city="Oslo")), "It is sunny.")
-    said = await harness.say("m1")
-    assert said.text == "It is sunny."
-    assert results(said) == ["Sunny in Oslo."]
+    turn = await harness.say("m1")
+    assert turn.text == "It is sunny."
+    assert results(turn) == ["Sunny in Oslo."]
     assert len(harness.tools.calls) == 1
     assert len(await records(harness)) == 1
 
@@ -372,8 +372,8 @@ async def test_of_an_answer_in_several_messages_a_failed_commit_is_made_good_wit
     harness.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), "It is sunny.", "Never.")
     with pytest.raises(StoreUnavailable):
         await harness.say()
-    said = await harness.say()
-    assert said.text == "Let me see.It is sunny."
+    turn = await harness.say()
+    assert turn.text == "Let me see.It is sunny."
     assert len(harness.model.asked) == 2
     contents = [message.text for message in harness.store.committed("acme", harness.thread_id)]
     assert contents == ["Hello", "Let me see.", "Sunny in Oslo.", "It is sunny."]
@@ -394,17 +394,17 @@ async def test_a_turn_that_grows_stays_within_the_prompts_budget(harness: Harnes
     harness.tools.add("read", lambda: _text("word " * 4_000))
     harness.model.script(*[Answer.calling(call("read")) for _ in range(8)], "Done.")
     assert (await harness.say()).text == "Done."
-    for asked in harness.model.asked:
-        prompt = sum(len(str(content).split()) for _, content in asked.contents)
+    for request in harness.model.asked:
+        prompt = sum(len(str(content).split()) for _, content in request.contents)
         assert prompt <= harness.assistant.memory.max_working_memory_tokens
-        assert asked.contents[1:3] == [TODAY, ("user", "Hello")]
+        assert request.contents[1:3] == [TODAY, ("user", "Hello")]
 
 
 async def test_calls_without_end_are_neither_made_nor_kept(harness: Harness) -> None:
     harness.model.script(Answer.calling(*[call("nothing", number, n=number) for number in range(2_000)]), "Done.")
-    said = await harness.say()
-    assert said.text == "Done."
-    assert said.types.count("TOOL_CALL_START") == len(results(said)) == MAX_CALLS
+    turn = await harness.say()
+    assert turn.text == "Done."
+    assert turn.types.count("TOOL_CALL_START") == len(results(turn)) == MAX_CALLS
     reported = harness.model.asked[1].prompts
     assert [called.id for prompt in reported for called in prompt.tool_calls] == [
         prompt.tool_call_id for prompt in reported if prompt.role is Role.TOOL
@@ -436,9 +436,9 @@ def test_a_turn_whose_time_runs_out_ends_in_an_answer() -> None:
             return "Deeper."
 
         harness.tools.add("dig", dig)
-        said = await harness.say(seconds=200)
-        assert said.text.endswith("That is all.")
-        assert said.last["outcome"] == {"type": "success"}
+        turn = await harness.say(seconds=200)
+        assert turn.text.endswith("That is all.")
+        assert turn.last["outcome"] == {"type": "success"}
 
     in_virtual_time(talk)
 
@@ -449,8 +449,8 @@ async def test_what_an_answer_rests_on_is_bounded(harness: Harness) -> None:
 
     harness.tools.add("links", links)
     harness.model.script(Answer.calling(call("links")), "Done.")
-    said = await harness.say()
-    sources = said.events[-2].body["metadata"]["sources"]
+    turn = await harness.say()
+    sources = turn.events[-2].body["metadata"]["sources"]
     assert len(sources) == MAX_SOURCES
     assert {len(source["title"]) for source in sources} == {MAX_SOURCE_FIELD}
 

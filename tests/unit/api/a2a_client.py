@@ -102,8 +102,8 @@ class A2AServed(Served):
         answer = await self.post_a2a(json.dumps(body).encode(), *permissions, headers=headers, **who)
         assert answer.status_code == 200, answer.text
         reported = responses(answer)
-        for each in reported:
-            check_response(method, each, request_id=request_id)
+        for event in reported:
+            check_response(method, event, request_id=request_id)
         return reported
 
     async def post_a2a(

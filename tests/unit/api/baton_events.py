@@ -75,7 +75,7 @@ questions = st.builds(
     lambda message_id, content: StoredMessage(message_id, Role.USER, content, 0, "r-1", NOON, 5), ids, contents
 )
 spoken = st.builds(
-    lambda message_id, role, content, status, name, made, call_id: StoredMessage(
+    lambda message_id, role, content, status, name, value, call_id: StoredMessage(
         message_id,
         role,
         content,
@@ -85,7 +85,7 @@ spoken = st.builds(
         5,
         status,
         agent_name=name,
-        tool_calls=tuple(made),
+        tool_calls=tuple(value),
         tool_call_id=call_id,
     ),
     ids,
@@ -100,12 +100,12 @@ messages = questions | spoken
 
 
 def _started(
-    message: StoredMessage, previous_seq: int | None, parent_run_id: str | None, given: list[InterruptDecision]
+    message: StoredMessage, previous_seq: int | None, parent_run_id: str | None, value: list[InterruptDecision]
 ) -> BaseEvent:
-    if given:
+    if value:
         message = replace(message, role=Role.TOOL, content="")
     return make_run_started(
-        "t-1", "r-1", message, previous_seq=previous_seq, parent_run_id=parent_run_id, answers=given
+        "t-1", "r-1", message, previous_seq=previous_seq, parent_run_id=parent_run_id, answers=value
     )
 
 

@@ -84,8 +84,8 @@ def _of_desks() -> Iterator[Call]:
 
 def _of_agents() -> Iterator[Call]:
     agent = "/agents/{agent_id}"
-    given = {"name": "Tutor", "description": "Helps.", "system_prompt": "Ask."}
-    yield Call("PUT", agent, (AGENTS,), body=given, if_match='"999"')
+    options = {"name": "Tutor", "description": "Helps.", "system_prompt": "Ask."}
+    yield Call("PUT", agent, (AGENTS,), body=options, if_match='"999"')
     yield Call("GET", f"{agent}/versions", (AGENTS,))
     yield Call("GET", f"{agent}/versions/{{number}}", (AGENTS,))
     yield Call("POST", f"{agent}/rollback", (AGENTS,), body={"version": 1})

@@ -72,15 +72,15 @@ def request(method: str, request_id: Any = 1, **params: Any) -> Json:
 def response_in(answer: httpx.Response) -> Json:
     """The JSON-RPC response: the body, or the last event of a stream."""
     if answer.headers["Content-Type"].startswith("application/json"):
-        found: Json = answer.json()
+        body: Json = answer.json()
     else:
         # Not splitlines: characters such as U+0085 end no line of a stream.
         lines = [line for line in answer.text.split("\n") if line.startswith("data: ")]
-        found = json.loads(lines[-1].removeprefix("data: "))
-    result = found.get("result")
+        body = json.loads(lines[-1].removeprefix("data: "))
+    result = body.get("result")
     if isinstance(result, dict) and "structuredContent" in result:
         OUTPUT.validate(result["structuredContent"])
-    return found
+    return body
 
 
 def structured(result: types.CallToolResult) -> Json:

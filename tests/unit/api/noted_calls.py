@@ -37,13 +37,13 @@ class Noted:
     calls: Counter[str]
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.port, name)
-        if not callable(found):
-            return found
+        result = getattr(self.port, name)
+        if not callable(result):
+            return result
 
         def noted(*arguments: Any, **named: Any) -> Any:
             self.calls[f"{self.name}.{name}"] += 1
-            return found(*arguments, **named)
+            return result(*arguments, **named)
 
         return noted
 

@@ -101,7 +101,7 @@ def body_of(served: Served, method: str, path: str, ids: Ids) -> Json | None:
     if "requestBody" not in openapi()["paths"][path][method.lower()]:
         return None
     last = path.rpartition("/")[2]
-    said = message("Hello", "m-1", taskId=ids["id"], contextId=ids["thread_id"])
+    sent_message = message("Hello", "m-1", taskId=ids["id"], contextId=ids["thread_id"])
     imported = {"role": "user", "content": "Hi", "timestamp": "2026-03-01T10:00:00Z"}
     evaluation = {"name": "00000000000a", "label": "l", "model": "m", "beganAt": "2040-03-01T10:00:00Z", "seconds": 1}
     metric = {"name": "passed", "mean": 1, "low": 1, "high": 1, "runs": 1, "notJudged": 0, "isRate": True}
@@ -148,14 +148,14 @@ def body_of(served: Served, method: str, path: str, ids: Ids) -> Json | None:
         "reject": {"reason": "No."},
         "share": {"version": 1, "userId": ids["user_id"]},
         "decline": {"version": 1, "userId": ids["user_id"], "reason": "No."},
-        "message:send": {"message": said},
-        "message:stream": {"message": said},
+        "message:send": {"message": sent_message},
+        "message:stream": {"message": sent_message},
         "pushNotificationConfigs": {"url": "https://h.example/"},
     }
     if path in bodies:
         return bodies[path]
     if path in ("/a2a", "/a2a/{agent_id}"):
-        return {**RPC, "method": "message/send", "params": blocking(said)}
+        return {**RPC, "method": "message/send", "params": blocking(sent_message)}
     if last not in ends:
         raise AssertionError(f"{method} {path} takes a body of a new kind: tell the probes an example.")
     return ends[last]
@@ -246,12 +246,12 @@ class ProbedTenant:
         # Each probe has another caller, who has left nothing behind by earlier ones.
         who = tuple(part.replace("*", str(self.probes)) for part in caller) if caller else None
         filled = re.sub(r"\{(\w+)\}", lambda match: quote(ids[match[1]], safe=""), path)
-        asked = dict.fromkeys(required_queries(method, path), "1")
+        request = dict.fromkeys(required_queries(method, path), "1")
         if query:
-            asked[query] = ids[ID_QUERIES[query]]
+            request[query] = ids[ID_QUERIES[query]]
             if "scope" in queries_of(path) and query != "parentThreadId":
-                asked["scope"] = "tenant"
-        answer = await self.ask(method, filled, who, body_of(self.served, method, path, ids), **asked)
+                request["scope"] = "tenant"
+        answer = await self.ask(method, filled, who, body_of(self.served, method, path, ids), **request)
         if ids is UNKNOWN and any(self.ids[kind] in answer.text for kind in PRIVATE):
             return answer.status_code, f"{SECRET} {answer.text}"
         text = answer.text.replace(who[0], "<tenant>").replace(who[1], "<user_id>") if who else answer.text

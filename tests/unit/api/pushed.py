@@ -24,16 +24,16 @@ async def worked_off(served: A2AServed, receives: int = 1) -> list[Posted]:
     await served.queue.settled()
     sender, queue = Notifications.of(served.harness.app), queue_of(served)
     before, blocked = len(hooks_of(served).posted), set[str]()
-    left: list[ThreadChange | PushNotice] = []
+    remaining: list[ThreadChange | PushNotice] = []
     while queue.sent:
         record = queue.sent.pop(0)
         if record.group in blocked:
-            left.append(record)
+            remaining.append(record)
             continue
         try:
             await sender.run(record.model_dump_json(by_alias=True, exclude_none=True), "handle", receives)
         except NotYet:
             blocked.add(record.group)
-            left.append(record)
-    queue.sent = left
+            remaining.append(record)
+    queue.sent = remaining
     return hooks_of(served).posted[before:]

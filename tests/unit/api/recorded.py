@@ -181,8 +181,10 @@ class RecordedHarness(HandoffHarness):
             fields = {"name": name, "description": words, "triggers": ["post an alert"], "steps": steps}
             return await admin.create(author, "assistant", parse_draft(fields), of)
 
-        async def decide(made: Procedure, action: ProcedureAction, reason: str | None = None) -> None:
-            await admin.decide(author, "assistant", made.id, action, read=ReadVersion(made.version), reason=reason)
+        async def decide(procedure: Procedure, action: ProcedureAction, reason: str | None = None) -> None:
+            await admin.decide(
+                author, "assistant", procedure.id, action, read=ReadVersion(procedure.version), reason=reason
+            )
             self.clock.advance(1)
 
         await decide(await make("Post."), ProcedureAction.REJECT, "Too vague.")
@@ -244,8 +246,8 @@ class RecordedHarness(HandoffHarness):
         """Tasks in the background of a conversation: one that works, and one that has ended."""
         now = self.clock.now()
         working = new_background_task(now, progress="The third of ten pages", message="Find out about Ada Lovelace.")
-        ended = new_background_task(now, "t2").end(BackgroundStatus.COMPLETED, now, "r2")
-        for task in (working, ended):
+        end = new_background_task(now, "t2").end(BackgroundStatus.COMPLETED, now, "r2")
+        for task in (working, end):
             await self.background_tasks.add(self.ada, self.thread_id, task)
 
     async def begun_by_themselves(self) -> None:
@@ -389,8 +391,8 @@ class RecordedHarness(HandoffHarness):
 
     async def _interrupted(self, name: str, *pages: str) -> dict[str, Any]:
         self.begin_thread(name)
-        heard = await self.ask("Delete it.", Answer.calling(*map(delete, pages or ("home",)), call("look")))
-        first: dict[str, Any] = heard.last["outcome"]["interrupts"][0]
+        received = await self.ask("Delete it.", Answer.calling(*map(delete, pages or ("home",)), call("look")))
+        first: dict[str, Any] = received.last["outcome"]["interrupts"][0]
         return first
 
     async def handovers(self) -> None:
@@ -455,8 +457,10 @@ class RecordedHarness(HandoffHarness):
         self.begin_thread("forked")
         await self.ask("Hello", Answer.calling(call("look"), text="Let me see."), "Hi.")
         for count in (0, 5):
-            made = await self.forks.fork(self.ada, self.thread_id, agent_id="helper", include_history_messages=count)
-            self.threads[f"fork with {count}"] = made.id
+            instance = await self.forks.fork(
+                self.ada, self.thread_id, agent_id="helper", include_history_messages=count
+            )
+            self.threads[f"fork with {count}"] = instance.id
 
     async def sessions_ended(self) -> None:
         for name, reason in (("closed", EndReason.USER_CLOSED), ("timed out", EndReason.TIMEOUT)):

@@ -41,8 +41,8 @@ class Rerunning(Served):
     async def ran(self, message_id: str = "m1", **body: Any) -> dict[str, Any]:
         answer = await self.rerun(message_id, **body)
         assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        results: dict[str, Any] = answer.json()
+        return results
 
     def stored(self) -> str:
         """Everything that the ports hold, as text."""
@@ -57,9 +57,9 @@ def _listed(value: Any, depth: int = 0) -> str:
     if type(value).__name__ == "FakeAuditLog":
         return "the audit, which gets one record"
     if isinstance(value, dict):
-        return "; ".join(f"{key!r}: {_listed(each, depth + 1)}" for key, each in value.items())
+        return "; ".join(f"{key!r}: {_listed(item, depth + 1)}" for key, item in value.items())
     if isinstance(value, list | tuple | set | frozenset):
-        return str([_listed(each, depth + 1) for each in value])
+        return str([_listed(item, depth + 1) for item in value])
     if callable(value) or type(value).__module__.partition(".")[0] not in MODULES:
         return str(value) if type(value).__module__ == "datetime" else type(value).__name__
     names = (

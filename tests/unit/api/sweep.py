@@ -69,10 +69,10 @@ class Sweep:
         self.document = openapi()
         self._validators: dict[str, Draft202012Validator] = {}
         self.routes = {
-            path: found["get"]
-            for path, found in self.document["paths"].items()
+            path: results["get"]
+            for path, results in self.document["paths"].items()
             # A2A's HTTP+JSON binding has errors of another kind: see ``test_a2a_rest``.
-            if "get" in found and not re.match(r"/a2a/(\{agent_id\}/)?v1/", path)
+            if "get" in results and not re.match(r"/a2a/(\{agent_id\}/)?v1/", path)
         }
 
     @property
@@ -166,26 +166,26 @@ class Sweep:
         self, client: httpx.AsyncClient, route: str, path: str, query: Query, headers: dict[str, str]
     ) -> httpx.Response:
         answer = await client.get(path, params=query, headers=headers)
-        asked = f"GET {path} {query} {headers}: {answer.status_code} {answer.text[:500]}"
-        assert answer.status_code < 500, asked
+        request = f"GET {path} {query} {headers}: {answer.status_code} {answer.text[:500]}"
+        assert answer.status_code < 500, request
         declared = self.routes[route]["responses"].get(str(answer.status_code))
-        assert declared is not None, f"not declared: {asked}"
+        assert declared is not None, f"not declared: {request}"
         self.statuses[route, answer.status_code] += 1
         kind = answer.headers["content-type"].partition(";")[0]
-        assert kind in declared["content"], asked
+        assert kind in declared["content"], request
         if answer.status_code >= 400:
             problem = check_any_problem(answer)
-            assert problem["code"] in declared["content"][kind]["examples"], f"not declared: {asked}"
-            self._check_schema(declared["content"][kind]["schema"], problem, asked)
+            assert problem["code"] in declared["content"][kind]["examples"], f"not declared: {request}"
+            self._check_schema(declared["content"][kind]["schema"], problem, request)
         elif kind == "text/event-stream":
             for event in (json.loads(line[6:]) for line in answer.text.split("\n") if line.startswith("data: ")):
                 check_ag_ui(event)
         elif kind == "application/jsonl":
-            assert all(isinstance(json.loads(line), dict) for line in answer.text.splitlines()), asked
+            assert all(isinstance(json.loads(line), dict) for line in answer.text.splitlines()), request
         elif kind == "text/markdown":
-            self._check_schema(declared["content"][kind]["schema"], answer.text, asked)
+            self._check_schema(declared["content"][kind]["schema"], answer.text, request)
         else:
-            self._check_schema(declared["content"][kind]["schema"], answer.json(), asked)
+            self._check_schema(declared["content"][kind]["schema"], answer.json(), request)
             if route.endswith("/messages"):
                 _check_messages(answer.json()["items"])
         return answer
@@ -198,13 +198,13 @@ class Sweep:
             self._validators[key] = Draft202012Validator(whole)
         return self._validators[key]
 
-    def _check_schema(self, schema: Json, body: Json, asked: str) -> None:
+    def _check_schema(self, schema: Json, body: Json, question: str) -> None:
         problems = [error.message for error in self._validator(schema).iter_errors(body)]
-        assert problems == [], asked
+        assert problems == [], question
 
     def _parameters(self, route: str) -> list[Json]:
-        found: list[Json] = self.routes[route].get("parameters", [])
-        return found
+        results: list[Json] = self.routes[route].get("parameters", [])
+        return results
 
     async def _paths(self, client: httpx.AsyncClient, route: str) -> tuple[list[str], list[str]]:
         """Return the route's path for everything that is there, and with ids of what is not there."""
@@ -218,31 +218,31 @@ class Sweep:
             case ["thread_id"]:
                 there = [(thread,) for thread in threads]
             case ["user_id"]:
-                there = [(each,) for each in ("me", "ada", "bob")]
+                there = [(value,) for value in ("me", "ada", "bob")]
             case ["request_id"]:
-                begun = (await client.delete("/v1/users/me/memory")).json()
-                there = [(begun["requestId"],)]
+                started = (await client.delete("/v1/users/me/memory")).json()
+                there = [(started["requestId"],)]
             case ["agent_id"]:
                 there = [
-                    (each,)
-                    for each in (
+                    (value,)
+                    for value in (
                         "tutor",
                         "left",
                         *(shipped_agent.id for shipped_agent in self.harness.shipped_agents.all()),
                     )
                 ]
             case ["agent_id", "number"]:
-                there = [(agent_id, each) for agent_id in ("tutor", "left", "assistant") for each in ("1", "2", "3")]
+                there = [(agent_id, value) for agent_id in ("tutor", "left", "assistant") for value in ("1", "2", "3")]
                 others = [(wrong_id, "1") for wrong_id in WRONG_IDS] + [
                     ("tutor", wrong_number) for wrong_number in WRONG_NUMBERS
                 ]
             case ["agent_id", "document_id" | "source_id" | "procedure_id" as kind]:
-                made = {
+                instance = {
                     "document_id": self.harness.documents_made,
                     "source_id": self.harness.sources_made,
                     "procedure_id": self.harness.procedures_made,
                 }
-                there = [("assistant", each) for each in made[kind]]
+                there = [("assistant", value) for value in instance[kind]]
                 others = [("assistant", wrong_id) for wrong_id in WRONG_IDS]
             case ["agent_id", "library"]:
                 there = [("assistant", LIBRARY)]
@@ -266,7 +266,7 @@ class Sweep:
                 others = [(threads[0], wrong_id) for wrong_id in WRONG_IDS]
             case _:
                 raise AssertionError(f"{route} has a path parameter of a new kind: tell the sweep its values.")
-        filled = [[_filled(route, dict(zip(names, each, strict=True))) for each in some] for some in (there, others)]
+        filled = [[_filled(route, dict(zip(names, value, strict=True))) for value in some] for some in (there, others)]
         return filled[0], filled[1]
 
     def _queries(self, route: str, *, wrong: bool) -> Iterator[tuple[Query, dict[str, str]]]:
@@ -287,8 +287,8 @@ class Sweep:
     def _values(self, route: str, parameter: Json) -> tuple[list[str], list[str]]:
         """Valid values of the parameter, and values that are invalid or find nothing."""
         schema = parameter["schema"]
-        for given in [schema, *schema.get("anyOf", [])]:
-            kind = self._component(given.get("items", given))
+        for value in [schema, *schema.get("anyOf", [])]:
+            kind = self._component(value.get("items", value))
             if "enum" in kind or "const" in kind:
                 return kind.get("enum", [kind.get("const")]), ["nonsense", ""]
             if kind.get("type") == "integer":
@@ -341,8 +341,8 @@ class Sweep:
     def _component(self, schema: Json) -> Json:
         """The schema that a reference is to, or the schema itself."""
         name = schema.get("$ref", "").rpartition("/")[2]
-        found: Json = self.document["components"]["schemas"][name] if name else schema
-        return found
+        result: Json = self.document["components"]["schemas"][name] if name else schema
+        return result
 
     def _client(self, caller: str) -> httpx.AsyncClient:
         who = CALLERS[caller]

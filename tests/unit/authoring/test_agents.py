@@ -74,8 +74,8 @@ def problems(folder: Path, **modules: str) -> list[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_a_file_in_yaml_says_can_be_said_in_python(path: Path) -> None:
     values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    expected, found = check_agent(values)
-    assert found == []
+    expected, result = check_agent(values)
+    assert result == []
     assert Agent(**{NAMES.get(name, name): value for name, value in values.items()}).definition == expected
 
 
@@ -104,7 +104,7 @@ def test_each_field_of_a_definition_is_an_argument(
 
 
 def test_a_desk_has_the_arguments_that_a_file_has() -> None:
-    made = Desk(
+    instance = Desk(
         "support",
         triggers=["talk to a human"],
         permission="desk:support",
@@ -117,9 +117,9 @@ def test_a_desk_has_the_arguments_that_a_file_has() -> None:
         "closed": "queue",
     }
     values = {"id": "support", "kind": "desk", "name": "Support", "description": "Support", "desk": rules}
-    expected, found = check_agent({**values, "triggers": ["talk to a human"]})
-    assert found == []
-    assert made.definition == expected
+    expected, result = check_agent({**values, "triggers": ["talk to a human"]})
+    assert result == []
+    assert instance.definition == expected
     assert inspect.signature(Desk).parameters.keys() >= DeskDefinition.model_fields.keys()
 
 
@@ -254,8 +254,8 @@ tools:
     parameters: {type: object, properties: {id: {type: string}}, required: [id]}
 limits: {tool_calls: 3}
 """
-    expected, found = check_agent({**yaml.safe_load(in_yaml), "answer_schema": Answer.model_json_schema()})
-    assert (desk.definition.model_dump(), found) == (expected.model_dump(), [])
+    expected, result = check_agent({**yaml.safe_load(in_yaml), "answer_schema": Answer.model_json_schema()})
+    assert (desk.definition.model_dump(), result) == (expected.model_dump(), [])
 
 
 def object_with(name: str) -> dict[str, Any]:
@@ -385,9 +385,9 @@ def test_modules_of_agents_are_imported_with_a_dot(tmp_path: Path) -> None:
 
 def test_problems_of_all_files_are_named_at_once(tmp_path: Path) -> None:
     (tmp_path / "faq.yaml").write_text("id: faq\n")
-    found = problems(tmp_path, one="1 / 0\n", two="x = y\n")
-    assert [line.partition(": ")[0] for line in found[-2:]] == ["one.py:1", "two.py:1"]
-    assert found[0].startswith("faq.yaml:1: name: ")
+    result = problems(tmp_path, one="1 / 0\n", two="x = y\n")
+    assert [line.partition(": ")[0] for line in result[-2:]] == ["one.py:1", "two.py:1"]
+    assert result[0].startswith("faq.yaml:1: name: ")
 
 
 def test_two_agents_with_one_id_are_refused(tmp_path: Path) -> None:

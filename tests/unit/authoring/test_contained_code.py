@@ -85,10 +85,10 @@ async def test_a_step_without_await_ends_the_turn_and_is_named_with_its_line(
 ) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        said = await running(run).say()
-    assert (said.last.get("code"), said.text) == ("internal_error", "")
-    place = f"{__file__}:{run.__code__.co_firstlineno + line}"  # type: ignore[attr-defined]
-    assert f"{place}: context.{step} was not awaited" in caplog.text
+        turn = await running(run).say()
+    assert (turn.last.get("code"), turn.text) == ("internal_error", "")
+    location = f"{__file__}:{run.__code__.co_firstlineno + line}"  # type: ignore[attr-defined]
+    assert f"{location}: context.{step} was not awaited" in caplog.text
     assert f"await context.{step}(...)" in caplog.text
 
 
@@ -219,9 +219,9 @@ class TestBlocking:
             return "Done."
 
         assert (await running(run, compute).say()).text == "Done."
-        found = [record.__dict__ for record in caplog.records if "has blocked" in record.message]
-        assert sorted(each["seconds"] for each in found) == [1.0, 2.0, 2.0]
-        assert {each["agent"] for each in found} == {"assistant"}
+        results = [record.__dict__ for record in caplog.records if "has blocked" in record.message]
+        assert sorted(item["seconds"] for item in results) == [1.0, 2.0, 2.0]
+        assert {item["agent"] for item in results} == {"assistant"}
 
     async def test_the_time_of_steps_is_not_that_of_the_code_that_waits_for_them(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
@@ -233,9 +233,9 @@ class TestBlocking:
         harness = running(run)
         really = harness.records.put_step
 
-        async def slow(*given: Any, **named: Any) -> None:
+        async def slow(*arguments: Any, **named: Any) -> None:
             self.block(5)
-            await really(*given, **named)
+            await really(*arguments, **named)
 
         monkeypatch.setattr(harness.records, "put_step", slow)
         assert (await harness.say()).text == "Done."

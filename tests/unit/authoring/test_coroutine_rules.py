@@ -51,13 +51,13 @@ repairs = Agent("repairs", "Repair.", description="Arranges repairs.")
 
 
 def clerk(**fields: Any) -> Agent:
-    given = {"tools": [add, discount, refund], "sub_agents": [faq], "handoffs": [Handoff(repairs)], **fields}
-    return Agent("assistant", "Sell.", main=True, **given)
+    options = {"tools": [add, discount, refund], "sub_agents": [faq], "handoffs": [Handoff(repairs)], **fields}
+    return Agent("assistant", "Sell.", main=True, **options)
 
 
-def texts(said: Said) -> list[str]:
-    assert said.finished is not None
-    return [message.text for message in said.finished.messages if message.role.value == "assistant" and message.text]
+def texts(turn: Said) -> list[str]:
+    assert turn.finished is not None
+    return [message.text for message in turn.finished.messages if message.role.value == "assistant" and message.text]
 
 
 async def died_once(monkeypatch: pytest.MonkeyPatch, harness: Harness, *, after: int = 1) -> Said:
@@ -71,7 +71,7 @@ async def died_once(monkeypatch: pytest.MonkeyPatch, harness: Harness, *, after:
 
 class TestGuardrails:
     async def test_a_refused_question_begins_no_coroutine(self) -> None:
-        agent, begun = clerk(), []
+        agent, starts = clerk(), []
 
         @agent.input_guardrail
         def no(text: str) -> Refuse:
@@ -79,12 +79,12 @@ class TestGuardrails:
 
         @agent.run
         async def run(context: RunContext, message: str) -> str:
-            begun.append(message)
+            starts.append(message)
             return "Done."
 
-        said = await coded(agent, faq, repairs).say()
-        assert (texts(said), begun) == (["Not that."], [])
-        assert said.types[-1] == "RUN_FINISHED"
+        turn = await coded(agent, faq, repairs).say()
+        assert (texts(turn), starts) == (["Not that."], [])
+        assert turn.types[-1] == "RUN_FINISHED"
 
     async def test_a_replaced_question_is_judged_once_also_after_a_takeover(
         self, monkeypatch: pytest.MonkeyPatch
@@ -101,10 +101,10 @@ class TestGuardrails:
             return f"{message}: {await context.ask(faq, message)}"
 
         harness = coded(agent, faq, repairs, answers=("Yes.",))
-        said = await died_once(monkeypatch, harness)
-        assert (texts(said), judged) == (["hidden 1: Yes."], ["Hello"])
-        assert said.finished is not None
-        assert said.finished.messages[0].text == "hidden 1"
+        turn = await died_once(monkeypatch, harness)
+        assert (texts(turn), judged) == (["hidden 1: Yes."], ["Hello"])
+        assert turn.finished is not None
+        assert turn.finished.messages[0].text == "hidden 1"
 
     async def test_a_consulted_agent_and_its_model_get_the_replaced_question_and_the_users_stays(self) -> None:
         agent, helper = clerk(sub_agents=["helper"]), Agent("helper", "Help.", description="Helps.")
@@ -122,11 +122,11 @@ class TestGuardrails:
             return f"{message} {await context.model('Think.')}"
 
         harness = coded(agent, faq, repairs, helper, answers=("Thought.",))
-        said = await harness.say("m1", "Hello")
-        assert texts(said) == ["My card is hidden. Thought."]
+        turn = await harness.say("m1", "Hello")
+        assert texts(turn) == ["My card is hidden. Thought."]
         assert "4111" not in str(harness.model.asked[0].prompts)
-        assert said.finished is not None
-        assert said.finished.messages[0].text == "Hello"
+        assert turn.finished is not None
+        assert turn.finished.messages[0].text == "Hello"
 
     @pytest.mark.parametrize("way", ["say", "return", "answer"])
     async def test_every_text_is_judged_before_it_is_shown(self, way: str) -> None:
@@ -146,10 +146,10 @@ class TestGuardrails:
             after.append(1)
             return None
 
-        said = await coded(agent, faq, repairs, answers=("A secret.", "The secret.")).say()
-        assert (texts(said), after) == (["Well.", "I cannot say that."], [])
-        assert "secret" not in said.text
-        assert said.last["outcome"]["type"] == "success"
+        turn = await coded(agent, faq, repairs, answers=("A secret.", "The secret.")).say()
+        assert (texts(turn), after) == (["Well.", "I cannot say that."], [])
+        assert "secret" not in turn.text
+        assert turn.last["outcome"]["type"] == "success"
 
     async def test_hooks_judge_models_and_calls(self) -> None:
         agent = clerk()
@@ -234,9 +234,9 @@ class TestCalls:
             return await context.call(refund, euros=1)
 
         harness = coded(agent, faq, repairs)
-        said = await harness.say()
-        said = await answer(harness, *[yes(interrupt) for interrupt in said.last["outcome"]["interrupts"]])
-        assert texts(said) == ["refunded 1"]
+        turn = await harness.say()
+        turn = await answer(harness, *[yes(interrupt) for interrupt in turn.last["outcome"]["interrupts"]])
+        assert texts(turn) == ["refunded 1"]
         assert seen == [({}, {"cart": ["tea 0"]})] * 2
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
         assert thread.conversation.data == {"cart": ["tea 0"]}
@@ -252,12 +252,12 @@ class TestCalls:
             return f"{await context.call(add, item='tea')} {await context.ask(faq, 'Well?')}"
 
         harness = coded(agent, faq, repairs, answers=("Yes.",))
-        said = await died_once(monkeypatch, harness)
-        assert texts(said) == ["One.", "1 Yes."]
-        assert next(e.body["content"] for e in said.events if e.type == "TOOL_CALL_RESULT") == "1"
+        turn = await died_once(monkeypatch, harness)
+        assert texts(turn) == ["One.", "1 Yes."]
+        assert next(e.body["content"] for e in turn.events if e.type == "TOOL_CALL_RESULT") == "1"
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
         assert thread.conversation.data == {"cart": ["tea"]}
-        assert [source["title"] for source in said.finished.messages[-1].sources] == ["Faq"]  # type: ignore[union-attr]
+        assert [source["title"] for source in turn.finished.messages[-1].sources] == ["Faq"]  # type: ignore[union-attr]
 
 
 class TestConversations:
@@ -294,8 +294,8 @@ class TestConversations:
                 return str(failure)
             return "No."
 
-        said = await coded(agent, faq, repairs).say()
-        assert texts(said) == ["Assistant cannot use transfer_to_repairs now."]
+        turn = await coded(agent, faq, repairs).say()
+        assert texts(turn) == ["Assistant cannot use transfer_to_repairs now."]
 
     async def test_a_consulted_agent_may_be_a_coroutine_that_asks_others(self) -> None:
         agent, helper = clerk(sub_agents=["helper"]), Agent("helper", "Help.", description="Helps.", sub_agents=[faq])
@@ -307,8 +307,8 @@ class TestConversations:
 
         asks = Answer.calling(call("ask_helper", message="Well?"))
         harness = coded(agent, faq, repairs, helper, answers=(asks, "Yes.", "It says yes."))
-        said = await harness.say()
-        assert texts(said) == ["It says yes."]
+        turn = await harness.say()
+        assert texts(turn) == ["It says yes."]
         assert str(harness.model.asked[-1].prompts[-1].content) == "I ask.\n\nWell? Yes."
         tasks, _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
         assert {task.agent_id: task.result for task in tasks} == {"helper": "I ask.\n\nWell? Yes.", "faq": "Yes."}
@@ -325,11 +325,11 @@ class TestConversations:
                 return "It takes too long."
 
         harness = coded(agent, faq, repairs, answers=(Answer(("Never.",), gate=asyncio.Event(), gate_at=0),))
-        said = await harness.say()
-        assert texts(said) == ["It takes too long."]
+        turn = await harness.say()
+        assert texts(turn) == ["It takes too long."]
         [task], _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
         assert (task.status, task.ended_at is None) == (TaskStatus.CANCELLED, False)
-        assert [event.body["subagentRunId"] for event in said.events if event.type == "SUBAGENT_ERROR"] == [task.id]
+        assert [event.body["subagentRunId"] for event in turn.events if event.type == "SUBAGENT_ERROR"] == [task.id]
 
     async def test_consultations_of_an_agent_whose_time_is_over_are_cancelled(self) -> None:
         helper = Agent("helper", "Help.", description="Helps.", sub_agents=[faq], timeouts={"consult_seconds": 0.3})
@@ -358,8 +358,8 @@ class TestConversations:
             return Verdict(text=message, points=7) if message == "Good" else {"text": message}
 
         harness = coded(agent, faq, repairs, answers=('{"text": "By model", "points": 1}',))
-        said = await harness.say("m1", "Good")
-        assert said.last["result"] == {"text": "Good", "points": 7}
+        turn = await harness.say("m1", "Good")
+        assert turn.last["result"] == {"text": "Good", "points": 7}
         assert (await harness.say("m2", "Bad")).last["code"] == "answer_invalid"
         assert (await harness.say("m3", "Model")).last["result"] == {"text": "By model", "points": 1}
 
@@ -371,11 +371,11 @@ class TestConversations:
             return await context.model("One.") + await context.model("Two.", history=False)
 
         harness = coded(agent, faq, repairs, answers=("1", "2"))
-        said = await died_once(monkeypatch, harness)
-        assert texts(said) == ["12"]
-        assert said.finished is not None
-        assert said.finished.messages[-1].end is not None
-        assert said.finished.messages[-1].end.usage == Usage(20, 4)
+        turn = await died_once(monkeypatch, harness)
+        assert texts(turn) == ["12"]
+        assert turn.finished is not None
+        assert turn.finished.messages[-1].end is not None
+        assert turn.finished.messages[-1].end.usage == Usage(20, 4)
         assert harness.model.asked[1].contents[-1] == ("user", "Two.")
 
     async def test_the_inspector_has_the_requests_and_the_prompt_once(self) -> None:
@@ -386,8 +386,8 @@ class TestConversations:
             return await context.model("One.") + await context.model("Two.")
 
         harness = coded(agent, faq, repairs)
-        said = await harness.say()
-        record = await harness.context(said.events[0].body["runId"])
+        turn = await harness.say()
+        record = await harness.context(turn.events[0].body["runId"])
         assert len(record["calls"]) == 2
         assert [block["kind"] for block in record["blocks"]].count("system") == 1
 
@@ -425,8 +425,8 @@ class TestConversations:
             running = asyncio.ensure_future(harness.say())
             await began.wait()
             await harness.controls.cancel(harness.ada, harness.thread_id, None)
-            said = await running
-            assert (said.last["outcome"]["type"], after) == ("cancelled", [])
-            assert texts(said) == ["One moment."]
+            turn = await running
+            assert (turn.last["outcome"]["type"], after) == ("cancelled", [])
+            assert texts(turn) == ["One moment."]
 
         in_virtual_time(work)

@@ -109,14 +109,14 @@ async def test_equal_questions_are_tasks_of_their_own_and_only_so_many_are_open(
 
     @agent.run
     async def run(context: RunContext, message: str) -> str:
-        begun = await context.gather(*(begin(context) for _ in range(MAX_OPEN + 2)))
-        return " ".join(sorted(begun, reverse=True)[:3])
+        started = await context.gather(*(begin(context) for _ in range(MAX_OPEN + 2)))
+        return " ".join(sorted(started, reverse=True)[:3])
 
     harness = coded(agent, researcher)
     await harness.say("m1", "Why?")
-    begun = {task.id for task in await tasks_of(harness)}
+    started = {task.id for task in await tasks_of(harness)}
     first, second, third = (await said(harness))[-1].split()
-    assert (first, second, third in begun, len(begun)) == ("refused", "refused", True, MAX_OPEN)
+    assert (first, second, third in started, len(started)) == ("refused", "refused", True, MAX_OPEN)
 
 
 async def test_code_cancels_a_task_by_its_id() -> None:

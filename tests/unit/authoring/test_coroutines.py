@@ -55,9 +55,9 @@ def clerk(**fields: Any) -> Agent:
     return Agent("assistant", "Sell.", main=True, **{"tools": [pay, refund], "sub_agents": [faq], **fields})
 
 
-def texts(said: Said) -> list[str]:
-    assert said.finished is not None
-    return [message.text for message in said.finished.messages if message.role.value == "assistant" and message.text]
+def texts(turn: Said) -> list[str]:
+    assert turn.finished is not None
+    return [message.text for message in turn.finished.messages if message.role.value == "assistant" and message.text]
 
 
 async def test_a_coroutine_asks_another_agent_and_returns_the_answer() -> None:
@@ -68,10 +68,10 @@ async def test_a_coroutine_asks_another_agent_and_returns_the_answer() -> None:
         return f"It says: {await context.ask(faq, message)}"
 
     harness = coded(agent, faq, answers=("Thirty days.",))
-    said = await harness.say("m1", "How long?")
-    assert texts(said) == ["It says: Thirty days."]
-    assert said.types[-1] == "RUN_FINISHED"
-    assert [kind for kind in said.types if kind.startswith("SUBAGENT")] == ["SUBAGENT_STARTED", "SUBAGENT_FINISHED"]
+    turn = await harness.say("m1", "How long?")
+    assert texts(turn) == ["It says: Thirty days."]
+    assert turn.types[-1] == "RUN_FINISHED"
+    assert [kind for kind in turn.types if kind.startswith("SUBAGENT")] == ["SUBAGENT_STARTED", "SUBAGENT_FINISHED"]
     assert harness.model.asked[0].contents[-1] == ("user", "How long?")
 
 
@@ -88,13 +88,13 @@ async def test_a_coroutine_branches_by_a_typed_answer_of_its_model_and_calls_a_t
         return "Nothing to do."
 
     harness = coded(agent, faq, answers=('{"needs_refund": true, "euros": 7}',))
-    said = await harness.say("m1", "Seven euros, please.")
-    assert texts(said) == ["One moment.", "R-1: 7 euros."]
+    turn = await harness.say("m1", "Seven euros, please.")
+    assert texts(turn) == ["One moment.", "R-1: 7 euros."]
     assert made == [7]
-    [asked] = harness.model.asked
-    assert asked.contents[0] == ("system", "Sell.")
-    assert asked.contents[-2:] == [("user", "Seven euros, please."), ("system", "Classify the message.")]
-    assert not asked.tools
+    [request] = harness.model.asked
+    assert request.contents[0] == ("system", "Sell.")
+    assert request.contents[-2:] == [("user", "Seven euros, please."), ("system", "Classify the message.")]
+    assert not request.tools
 
 
 async def test_the_model_writes_an_answer_that_the_user_sees_at_once() -> None:
@@ -104,17 +104,17 @@ async def test_the_model_writes_an_answer_that_the_user_sees_at_once() -> None:
     async def run(context: RunContext, message: str) -> None:
         await context.answer("Say hello.")
 
-    said = await coded(agent, faq, answers=(Answer(("Hel", "lo.")),)).say()
-    assert texts(said) == ["Hello."]
+    turn = await coded(agent, faq, answers=(Answer(("Hel", "lo.")),)).say()
+    assert texts(turn) == ["Hello."]
 
 
 @pytest.mark.parametrize("decision", [yes, no])
 async def test_a_call_that_needs_approval_waits_and_the_coroutine_goes_on_after_the_decision(decision: Any) -> None:
-    agent, begun = clerk(), []
+    agent, starts = clerk(), []
 
     @agent.run
     async def run(context: RunContext, message: str) -> str:
-        begun.append(message)
+        starts.append(message)
         await context.say(f"{message}?")
         paid = await context.call(pay, euros=1)
         try:
@@ -124,14 +124,14 @@ async def test_a_call_that_needs_approval_waits_and_the_coroutine_goes_on_after_
         return f"After {paid.number} {receipt.number}."
 
     harness = coded(agent, faq)
-    said = await harness.say("m1", "Refund")
-    [interrupt] = said.last["outcome"]["interrupts"]
+    turn = await harness.say("m1", "Refund")
+    [interrupt] = turn.last["outcome"]["interrupts"]
     assert interrupt["metadata"]["toolName"] == "refund"
-    assert (texts(said), made) == (["Refund?"], [1])
-    said = await answer(harness, decision(interrupt))
+    assert (texts(turn), made) == (["Refund?"], [1])
+    turn = await answer(harness, decision(interrupt))
     expected = ("After R-1 R-2.", [1, -5]) if decision is yes else ("After R-1 nothing.", [1])
-    assert (texts(said), made) == ([expected[0]], expected[1])
-    assert begun == ["Refund", "Refund"]
+    assert (texts(turn), made) == ([expected[0]], expected[1])
+    assert starts == ["Refund", "Refund"]
 
 
 async def test_a_worker_that_takes_over_repeats_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,11 +150,11 @@ async def test_a_worker_that_takes_over_repeats_no_step(monkeypatch: pytest.Monk
     with pytest.raises(StoreUnavailable):
         await harness.say()
     harness.clock.advance(60)
-    said = await harness.say()
+    turn = await harness.say()
     assert (len(harness.model.asked), made) == (2, [3])
-    first, last = texts(said)
+    first, last = texts(turn)
     assert (first, last[:15]) == ("One moment.", "Rule. Word. R-1")
-    assert said.text == first + last
+    assert turn.text == first + last
 
 
 async def test_calls_are_shown_approved_and_recorded_with_the_arguments_of_a_hook() -> None:
@@ -171,12 +171,12 @@ async def test_calls_are_shown_approved_and_recorded_with_the_arguments_of_a_hoo
         return Replace({"euros": 5})
 
     harness = coded(agent, faq)
-    said = await harness.say()
-    [interrupt] = said.last["outcome"]["interrupts"]
-    ended = await answer(harness, yes(interrupt))
-    shown = [event.body["delta"] for event in said.events if event.type == "TOOL_CALL_ARGS"]
-    assert (shown, made, texts(ended)) == (['{"euros": 5}'] * 2, [5, -5], ["5 5"])
-    assert ended.finished is not None
-    kept = await harness.records.list_steps(harness.ada, harness.thread_id, "m1", first_ordinal=0)
-    assert len(kept) >= 2
-    assert "4111" not in str((said.events, ended.events, ended.finished.messages, kept))
+    turn = await harness.say()
+    [interrupt] = turn.last["outcome"]["interrupts"]
+    end = await answer(harness, yes(interrupt))
+    visible = [event.body["delta"] for event in turn.events if event.type == "TOOL_CALL_ARGS"]
+    assert (visible, made, texts(end)) == (['{"euros": 5}'] * 2, [5, -5], ["5 5"])
+    assert end.finished is not None
+    stored = await harness.records.list_steps(harness.ada, harness.thread_id, "m1", first_ordinal=0)
+    assert len(stored) >= 2
+    assert "4111" not in str((turn.events, end.events, end.finished.messages, stored))

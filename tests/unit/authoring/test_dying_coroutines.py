@@ -87,16 +87,16 @@ class Worker:
 
     async def converse(self) -> list[str]:
         """Hold the conversation to its end, and return the texts that the user sees."""
-        said, texts = await self._insist("say"), []
+        turn, texts = await self._insist("say"), []
         while True:
-            assert said.finished is not None
+            assert turn.finished is not None
             texts += [
-                message.text for message in said.finished.messages if message.role.value == "assistant" and message.text
+                message.text for message in turn.finished.messages if message.role.value == "assistant" and message.text
             ]
-            outcome = said.last["outcome"]
+            outcome = turn.last["outcome"]
             if outcome["type"] != "interrupt":
                 return texts
-            said = await self._insist("answer", *[yes(interrupt) for interrupt in outcome["interrupts"]])
+            turn = await self._insist("answer", *[yes(interrupt) for interrupt in outcome["interrupts"]])
 
     async def _insist(self, action: str, *answers: Any) -> Said:
         """Act again after the worker has died."""
@@ -150,8 +150,8 @@ class Worker:
         faq = Agent("faq", "Answer.", description="Knows.")
         helper = Agent("helper", "Help.", description="Helps.", tools=[pay], sub_agents=[faq])
         limits = {"model_calls": 50, "tool_calls": 50}
-        asked = {"sub_agents": [faq, helper], "background_agents": [faq]}
-        agent = Agent("assistant", "Sell.", main=True, tools=[pay, refund], limits=limits, **asked)
+        request = {"sub_agents": [faq, helper], "background_agents": [faq]}
+        agent = Agent("assistant", "Sell.", main=True, tools=[pay, refund], limits=limits, **request)
 
         async def take(context: RunContext, steps: Sequence[Step], path: str) -> list[Any]:
             results: list[Any] = []
@@ -175,7 +175,7 @@ class Worker:
                     case "answer":
                         results.append(await context.answer(f"answer {name}"))
                     case "gather":
-                        branched = [take(context, each, f"{name}.{at}") for at, each in enumerate(branches[0])]
+                        branched = [take(context, branch, f"{name}.{at}") for at, branch in enumerate(branches[0])]
                         results.append(await context.gather(*branched))
             return results
 
@@ -186,8 +186,8 @@ class Worker:
 
         @helper.run
         async def help_out(context: RunContext, message: str) -> str:
-            asked, paid = await context.gather(context.ask(faq, f"below {message}"), context.call(pay, number=0))
-            return f"{asked} {paid} {await context.model(f'model {message}')}"
+            request, paid = await context.gather(context.ask(faq, f"below {message}"), context.call(pay, number=0))
+            return f"{request} {paid} {await context.model(f'model {message}')}"
 
         return coded(agent, faq, helper, model=Echo())
 
@@ -199,7 +199,7 @@ class Worker:
     @property
     def asked(self) -> Counter[str]:
         """The questions to the model."""
-        return Counter(f"[{each.prompts[-1].content}]" for each in self.harness.model.asked)
+        return Counter(f"[{question.prompts[-1].content}]" for question in self.harness.model.asked)
 
 
 async def check(alive: Worker, expected: list[str], dies_at: int, *, dies_after: bool) -> None:
@@ -262,8 +262,8 @@ async def test_a_long_result_reads_the_same_after_a_worker_has_died() -> None:
                 await harness.say()
             harness.store.put_message = put_message  # type: ignore[method-assign]
             harness.clock.advance(60)
-        said = await harness.say()
-        assert said.finished is not None
-        return [message.text for message in said.finished.messages if message.is_tool_result]
+        turn = await harness.say()
+        assert turn.finished is not None
+        return [message.text for message in turn.finished.messages if message.is_tool_result]
 
     assert await converse(dies=True) == await converse(dies=False)

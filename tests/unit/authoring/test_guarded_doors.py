@@ -75,9 +75,9 @@ class GuardedHarness(Harness):
             assistant=first, others=tuple(agents.values()), recalls=True, tools=toolbox, functions=functions
         )
 
-    async def answer(self, given: InterruptDecision) -> None:
+    async def answer(self, value: InterruptDecision) -> None:
         """Answer the interrupt of the conversation."""
-        await self.turns.run(self.ada, make_decision_request(self.thread_id, [given]), lambda event: None, seconds=20)
+        await self.turns.run(self.ada, make_decision_request(self.thread_id, [value]), lambda event: None, seconds=20)
 
     async def says_at_last(self) -> str:
         """The text of the conversation's last message."""
@@ -88,7 +88,9 @@ class GuardedHarness(Harness):
     def requests(self) -> list[str]:
         """The requests to the model of the guarded agent, with their tools."""
         return [
-            f"{asked.prompts} {asked.tools}" for asked in self.model.asked if GUARDED in str(asked.prompts[0].content)
+            f"{request.prompts} {request.tools}"
+            for request in self.model.asked
+            if GUARDED in str(request.prompts[0].content)
         ]
 
 
@@ -169,8 +171,8 @@ async def client_result() -> GuardedHarness:
 async def comment() -> GuardedHarness:
     harness = GuardedHarness()
     harness.model.script(Answer.calling(call("refund", 1, amount=7)), "As you like.")
-    said = await harness.say("m1", "Refund it")
-    [interrupt] = said.last["outcome"]["interrupts"]
+    turn = await harness.say("m1", "Refund it")
+    [interrupt] = turn.last["outcome"]["interrupts"]
     await harness.answer(
         InterruptDecision(interrupt["id"], DecisionStatus.RESOLVED, {"approved": False, "comment": WORD}, "ada")
     )
@@ -221,11 +223,11 @@ async def sandbox() -> GuardedHarness:
     harness.model.script(Answer.calling(call("transfer_to_guarded", 1, reason="asked", context_summary="x")), "Yes?")
     await harness.say("m2", "Please")
     served = Served(harness)
-    made = await served.post(
+    response = await served.post(
         f"/threads/{harness.thread_id}/sandbox", {"messageId": "m2"}, "thread:read_all", "pii:read", user="boss"
     )
     harness.judged.clear()
-    body = {"sessionId": made.json()["id"], "messageId": "m3", "message": "And now?"}
+    body = {"sessionId": response.json()["id"], "messageId": "m3", "message": "And now?"}
     (await served.post("/messages", body, user="boss")).raise_for_status()
     return harness
 
@@ -274,8 +276,8 @@ async def recalled() -> GuardedHarness:
 async def private_skill() -> GuardedHarness:
     harness = GuardedHarness()
     draft = ProcedureDraft("Cats", "Names cats.", (QUESTION.rstrip("?"),), (ProcedureStep(f"Say {WORD}"),))
-    made = Procedure(draft, "acme", "guarded", "ada", harness.clock.now())
-    await harness.private_skills.save(harness.ada, made, made_of="w-1")
+    procedure = Procedure(draft, "acme", "guarded", "ada", harness.clock.now())
+    await harness.private_skills.save(harness.ada, procedure, made_of="w-1")
     await harness.say("m1", QUESTION)
     assert harness.requests
     return harness
@@ -381,6 +383,6 @@ async def test_a_sandbox_has_no_refused_question() -> None:
     await harness.say("m2", "Hello")
     served = Served(harness)
     path = f"/threads/{harness.thread_id}/sandbox"
-    made = await served.post(path, {"messageId": "m2"}, "thread:read_all", "pii:read", user="boss")
-    listed = await served.get(f"/threads/{made.json()['id']}/messages", user="boss")
+    response = await served.post(path, {"messageId": "m2"}, "thread:read_all", "pii:read", user="boss")
+    listed = await served.get(f"/threads/{response.json()['id']}/messages", user="boss")
     assert [message["content"] for message in listed.json()["items"]] == ["Hello", "Hello there."]

@@ -43,18 +43,18 @@ async def test_the_request_has_the_text_the_place_and_the_secret() -> None:
     endpoint = Endpoint(lambda body: {"verdict": "allow"})
     harness = guarded(endpoint)
     harness.model.script("Well.")
-    said = await harness.say("m1", "Hi.")
-    assert said.finished is not None
+    turn = await harness.say("m1", "Hi.")
+    assert turn.finished is not None
     common = {
         "guardrail": "policy",
         "tenantId": "acme",
         "userId": "ada",
         "threadId": harness.thread_id,
-        "runId": said.finished.messages[-1].run_id,
+        "runId": turn.finished.messages[-1].run_id,
         "agentId": "assistant",
     }
-    asked, answered = endpoint.bodies
-    assert asked == common | {"check": "input", "text": "Hi.", "origin": "question"}
+    requests, answered = endpoint.bodies
+    assert requests == common | {"check": "input", "text": "Hi.", "origin": "question"}
     assert answered == common | {"check": "output", "text": "Well.", "before": "", "isLast": True}
     assert {request.headers["Authorization"] for request in endpoint.requests} == {"Bearer s3cret"}
     assert len({request.headers["Idempotency-Key"] for request in endpoint.requests}) == 2
@@ -91,11 +91,11 @@ async def test_an_endpoint_is_asked_at_the_points_of_hooks() -> None:
     call = ToolCall("c1", "ask_expert", json.dumps({"message": "The question."}))
     harness.model.script(Answer.calling(call), "It is Rufus.", "Well.")
     assert (await harness.say("m1", "Who?")).text == "Well."
-    asked = {body["check"]: body for body in endpoint.bodies}
-    assert list(asked) == points
-    assert asked["before_tool"]["name"] == "ask_expert"
-    assert asked["before_tool"]["arguments"] == {"message": "The question."}
-    assert "It is Rufus." in asked["after_tool"]["result"]
+    request = {body["check"]: body for body in endpoint.bodies}
+    assert list(request) == points
+    assert request["before_tool"]["name"] == "ask_expert"
+    assert request["before_tool"]["arguments"] == {"message": "The question."}
+    assert "It is Rufus." in request["after_tool"]["result"]
     first, of_expert, last = harness.model.asked
     assert "Be short." in str(first.contents)
     assert "The other question." in str(of_expert.contents)
@@ -137,9 +137,9 @@ async def test_a_refusal_without_a_usable_sentence_is_a_refusal(sentence: Any) -
     endpoint = Endpoint(lambda body: {"verdict": "refuse", "sentence": sentence})
     harness = guarded(endpoint, checks=["output"], on_failure="open")
     harness.model.script("Fine.")
-    said = await harness.say()
-    assert said.text
-    assert "Fine." not in said.text
+    turn = await harness.say()
+    assert turn.text
+    assert "Fine." not in turn.text
 
 
 @pytest.mark.parametrize("text", [None, 5, ["Be short."]])
@@ -176,10 +176,10 @@ def test_a_wrong_guardrail_is_refused(wrong: dict[str, Any], what: str) -> None:
     agent, problems = check_agent(
         ASSISTANT.model_dump(mode="json", exclude_defaults=True) | {"guardrails": [POLICY | wrong]}
     )
-    found = [problem.what for problem in problems] + (
+    results = [problem.what for problem in problems] + (
         [tenant_problem.what for tenant_problem in find_tenant_problems(agent)] if agent else []
     )
-    assert any(what in text for text in found), found
+    assert any(what in text for text in results), results
 
 
 def test_a_tool_and_a_guardrail_have_different_names() -> None:

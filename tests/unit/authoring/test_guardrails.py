@@ -68,10 +68,10 @@ async def stored(harness: Harness) -> list[tuple[str, str]]:
     return [(message.role.value, message.text) for message in page.messages]
 
 
-def shown(said: Said) -> list[str]:
+def shown(turn: Said) -> list[str]:
     """The texts of the messages that clients keep."""
     texts: dict[str, str] = {}
-    for event in said.events:
+    for event in turn.events:
         if event.type == "TEXT_MESSAGE_CONTENT":
             texts[event.body["messageId"]] = texts.get(event.body["messageId"], "") + event.body["delta"]
         elif event.type == "TEXT_MESSAGE_END" and (event.body.get("metadata") or {}).get("takenBack"):
@@ -82,25 +82,25 @@ def shown(said: Said) -> list[str]:
 class TestOutput:
     async def test_a_refused_answer_is_a_sentence_and_nothing_else_of_it_is_shown_or_stored(self) -> None:
         harness = coded(keeps_secrets(guide()), answers=(SECRET, "Fine."))
-        said = await harness.say("m1", "Tell me.")
-        assert (said.text, said.types[-1]) == ("I keep secrets.", "RUN_FINISHED")
+        turn = await harness.say("m1", "Tell me.")
+        assert (turn.text, turn.types[-1]) == ("I keep secrets.", "RUN_FINISHED")
         assert await stored(harness) == [("user", "Tell me."), ("assistant", "I keep secrets.")]
         await harness.say("m2", "Well?")
         assert "Rufus" not in str(harness.model.asked)
-        assert "Rufus" not in str(said.events)
+        assert "Rufus" not in str(turn.events)
 
     async def test_the_message_and_the_inspector_say_who_has_refused_it(self) -> None:
         harness = coded(keeps_secrets(guide()), answers=(SECRET,))
-        said = await harness.say()
-        [start] = [event for event in said.events if event.type == "TEXT_MESSAGE_START"]
+        turn = await harness.say()
+        [start] = [event for event in turn.events if event.type == "TEXT_MESSAGE_START"]
         assert start.body["metadata"]["refusedBy"] == "no_secrets"
-        assert said.finished is not None
-        assert said.finished.messages[-1].make_metadata()["refusedBy"] == "no_secrets"
+        assert turn.finished is not None
+        assert turn.finished.messages[-1].make_metadata()["refusedBy"] == "no_secrets"
         record = await harness.context()
         assert ServedContextRecord.model_validate(record).guardrails is not None
         [judged] = record["guardrails"]
-        wanted = {"point": "output_guardrail", "name": "no_secrets", "verdict": "refuse", "failure": None}
-        assert wanted.items() <= judged.items()
+        expected = {"point": "output_guardrail", "name": "no_secrets", "verdict": "refuse", "failure": None}
+        assert expected.items() <= judged.items()
 
     async def test_a_window_is_judged_while_the_model_writes_the_next(self) -> None:
         agent, gate = guide(), asyncio.Event()
@@ -112,18 +112,18 @@ class TestOutput:
             gate.set()
 
         harness = coded(agent, answers=(Answer((LONG, "The end."), gate=gate, gate_at=1),))
-        said = await harness.say()  # without windows, the model would wait for the verdict and the verdict for it
-        assert said.text == LONG + "The end."
+        turn = await harness.say()  # without windows, the model would wait for the verdict and the verdict for it
+        assert turn.text == LONG + "The end."
         (first, nothing, is_last), *_, (last, before, is_last_last) = judged
         assert (nothing, is_last, is_last_last) == ("", False, True)
-        assert before + last == said.text
+        assert before + last == turn.text
         assert first.endswith(SENTENCE)
 
     async def test_windows_that_were_shown_are_taken_back_with_the_refused_one(self) -> None:
         harness = coded(keeps_secrets(guide()), answers=(LONG + SECRET,))
-        said = await harness.say()
-        assert SENTENCE in said.text
-        assert shown(said) == ["I keep secrets."]
+        turn = await harness.say()
+        assert SENTENCE in turn.text
+        assert shown(turn) == ["I keep secrets."]
         assert (await stored(harness))[1:] == [("assistant", "I keep secrets.")]
 
     async def test_a_window_can_be_replaced_for_the_user_and_all_later_prompts(self) -> None:
@@ -134,11 +134,11 @@ class TestOutput:
             return Replace(text.replace("Rufus", "[name]"))
 
         harness = coded(agent, answers=(SECRET, "Fine."))
-        said = await harness.say("m1", "Tell me.")
-        assert said.text == "The secret is [name]."
+        turn = await harness.say("m1", "Tell me.")
+        assert turn.text == "The secret is [name]."
         await harness.say("m2", "Well?")
         assert "Rufus" not in str(harness.model.asked)
-        assert "Rufus" not in str(said.events)
+        assert "Rufus" not in str(turn.events)
 
     async def test_a_long_replacement_is_sent_in_pieces(self) -> None:
         agent, text = guide(), "x" * 20_000
@@ -147,8 +147,8 @@ class TestOutput:
         def lengthen() -> Replace:
             return Replace(text)
 
-        said = await coded(agent, answers=("Fine.",)).say()
-        deltas = [event.body["delta"] for event in said.events if event.type == "TEXT_MESSAGE_CONTENT"]
+        turn = await coded(agent, answers=("Fine.",)).say()
+        deltas = [event.body["delta"] for event in turn.events if event.type == "TEXT_MESSAGE_CONTENT"]
         assert "".join(deltas) == text
         assert max(map(len, deltas)) <= MAX_DELTA_CHARS
 
@@ -157,21 +157,21 @@ class TestOutput:
         agent = guide(handoffs=[Handoff(expert, context_mode="forked")])
         moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
         harness = coded(agent, expert, answers=(moves, LONG + SECRET))
-        said = await harness.say("m1", "Tell me.")
-        assert SENTENCE in said.text
-        assert shown(said)[-1] == "I keep secrets."
-        assert "".join(shown(said)).count(SENTENCE) == 0
+        turn = await harness.say("m1", "Tell me.")
+        assert SENTENCE in turn.text
+        assert shown(turn)[-1] == "I keep secrets."
+        assert "".join(shown(turn)).count(SENTENCE) == 0
         texts = [text for _, text in await stored(harness)]
         assert texts[-1] == "I keep secrets."
         assert SENTENCE not in "".join(texts)
-        assert said.finished is not None
-        assert said.finished.messages[-1].refused_by == "no_secrets"
+        assert turn.finished is not None
+        assert turn.finished.messages[-1].refused_by == "no_secrets"
 
     async def test_thinking_is_not_shown_past_a_guardrail(self) -> None:
         agent = keeps_secrets(guide(model={"name": "m", "show_reasoning": True}))
         harness = coded(agent, answers=(Answer((ReasoningDelta("It is Rufus."), "Fine.")),))
-        said = await harness.say()
-        assert (said.text, "Rufus" in str(said.events)) == ("Fine.", False)
+        turn = await harness.say()
+        assert (turn.text, "Rufus" in str(turn.events)) == ("Fine.", False)
 
     async def test_parts_of_a_replaced_answer_do_not_go_back_to_its_model(self) -> None:
         agent = guide()
@@ -182,10 +182,10 @@ class TestOutput:
 
         parts = ProviderParts.of("test/m", Replay.ALWAYS, [{"text": 20}, {"thinking": "Rufus"}])
         harness = coded(agent, answers=(Answer((SECRET,), parts=parts), Answer(("Fine.",), parts=parts)))
-        replaced, kept = [(await harness.say(each)).finished for each in ("m1", "m2")]
+        replaced, stored_value = [(await harness.say(item)).finished for item in ("m1", "m2")]
         assert replaced is not None
-        assert kept is not None
-        assert (replaced.messages[-1].provider_parts, kept.messages[-1].provider_parts) == (None, parts)
+        assert stored_value is not None
+        assert (replaced.messages[-1].provider_parts, stored_value.messages[-1].provider_parts) == (None, parts)
 
     async def test_an_answer_that_replacements_make_too_long_is_cut(self) -> None:
         agent = guide()
@@ -194,23 +194,23 @@ class TestOutput:
         def lengthen() -> Replace:
             return Replace("x" * 20_000)
 
-        said = await coded(agent, answers=(LONG * 100,)).say()
-        assert said.finished is not None
-        message = said.finished.messages[-1]
+        turn = await coded(agent, answers=(LONG * 100,)).say()
+        assert turn.finished is not None
+        message = turn.finished.messages[-1]
         assert (message.is_cut, len(message.text)) == (True, MAX_ANSWER_BYTES)
 
     async def test_calls_of_a_refused_answer_are_not_made(self) -> None:
-        made: list[str] = []
+        calls: list[str] = []
 
         @tool
         def unlock(door: str) -> str:
             """Unlock a door."""
-            made.append(door)
+            calls.append(door)
             return "open"
 
         harness = coded(keeps_secrets(guide(unlock)), answers=(Answer.calling(call("unlock", door="1"), text=SECRET),))
-        said = await harness.say()
-        assert (said.text, made, len(harness.model.asked)) == ("I keep secrets.", [], 1)
+        turn = await harness.say()
+        assert (turn.text, calls, len(harness.model.asked)) == ("I keep secrets.", [], 1)
 
     async def test_a_structured_answer_is_judged_as_a_whole(self) -> None:
         schema = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
@@ -222,21 +222,21 @@ class TestOutput:
             return Replace(text.replace("quiet", "calm"))
 
         harness = coded(agent, answers=(f'{{"answer": "{LONG}"}}',))
-        said = await harness.say()
-        assert said.last["result"] == {"answer": LONG.replace("quiet", "calm")}
+        turn = await harness.say()
+        assert turn.last["result"] == {"answer": LONG.replace("quiet", "calm")}
         assert judged == [True]
 
     async def test_a_refused_structured_answer_is_the_sentence(self) -> None:
         schema = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
         harness = coded(keeps_secrets(guide(output_type=schema)), answers=(f'{{"answer": "{SECRET}"}}',))
-        said = await harness.say()
-        assert (said.text, said.types[-1]) == ("I keep secrets.", "RUN_FINISHED")
-        assert said.last.get("result") is None
+        turn = await harness.say()
+        assert (turn.text, turn.types[-1]) == ("I keep secrets.", "RUN_FINISHED")
+        assert turn.last.get("result") is None
 
     async def test_text_of_a_model_that_broke_off_is_not_shown_unjudged(self) -> None:
         harness = coded(keeps_secrets(guide()), answers=(Answer(("The secret",), ModelUnavailable("down")),))
-        said = await harness.say()
-        assert (said.text, said.types[-1]) == ("", "RUN_ERROR")
+        turn = await harness.say()
+        assert (turn.text, turn.types[-1]) == ("", "RUN_ERROR")
 
     @pytest.mark.parametrize(("on_failure", "text"), [("closed", "I can't answer that"), ("open", "Fine.")])
     async def test_a_failing_guardrail_fails_as_it_declares(self, on_failure: Any, text: str) -> None:
@@ -266,20 +266,20 @@ class TestOutput:
 class TestInput:
     async def test_a_refused_question_gets_the_sentence_and_is_in_no_later_prompt(self) -> None:
         harness = coded(judges(guide(), Refuse("Not about dragons.")), answers=("Dragons are real.", "Fine."))
-        said = await harness.say("m1", "Are dragons real?")
-        assert (said.text, said.types[-1]) == ("Not about dragons.", "RUN_FINISHED")
+        turn = await harness.say("m1", "Are dragons real?")
+        assert (turn.text, turn.types[-1]) == ("Not about dragons.", "RUN_FINISHED")
         assert await stored(harness) == [("user", "Are dragons real?"), ("assistant", "Not about dragons.")]
         await harness.say("m2", "Well?")
         assert "dragon" not in str(harness.model.asked[-1].prompts).lower()
 
     async def test_nothing_is_shown_and_no_tool_is_called_before_the_verdict(self) -> None:
-        made: list[str] = []
+        calls: list[str] = []
         verdict_due = asyncio.Event()
 
         @tool
         def unlock(door: str) -> str:
             """Unlock a door."""
-            made.append(door)
+            calls.append(door)
             return "open"
 
         agent = guide(unlock)
@@ -293,8 +293,8 @@ class TestInput:
         saying = asyncio.ensure_future(harness.say())
         await harness.model_is_asked()  # beside the guardrail
         verdict_due.set()
-        said = await saying
-        assert (said.text, made) == ("No.", [])
+        turn = await saying
+        assert (turn.text, calls) == ("No.", [])
 
     async def test_the_model_is_given_up_as_soon_as_the_question_is_refused(self) -> None:
         never = asyncio.Event()
@@ -304,11 +304,11 @@ class TestInput:
 
     async def test_a_replaced_question_is_what_the_model_gets_and_what_is_stored(self) -> None:
         harness = coded(judges(guide(), Replace("Are lizards real?")), answers=("Stale.", "Yes.", "Fine."))
-        said = await harness.say("m1", "Are dragons real?")
-        assert said.text == "Yes."
+        turn = await harness.say("m1", "Are dragons real?")
+        assert turn.text == "Yes."
         assert await stored(harness) == [("user", "Are lizards real?"), ("assistant", "Yes.")]
         await harness.say("m2", "Well?")
-        assert all("dragon" not in str(asked.prompts) for asked in harness.model.asked[1:])
+        assert all("dragon" not in str(request.prompts) for request in harness.model.asked[1:])
 
     @pytest.mark.parametrize("replacement", ["Are lizards real?", None])
     async def test_a_commit_says_whether_its_question_has_two_versions(
@@ -318,9 +318,9 @@ class TestInput:
         commits: list[Commit] = []
         commit = harness.store.commit
 
-        async def noted(lease: Lease, made: Commit) -> Any:
-            commits.append(made)
-            return await commit(lease, made)
+        async def noted(lease: Lease, value: Commit) -> Any:
+            commits.append(value)
+            return await commit(lease, value)
 
         monkeypatch.setattr(harness.store, "commit", noted)
         await harness.say("m1", "Are dragons real?")
@@ -346,8 +346,8 @@ class TestInput:
         agent = guide(handoffs=[Handoff(expert)])
         moves = Answer.calling(call("transfer_to_expert", reason="asks of dragons", context_summary="Wants a dragon."))
         harness = coded(agent, expert, answers=(*(() if triggers else (moves,)), "Stale.", "Yes.", "Fine."))
-        said = await harness.say("m1", "Are dragons real?")
-        assert said.text.endswith(text)
+        turn = await harness.say("m1", "Are dragons real?")
+        assert turn.text.endswith(text)
         first = 0 if triggers else 1
         assert "dragon" not in str(harness.model.asked[first + 1 :])
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
@@ -393,14 +393,14 @@ class TestInput:
         record = await harness.context()
         assert str(record).count("Are lizards real?") == 4  # of each agent: the current message, and what was sent
         assert "dragons real" not in str(record)
-        assert all(each["estimatedTokens"] > 0 for each in record["calls"])
+        assert all(item["estimatedTokens"] > 0 for item in record["calls"])
 
     async def test_a_question_that_comes_with_results_of_the_page_is_judged(self) -> None:
         harness = coded(judges(guide(), Refuse("Not about dragons.")))
         [interrupt] = await waiting(harness)
         harness.model.script("Stale.", "Fine.")
-        said = await harness.say("m2", "A dragon?", client=replace(PAGE, results=(result(interrupt),)))
-        assert said.text == "Not about dragons."
+        turn = await harness.say("m2", "A dragon?", client=replace(PAGE, results=(result(interrupt),)))
+        assert turn.text == "Not about dragons."
         await harness.say("m3", "Well?")
         assert "dragon" not in str(harness.model.asked[-1].prompts)
 
@@ -408,9 +408,9 @@ class TestInput:
         harness = coded(judges(guide(), Replace("Is this real?")), answers=("Stale.", "Yes."))
         source = {"type": "url", "value": "https://pictures.example.com/dragon.png"}
         await harness.say("m1", [{"type": "text", "text": "Is this dragon real?"}, {"type": "image", "source": source}])
-        [asked] = [prompt.content for prompt in harness.model.asked[-1].prompts if prompt.role is Role.USER]
-        assert text_of(asked) == "Is this real?"
-        assert len(asked) == 2
+        [request] = [prompt.content for prompt in harness.model.asked[-1].prompts if prompt.role is Role.USER]
+        assert text_of(request) == "Is this real?"
+        assert len(request) == 2
 
     async def test_a_run_that_is_stopped_before_the_verdict_counts_as_refused(self) -> None:
         agent = guide()
@@ -488,9 +488,9 @@ async def test_a_worker_that_takes_over_judges_again_and_stores_one_verdict(monk
 
 async def test_an_agent_without_guardrails_costs_nothing_more() -> None:
     harness = coded(guide(), answers=("Fine.",))
-    said = await harness.say()
-    assert said.finished is not None
-    end = MESSAGE.as_json(said.finished.messages[-1])
+    turn = await harness.say()
+    assert turn.finished is not None
+    end = MESSAGE.as_json(turn.finished.messages[-1])
     assert "refused_by" not in end
     assert "is_question_refused" not in end["end"]
     assert "guardrails" not in await harness.context()

@@ -51,10 +51,10 @@ async def asked_for(harness: Harness) -> list[tuple[str, str, str]]:
 async def test_a_hook_hands_over_to_people_before_any_model_speaks() -> None:
     harness = coded(angry(clerk(SUPPORT)), SUPPORT)
     assert (await harness.say("m1", "Hello")).text == "Hello there."
-    asked = len(harness.model.asked)
-    said = await harness.say("m2", "This is outrageous")
-    assert texts(said) == [WAITING]
-    assert len(harness.model.asked) == asked
+    request_count = len(harness.model.asked)
+    turn = await harness.say("m2", "This is outrageous")
+    assert texts(turn) == [WAITING]
+    assert len(harness.model.asked) == request_count
     assert await asked_for(harness) == [("support", "calm", "Ada is angry.")]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.conversation.desk is not None
@@ -62,13 +62,13 @@ async def test_a_hook_hands_over_to_people_before_any_model_speaks() -> None:
         DeskStatus.WAITING,
         "This is outrageous",
     )
-    [judgement] = (await harness.context(thread_run(said)))["guardrails"]
+    [judgement] = (await harness.context(thread_run(turn)))["guardrails"]
     assert (judgement["point"], judgement["name"], judgement["verdict"]) == ("before_model", "calm", "hand_over")
 
 
-def thread_run(said: Any) -> str:
+def thread_run(text: Any) -> str:
     """The id of a turn's run."""
-    return str(said.finished.messages[-1].run_id)
+    return str(text.finished.messages[-1].run_id)
 
 
 async def test_a_hook_takes_an_answer_back_and_a_specialist_answers_in_the_same_turn() -> None:
@@ -80,9 +80,9 @@ async def test_a_hook_takes_an_answer_back_and_a_specialist_answers_in_the_same_
         return HandOver("lawyer", reason="a question of law") if "sue" in text else None
 
     harness = coded(agent, lawyer, answers=("You should sue them.", "Ada asks about law.", "It depends."))
-    said = await harness.say("m1", "What now?")
-    taken_back = [event.body["messageId"] for event in said.events if event.type == "TEXT_MESSAGE_END"]
-    assert texts(said)[-1] == ("Lawyer", "It depends.")
+    turn = await harness.say("m1", "What now?")
+    taken_back = [event.body["messageId"] for event in turn.events if event.type == "TEXT_MESSAGE_END"]
+    assert texts(turn)[-1] == ("Lawyer", "It depends.")
     assert len(taken_back) == 2
     assert await asked_for(harness) == [("lawyer", "a question of law", "Ada asks about law.")]
     page = await harness.store.read_messages(
@@ -100,12 +100,12 @@ async def test_people_get_what_guardrails_have_left_of_the_question(refuses: boo
         return Refuse("Be polite.") if refuses else Replace(text.replace("4111", "[card]"))
 
     harness = coded(agent, SUPPORT)
-    said = await harness.say("m1", "4111 outrageous")
+    turn = await harness.say("m1", "4111 outrageous")
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     if refuses:
-        assert (said.text, thread.conversation.desk) == ("Be polite.", None)
+        assert (turn.text, thread.conversation.desk) == ("Be polite.", None)
         return
-    assert texts(said) == [WAITING]
+    assert texts(turn) == [WAITING]
     [question, *_] = (await harness.store.read_messages(harness.ada, thread, limit=10, before=None)).messages
     assert question.text == "[card] outrageous"
 
@@ -113,8 +113,8 @@ async def test_people_get_what_guardrails_have_left_of_the_question(refuses: boo
 async def test_handoffs_of_hooks_obey_the_rules_of_handoffs() -> None:
     forbidden = Desk("support", required_permissions=["shop:vip"])
     harness = coded(angry(clerk(forbidden)), forbidden)
-    said = await harness.say("m1", "outrageous")
-    assert said.text == "You don't have permission to use Support. Can I help with something else?"
+    turn = await harness.say("m1", "outrageous")
+    assert turn.text == "You don't have permission to use Support. Can I help with something else?"
     assert await active(harness) == "assistant"
 
     agent = angry(clerk(SUPPORT))

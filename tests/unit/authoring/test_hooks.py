@@ -75,12 +75,12 @@ def no_tips(agent: Agent) -> Agent:
     return agent
 
 
-def shown_arguments(said: Said) -> list[str]:
-    return [event.body["delta"] for event in said.events if event.type == "TOOL_CALL_ARGS"]
+def shown_arguments(turn: Said) -> list[str]:
+    return [event.body["delta"] for event in turn.events if event.type == "TOOL_CALL_ARGS"]
 
 
-def results(said: Said) -> list[str]:
-    return [event.body["content"] for event in said.events if event.type == "TOOL_CALL_RESULT"]
+def results(turn: Said) -> list[str]:
+    return [event.body["content"] for event in turn.events if event.type == "TOOL_CALL_RESULT"]
 
 
 def given_to_model(harness: Harness) -> str:
@@ -97,8 +97,8 @@ class TestTools:
             return Refuse("At most 50 euros.") if arguments["euros"] > 50 else None
 
         harness = coded(agent, answers=paying())
-        said = await harness.say()
-        assert (made, results(said)) == ([], ["Error: At most 50 euros."])
+        turn = await harness.say()
+        assert (made, results(turn)) == ([], ["Error: At most 50 euros."])
         assert "At most 50 euros." in given_to_model(harness)
 
     async def test_a_call_is_made_and_recorded_with_the_arguments_of_a_hook(self) -> None:
@@ -131,9 +131,9 @@ class TestTools:
         def wrong() -> Replace:
             return Replace({"euros": "many"})
 
-        said = await coded(agent, answers=paying()).say()
+        turn = await coded(agent, answers=paying()).say()
         assert made == []
-        assert results(said)[0].startswith("Error: the call was not made: a hook has changed its arguments, which do")
+        assert results(turn)[0].startswith("Error: the call was not made: a hook has changed its arguments, which do")
 
     async def test_a_person_agrees_to_the_arguments_of_a_hook(self) -> None:
         agent = clerk(refund)
@@ -143,9 +143,9 @@ class TestTools:
             return Replace({"euros": 1})
 
         harness = coded(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
-        said = await harness.say()
-        [interrupt] = said.last["outcome"]["interrupts"]
-        assert (shown_arguments(said), interrupt["metadata"]["arguments"]) == (['{"euros": 1}'], '{"euros": 1}')
+        turn = await harness.say()
+        [interrupt] = turn.last["outcome"]["interrupts"]
+        assert (shown_arguments(turn), interrupt["metadata"]["arguments"]) == (['{"euros": 1}'], '{"euros": 1}')
         await answer(harness, yes(interrupt))
         assert made == [{"euros": 1}]
 
@@ -158,9 +158,9 @@ class TestTools:
 
         harness = coded(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
         [interrupt] = (await harness.say()).last["outcome"]["interrupts"]
-        said = await answer(harness, yes(interrupt))
+        turn = await answer(harness, yes(interrupt))
         assert made == []
-        assert "somebody has agreed to" in results(said)[0]
+        assert "somebody has agreed to" in results(turn)[0]
 
     @pytest.mark.parametrize(
         ("verdict", "arguments"),
@@ -178,14 +178,14 @@ class TestTools:
         asks = Answer.calling(call("pay", euros=1, to="Rufus"))
         parts = ProviderParts.of("test/m", Replay.ALWAYS, [{"call": 0, "signature": "Rufus"}])
         harness = coded(agent, answers=(replace(asks, parts=parts), "Done.", "Fine."))
-        said = await harness.say("m1", "Pay.")
+        turn = await harness.say("m1", "Pay.")
         await harness.say("m2", "Well?")
-        assert [json.loads(shown_argument) for shown_argument in shown_arguments(said)] == [arguments]
-        assert said.finished is not None
-        inspected = await harness.context(said.finished.messages[0].run_id)
-        assert "Rufus" not in str((said.events, harness.model.asked, await recorded(harness), inspected))
-        [asked] = [message for message in said.finished.messages if message.tool_calls]
-        assert ("Rufus" not in str(asked), asked.provider_parts) == (True, None)
+        assert [json.loads(shown_argument) for shown_argument in shown_arguments(turn)] == [arguments]
+        assert turn.finished is not None
+        inspected = await harness.context(turn.finished.messages[0].run_id)
+        assert "Rufus" not in str((turn.events, harness.model.asked, await recorded(harness), inspected))
+        [request] = [message for message in turn.finished.messages if message.tool_calls]
+        assert ("Rufus" not in str(request), request.provider_parts) == (True, None)
 
     @pytest.mark.parametrize("euros", ["Rufus", 1])
     async def test_arguments_that_no_hook_judges_are_not_shown(self, euros: Any) -> None:
@@ -195,8 +195,8 @@ class TestTools:
         def allow() -> None: ...
 
         asks = Answer.calling(call("pay", euros=1), call("pay", euros=euros, to="Rufus"))
-        said = await coded(agent, answers=(asks, "Done.")).say()
-        assert (shown_arguments(said)[1], made) == ("{}", [{"euros": 1, "to": "shop"}])
+        turn = await coded(agent, answers=(asks, "Done.")).say()
+        assert (shown_arguments(turn)[1], made) == ("{}", [{"euros": 1, "to": "shop"}])
 
     async def test_a_worker_that_takes_over_shows_the_arguments_of_the_recorded_call(
         self, monkeypatch: pytest.MonkeyPatch
@@ -213,8 +213,8 @@ class TestTools:
         with pytest.raises(StoreUnavailable):
             await harness.say()
         harness.clock.advance(60)
-        said = await harness.say()
-        assert (len(judged), made, shown_arguments(said)) == (1, [{"euros": 50, "to": "shop"}], ['{"euros": 50}'])
+        turn = await harness.say()
+        assert (len(judged), made, shown_arguments(turn)) == (1, [{"euros": 50, "to": "shop"}], ['{"euros": 50}'])
 
     async def test_a_run_that_is_stopped_while_a_hook_judges_makes_and_shows_no_call(self) -> None:
         agent, is_judging = clerk(pay), asyncio.Event()
@@ -228,9 +228,9 @@ class TestTools:
         saying = asyncio.ensure_future(harness.say())
         await is_judging.wait()
         await harness.controls.cancel(harness.ada, harness.thread_id, None)
-        said = await saying
-        assert (said.last["outcome"]["type"], made) == ("cancelled", [])
-        assert "90" not in str(shown_arguments(said))
+        turn = await saying
+        assert (turn.last["outcome"]["type"], made) == ("cancelled", [])
+        assert "90" not in str(shown_arguments(turn))
 
     async def test_hooks_of_one_call_share_nothing(self) -> None:
         agent, seen = clerk(pay), []
@@ -266,8 +266,8 @@ class TestTools:
             return Replace(result.replace("4111", "[card]"))
 
         harness = coded(agent, answers=paying())
-        said = await harness.say()
-        assert results(said) == ["paid 90 by card [card]"]
+        turn = await harness.say()
+        assert results(turn) == ["paid 90 by card [card]"]
         assert "4111" not in given_to_model(harness)
         [record] = await recorded(harness)
         assert record.output == "paid 90 by card [card]"
@@ -337,8 +337,8 @@ class TestModel:
             return Refuse("We are closed.")
 
         harness = coded(agent)
-        said = await harness.say()
-        assert (said.text, said.types[-1], harness.model.asked) == ("We are closed.", "RUN_FINISHED", [])
+        turn = await harness.say()
+        assert (turn.text, turn.types[-1], harness.model.asked) == ("We are closed.", "RUN_FINISHED", [])
 
     async def test_calls_of_an_answer_that_a_hook_refuses_are_not_made(self) -> None:
         agent = clerk(pay)
@@ -349,16 +349,16 @@ class TestModel:
             return Refuse("No.") if calls == [{"name": "pay", "arguments": {"euros": 9}}] else None
 
         harness = coded(agent, answers=(Answer.calling(call("pay", euros=9), text="I pay."),))
-        said = await harness.say()
-        assert said.finished is not None
-        assert (said.finished.messages[-1].text, made) == ("No.", [])
+        turn = await harness.say()
+        assert turn.finished is not None
+        assert (turn.finished.messages[-1].text, made) == ("No.", [])
 
     async def test_an_answer_that_was_cut_is_judged(self) -> None:
         agent = no_tips(clerk())
         harness = coded(agent, answers=(Answer(("Here is a tip", ". " * MAX_ANSWER_BYTES)),))
-        said = await harness.say()
-        assert said.finished is not None
-        assert said.finished.messages[-1].text == "No tips."
+        turn = await harness.say()
+        assert turn.finished is not None
+        assert turn.finished.messages[-1].text == "No tips."
 
     async def test_an_answer_that_its_user_has_stopped_is_judged(self) -> None:
         gate = asyncio.Event()
@@ -366,23 +366,23 @@ class TestModel:
         saying = asyncio.ensure_future(harness.say())
         await harness.model_is_asked()
         await harness.controls.cancel(harness.ada, harness.thread_id, None)
-        said = await saying
-        assert said.last["outcome"]["type"] == "cancelled"
-        assert said.finished is not None
-        assert said.finished.messages[-1].text == "No tips."
+        turn = await saying
+        assert turn.last["outcome"]["type"] == "cancelled"
+        assert turn.finished is not None
+        assert turn.finished.messages[-1].text == "No tips."
 
     async def test_an_answer_whose_model_has_failed_is_judged(self) -> None:
         harness = coded(no_tips(clerk()), answers=(Answer(("Here is a tip",), ModelUnavailable("down")),))
-        said = await harness.say()
-        assert said.finished is not None
-        assert said.finished.messages[-1].text == "No tips."
+        turn = await harness.say()
+        assert turn.finished is not None
+        assert turn.finished.messages[-1].text == "No tips."
 
     async def test_hooks_take_resources(self) -> None:
         agent = clerk()
 
         @agent.before_model
-        def ask(known: Rules) -> Refuse:
-            return Refuse(known.sentence)
+        def ask(stored: Rules) -> Refuse:
+            return Refuse(stored.sentence)
 
         harness = coded(agent)
         harness.functions.packages = lambda: (__name__,)
@@ -446,8 +446,8 @@ class TestOtherAgents:
 
         asks = Answer.calling(call("ask_faq", message="?"))
         harness = coded(clerk(sub_agents=[faq]), faq, answers=(asks, "Stale.", "Done.", "Fine."))
-        said = await harness.say("m1", "A question")
-        assert results(said)
+        turn = await harness.say("m1", "A question")
+        assert results(turn)
         await harness.say("m2", "Another")
         assert "Ask somebody else." in str(harness.model.asked[-2].prompts)
         assert "A question" in given_to_model(harness)
@@ -464,10 +464,10 @@ class TestOtherAgents:
 
         moves = Answer.calling(call("transfer_to_repairs", reason="broken", context_summary="It is broken."))
         harness = coded(agent, repairs, answers=(moves, "Sorry."))
-        said = await harness.say("m1", "fix it")
+        turn = await harness.say("m1", "fix it")
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
         assert thread.conversation.handoff is None
-        assert said.text == ("The workshop is closed." if triggers else "Sorry.")
+        assert turn.text == ("The workshop is closed." if triggers else "Sorry.")
         if not triggers:
             assert "The workshop is closed." in given_to_model(harness)
 
@@ -484,9 +484,9 @@ class TestOtherAgents:
             for name in ("repairs", "sales")
         )
         harness = coded(agent, repairs, sales, answers=(first, second, "Buy a new one."))
-        said = await harness.say("m1", "fix it")
+        turn = await harness.say("m1", "fix it")
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-        assert (said.text, thread.conversation.agent_id) == ("Buy a new one.", "sales")
+        assert (turn.text, thread.conversation.agent_id) == ("Buy a new one.", "sales")
 
 
 class TestDefinitions:

@@ -54,21 +54,21 @@ WIDE = {"model_calls": 100, "tool_calls": 500, "tokens": 10_000_000}
 
 
 def running(run: Run, *others: Agent, answers: tuple[Answer | str, ...] = (), **fields: Any) -> Harness:
-    given = {"tools": [look, dump, take], "sub_agents": [faq, *others], "limits": WIDE, **fields}
-    agent = Agent("assistant", "Sell.", main=True, **given)
+    options = {"tools": [look, dump, take], "sub_agents": [faq, *others], "limits": WIDE, **fields}
+    agent = Agent("assistant", "Sell.", main=True, **options)
     agent.run(run)
     return coded(agent, faq, *others, answers=answers)
 
 
 def ended(harness: Harness) -> Said:
     """The turn, in virtual time."""
-    found: list[Said] = []
+    results: list[Said] = []
 
     async def work() -> None:
-        found.append(await harness.say(seconds=600))
+        results.append(await harness.say(seconds=600))
 
     in_virtual_time(work)
-    return found[0]
+    return results[0]
 
 
 async def ask_for_ever(context: RunContext, message: str) -> str:
@@ -134,8 +134,8 @@ async def say_at_length(context: RunContext, message: str) -> str:
     ],
 )
 def test_a_coroutine_that_does_too_much_ends_with_a_limit(run: Run) -> None:
-    said = ended(running(run))
-    assert (said.types[-1], said.last.get("code")) == ("RUN_ERROR", "run_limit_reached")
+    turn = ended(running(run))
+    assert (turn.types[-1], turn.last.get("code")) == ("RUN_ERROR", "run_limit_reached")
 
 
 @pytest.mark.parametrize(("limit", "step"), [("model_calls", "model"), ("tool_calls", "ask"), ("tool_calls", "call")])
@@ -152,8 +152,8 @@ async def test_the_agents_own_limits_count(limit: str, step: str) -> None:
         return "Done."
 
     harness = running(run, limits={limit: 3})
-    said = await harness.say()
-    assert (said.last["code"], limit in said.last["message"]) == ("run_limit_reached", True)
+    turn = await harness.say()
+    assert (turn.last["code"], limit in turn.last["message"]) == ("run_limit_reached", True)
     assert len(harness.model.asked) == (0 if step == "call" else 3)
 
 
@@ -183,8 +183,8 @@ async def sleep_whatever_happens(context: RunContext, message: str) -> str:
 
 @pytest.mark.parametrize("run", [sleep_for_ever, sleep_whatever_happens])
 def test_a_coroutine_that_never_ends_is_stopped_after_the_time_of_the_turn(run: Run) -> None:
-    said = ended(running(run, timeouts={"turn_seconds": 60}))
-    assert said.last["code"] == "turn_timeout"
+    turn = ended(running(run, timeouts={"turn_seconds": 60}))
+    assert turn.last["code"] == "turn_timeout"
 
 
 def test_agents_that_ask_each_other_end_at_a_depth() -> None:
@@ -202,8 +202,8 @@ def test_agents_that_ask_each_other_end_at_a_depth() -> None:
 
     one.run(run)
     two.run(run)
-    said = ended(running(run, one, two))
-    assert said.text == "One has no agent two that it may ask for this user here. Agents: none."
+    turn = ended(running(run, one, two))
+    assert turn.text == "One has no agent two that it may ask for this user here. Agents: none."
     assert len(depths) == MAX_DEPTH + 1
 
 
@@ -254,8 +254,8 @@ FAILING = [raise_it, leave, raise_no_exception, leave_in_a_branch, cancel_itself
 async def test_a_coroutine_that_fails_ends_the_turn_and_the_log_says_why(
     run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
-    said = await running(run).say()
-    assert (said.types[-1], said.last["code"]) == ("RUN_ERROR", "internal_error")
+    turn = await running(run).say()
+    assert (turn.types[-1], turn.last["code"]) == ("RUN_ERROR", "internal_error")
     assert any(record.exc_info for record in caplog.records)
 
 
@@ -279,15 +279,15 @@ async def test_arguments_that_no_text_in_utf_8_can_have_are_mended() -> None:
 
 
 async def test_a_step_that_nobody_awaits_does_not_outlast_the_turn() -> None:
-    begun, is_begun = [], asyncio.Event()
+    has_begun, is_begun = [], asyncio.Event()
 
     @tool
     async def slow() -> str:
         """Work."""
-        begun.append(1)
+        has_begun.append(1)
         is_begun.set()
         await asyncio.sleep(60)
-        begun.append(2)
+        has_begun.append(2)
         return "Done."
 
     async def run(context: RunContext, message: str) -> str:
@@ -296,8 +296,8 @@ async def test_a_step_that_nobody_awaits_does_not_outlast_the_turn() -> None:
         assert not working.done()
         return "Goodbye."
 
-    said = await running(run, tools=[slow]).say()
-    assert (said.text, begun) == ("Goodbye.", [1])
+    turn = await running(run, tools=[slow]).say()
+    assert (turn.text, has_begun) == ("Goodbye.", [1])
 
 
 async def test_code_that_takes_another_step_than_the_recorded_one_ends_the_turn(
@@ -313,13 +313,13 @@ async def test_code_that_takes_another_step_than_the_recorded_one_ends_the_turn(
     with pytest.raises(StoreUnavailable):
         await harness.say()
     harness.clock.advance(60)
-    said = await harness.say()
-    assert said.last["code"] == "run_changed"
-    assert "Step 1 was ask, and is another ask now." in said.last["message"]
+    turn = await harness.say()
+    assert turn.last["code"] == "run_changed"
+    assert "Step 1 was ask, and is another ask now." in turn.last["message"]
 
 
-@pytest.mark.parametrize("place", ["before", "after"])
-async def test_code_may_change_behind_the_step_that_a_turn_waits_for(place: str) -> None:
+@pytest.mark.parametrize("location", ["before", "after"])
+async def test_code_may_change_behind_the_step_that_a_turn_waits_for(location: str) -> None:
     refunds: list[int] = []
 
     @tool(approval="always")
@@ -333,17 +333,17 @@ async def test_code_may_change_behind_the_step_that_a_turn_waits_for(place: str)
         return await context.call(refund, euros=1)
 
     async def changed(context: RunContext, message: str) -> str:
-        await context.say("First." if place == "after" else "Changed.")
+        await context.say("First." if location == "after" else "Changed.")
         return f"{await context.call(refund, euros=1)}!"
 
     agent = Agent("assistant", "Sell.", main=True, tools=[refund])
     agent.run(run)
     harness = coded(agent)
-    said = await harness.say()
+    turn = await harness.say()
     agent.definition.code.run = changed
-    said = await answer(harness, *[yes(interrupt) for interrupt in said.last["outcome"]["interrupts"]])
+    turn = await answer(harness, *[yes(interrupt) for interrupt in turn.last["outcome"]["interrupts"]])
     assert refunds == [1]
-    assert (said.text, said.last.get("code")) == (("refunded 1!", None) if place == "after" else ("", "run_changed"))
+    assert (turn.text, turn.last.get("code")) == (("refunded 1!", None) if location == "after" else ("", "run_changed"))
 
 
 def test_what_cannot_be_a_coroutine_is_refused_when_it_is_declared() -> None:

@@ -86,8 +86,8 @@ async def state(harness: Harness) -> Mapping[str, Any] | None:
     return thread.conversation.data
 
 
-def results(said: Said) -> list[str]:
-    return [event.body["content"] for event in said.events if event.type == "TOOL_CALL_RESULT"]
+def results(turn: Said) -> list[str]:
+    return [event.body["content"] for event in turn.events if event.type == "TOOL_CALL_RESULT"]
 
 
 def system_notes(harness: Harness) -> list[str]:
@@ -97,8 +97,8 @@ def system_notes(harness: Harness) -> list[str]:
 async def test_a_function_is_called_once_a_person_has_agreed() -> None:
     asks = Answer.calling(ToolCall("c1", "refund", '{"number": "A-7", "euros": 12.5}'))
     harness = coded(shop(refund), answers=(asks, "Refunded."))
-    said = await harness.say()
-    [interrupt] = said.last["outcome"]["interrupts"]
+    turn = await harness.say()
+    [interrupt] = turn.last["outcome"]["interrupts"]
     assert results(await answer(harness, yes(interrupt))) == ['{"number":"A-7","euros":"12.5"}']
     [offered] = harness.model.asked[0].tools
     assert (offered.name, offered.description) == ("refund", "Refund an order.")
@@ -115,7 +115,7 @@ async def test_a_computed_prompt_stands_behind_the_history_and_changes_nothing_b
     harness = coded(agent, answers=("One.", "Two."))
     await harness.say("m1", "First")
     await harness.say("m2", "Second", scope=Scope("acme", "ada", frozenset({"shop:vip"})))
-    first, second = (asked.contents for asked in harness.model.asked)
+    first, second = (request.contents for request in harness.model.asked)
     assert first == [("system", "Sell."), ("system", "ada of acme has 0 permissions."), TODAY, ("user", "First")]
     assert second == [
         ("system", "Sell."),
@@ -154,8 +154,8 @@ async def test_a_turn_does_not_go_on_without_its_instructions(returned: Any) -> 
         return returned
 
     harness = coded(agent)
-    said = await harness.say()
-    assert (said.types[-1], said.last["code"]) == ("RUN_ERROR", "internal_error")
+    turn = await harness.say()
+    assert (turn.types[-1], turn.last["code"]) == ("RUN_ERROR", "internal_error")
     assert harness.model.asked == []
 
 
@@ -168,8 +168,8 @@ def test_a_prompt_that_takes_too_long_ends_the_turn() -> None:
         return "Late."
 
     async def work() -> None:
-        said = await coded(agent).say()
-        assert said.last["code"] == "internal_error"
+        turn = await coded(agent).say()
+        assert turn.last["code"] == "internal_error"
 
     in_virtual_time(work)
 
@@ -255,10 +255,10 @@ async def test_a_worker_that_takes_over_applies_what_was_recorded_and_calls_noth
         await harness.say("m1")
     assert await state(harness) is None
     harness.clock.advance(60)
-    said = await harness.say("m1")
+    turn = await harness.say("m1")
     assert (calls, await state(harness)) == (["tea"], {"cart": ["tea"]})
-    assert said.finished is not None
-    assert [source["title"] for source in said.finished.messages[-1].sources] == ["receipt.txt"]
+    assert turn.finished is not None
+    assert [source["title"] for source in turn.finished.messages[-1].sources] == ["receipt.txt"]
 
 
 async def test_a_branch_begins_with_the_state_that_was_there() -> None:
@@ -281,8 +281,8 @@ async def test_the_inspector_shows_the_state_before_and_after_a_turn() -> None:
     adds = [Answer.calling(call("add", item=item)) for item in ("tea", "milk")]
     harness = coded(shop(add), answers=(adds[0], "One.", adds[1], "Two."))
     await harness.say("m1")
-    said = await harness.say("m2")
-    record = await harness.context(said.events[0].body["runId"])
+    turn = await harness.say("m2")
+    record = await harness.context(turn.events[0].body["runId"])
     assert record["toolState"] == {
         "before": {"text": '{"cart": ["tea"]}'},
         "after": {"text": '{"cart": ["tea", "milk"]}'},
@@ -308,19 +308,19 @@ async def test_the_user_sees_the_progress_of_a_call() -> None:
         return "done"
 
     harness = coded(shop(work), answers=(Answer.calling(call("work")), "Done."))
-    said = await harness.say()
-    shown = [event.body for event in said.events if event.type.startswith("ACTIVITY")]
-    [started] = [event.body["toolCallId"] for event in said.events if event.type == "TOOL_CALL_START"]
-    assert {body["activityType"] for body in shown} == {"progress"}
-    assert len({body["messageId"] for body in shown}) == 1
-    *steps, end = shown
+    turn = await harness.say()
+    visible = [event.body for event in turn.events if event.type.startswith("ACTIVITY")]
+    [started] = [event.body["toolCallId"] for event in turn.events if event.type == "TOOL_CALL_START"]
+    assert {body["activityType"] for body in visible} == {"progress"}
+    assert len({body["messageId"] for body in visible}) == 1
+    *steps, end = visible
     assert [step["content"] for step in steps] == [
         {"toolCallId": started, "tool": "work", "label": f"{number} of 3", "status": "working"} for number in (1, 2, 3)
     ]
     assert end["patch"] == [{"op": "add", "path": "/status", "value": "succeeded"}]
-    assert said.types.index("ACTIVITY_SNAPSHOT") > said.types.index("TOOL_CALL_END")
-    assert said.types.index("TOOL_CALL_RESULT") > max(
-        i for i, kind in enumerate(said.types) if kind == "ACTIVITY_DELTA"
+    assert turn.types.index("ACTIVITY_SNAPSHOT") > turn.types.index("TOOL_CALL_END")
+    assert turn.types.index("TOOL_CALL_RESULT") > max(
+        i for i, kind in enumerate(turn.types) if kind == "ACTIVITY_DELTA"
     )
 
 
@@ -335,10 +335,10 @@ def test_a_call_that_reports_very_often_is_shown_now_and_then() -> None:
 
     async def converse() -> None:
         harness = coded(shop(work), answers=(Answer.calling(call("work")), "Done."))
-        said = await harness.say()
-        shown = [event.body for event in said.events if event.type.startswith("ACTIVITY")]
-        assert 20 < len(shown) < 30
-        assert [change["value"] for change in shown[-1]["patch"]] == ["199", "succeeded"]
+        turn = await harness.say()
+        visible = [event.body for event in turn.events if event.type.startswith("ACTIVITY")]
+        assert 20 < len(visible) < 30
+        assert [change["value"] for change in visible[-1]["patch"]] == ["199", "succeeded"]
 
     in_virtual_time(converse)
 
@@ -353,14 +353,14 @@ async def test_files_that_a_call_attaches_are_sources_of_the_answer(tmp_path: Pa
         return await context.attach(b"1,2", name="lines.csv", media_type="text/csv")
 
     harness = coded(shop(invoice), answers=(Answer.calling(call("invoice")), "Here it is."))
-    said = await harness.say()
-    [sources] = [event.body["metadata"]["sources"] for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    turn = await harness.say()
+    [sources] = [event.body["metadata"]["sources"] for event in turn.events if event.type == "TEXT_MESSAGE_END"]
     assert [(source["kind"], source["title"], source["mediaType"], source["isKept"]) for source in sources] == [
         ("file", "invoice.pdf", "application/pdf", True),
         ("file", "lines.csv", "text/csv", True),
     ]
-    kept = await harness.files.of_thread(harness.ada, harness.thread_id).read(sources[1]["id"])
-    assert (results(said), kept) == ([sources[1]["id"]], b"1,2")
+    stored = await harness.files.of_thread(harness.ada, harness.thread_id).read(sources[1]["id"])
+    assert (results(turn), stored) == ([sources[1]["id"]], b"1,2")
 
 
 @pytest.mark.parametrize(
@@ -379,8 +379,8 @@ async def test_a_file_that_cannot_be_attached_is_a_failed_call(
         """Attach a file."""
         return await context.attach(tmp_path / name)
 
-    said = await coded(shop(attach), answers=(Answer.calling(call("attach")), "Well.")).say()
-    assert problem in results(said)[0]
+    turn = await coded(shop(attach), answers=(Answer.calling(call("attach")), "Well.")).say()
+    assert problem in results(turn)[0]
 
 
 async def test_progress_after_the_end_of_a_call_is_not_shown() -> None:
@@ -400,8 +400,8 @@ async def test_progress_after_the_end_of_a_call_is_not_shown() -> None:
         return "done"
 
     calls = (Answer.calling(call("work")), Answer.calling(call("more")), "Done.")
-    said = await coded(shop(work, more), answers=calls).say()
-    assert ("1 of 2" in str(said.events), "2 of 2" in str(said.events)) == (True, False)
+    turn = await coded(shop(work, more), answers=calls).say()
+    assert ("1 of 2" in str(turn.events), "2 of 2" in str(turn.events)) == (True, False)
 
 
 async def test_files_that_are_attached_at_the_same_time_share_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,8 +411,8 @@ async def test_files_that_are_attached_at_the_same_time_share_the_limit(monkeypa
     async def attach(context: CallContext) -> str:
         """Attach two files."""
         files = [context.attach(b"123456", name=f"{name}.txt") for name in "ab"]
-        kept = await asyncio.gather(*files, return_exceptions=True)
-        return f"{sum(isinstance(each, str) for each in kept)} kept"
+        stored = await asyncio.gather(*files, return_exceptions=True)
+        return f"{sum(isinstance(item, str) for item in stored)} kept"
 
     harness = coded(shop(attach), answers=(Answer.calling(call("attach")), "Well."))
     keep = harness.files.keep
@@ -437,11 +437,11 @@ async def test_tools_of_a_consulted_agent_show_progress_and_attach_files_too() -
     faq = Agent("faq", "Answer.", description="Knows.", tools=[look])
     ask = Answer.calling(call("ask_faq", message="Well?"))
     harness = coded(shop(sub_agents=[faq]), faq, answers=(ask, Answer.calling(call("look")), "Yes.", "It says yes."))
-    said = await harness.say()
-    changes = [change for event in said.events if event.type == "ACTIVITY_DELTA" for change in event.body["patch"]]
+    turn = await harness.say()
+    changes = [change for event in turn.events if event.type == "ACTIVITY_DELTA" for change in event.body["patch"]]
     assert {"op": "add", "path": "/agents/0/label", "value": "1 of 3"} in changes
-    assert [event.body["activityType"] for event in said.events if event.type == "ACTIVITY_SNAPSHOT"] == ["research"]
-    [sources] = [event.body["metadata"]["sources"] for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    assert [event.body["activityType"] for event in turn.events if event.type == "ACTIVITY_SNAPSHOT"] == ["research"]
+    [sources] = [event.body["metadata"]["sources"] for event in turn.events if event.type == "TEXT_MESSAGE_END"]
     assert [source["title"] for source in sources] == ["Faq", "lines.csv"]
     assert await state(harness) == {"looked": True}
 

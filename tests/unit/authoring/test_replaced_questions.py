@@ -46,13 +46,13 @@ class Mortal:
     def _wrap(self, store: Any, name: str, dies_at: int | None, *, after: bool) -> None:
         really = getattr(store, name)
 
-        async def write(*given: Any, **named: Any) -> Any:
+        async def write(*arguments: Any, **named: Any) -> Any:
             dies = len(self.writes) == dies_at
             self.writes.append(name)
             if self.is_dead or (dies and not after):
                 self.is_dead = True
                 raise StoreUnavailable
-            done = await really(*given, **named)
+            done = await really(*arguments, **named)
             if dies:
                 self.is_dead = True
                 raise StoreUnavailable
@@ -69,7 +69,7 @@ async def answered(harness: Harness) -> list[str]:
         _, message = harness.queue.sent.pop(0)
         body = message.model_dump_json(by_alias=True)
         await harness.app.queued_turns.run(body, "receipt", RecordDelivery(str(uuid.uuid4()), 1), seconds=60)
-    return [each.text for each in harness.store.committed(harness.ada.tenant_id, harness.thread_id)]
+    return [item.text for item in harness.store.committed(harness.ada.tenant_id, harness.thread_id)]
 
 
 @pytest.mark.parametrize("by_code", [False, True])

@@ -34,7 +34,7 @@ def declare(monkeypatch: pytest.MonkeyPatch) -> Declare:
 
     def declare(*resources: Resource[..., Any]) -> Functions:
         module = ModuleType(f"{AGENTS_PACKAGE}.shared")
-        vars(module).update({f"resource{number}": each for number, each in enumerate(resources)})
+        vars(module).update({f"resource{number}": item for number, item in enumerate(resources)})
         monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
         return Functions()
 
@@ -179,7 +179,7 @@ async def test_a_retry_is_closed_in_the_end_although_another_call_had_waited_for
 
     await asyncio.gather(call_twice(), functions.call(ask, CONTEXT, {}), return_exceptions=True)
     await functions.aclose()
-    assert [each.is_open for each in opened] == [False]
+    assert [item.is_open for item in opened] == [False]
 
 
 def test_a_resource_whose_annotation_names_nothing_is_refused(declare: Declare) -> None:

@@ -208,6 +208,10 @@ def test_a_function_of_an_agent_has_parameters_that_somebody_fills() -> None:
 
 
 def test_options_of_a_tool_are_those_of_yaml() -> None:
-    made = tool(approval="always", required_permissions=["crm:read"], timeout_seconds=5)(refund).definition
-    assert (made.requires_approval, made.required_permissions, made.timeout_seconds) == (True, ("crm:read",), 5)
-    assert (made.name, made.description, made.parameters) == ("refund", "Refund an order.", None)
+    instance = tool(approval="always", required_permissions=["crm:read"], timeout_seconds=5)(refund).definition
+    assert (instance.requires_approval, instance.required_permissions, instance.timeout_seconds) == (
+        True,
+        ("crm:read",),
+        5,
+    )
+    assert (instance.name, instance.description, instance.parameters) == ("refund", "Refund an order.", None)

@@ -90,9 +90,9 @@ async def ask(harness: Harness, *answers: Answer | str) -> Said:
 )
 async def test_nobody_is_asked_about_a_call_that_can_never_be_made(wrong: dict[str, Any], reason: str) -> None:
     harness = coded(Agent("assistant", "Rent bikes.", main=True, tools=[book]))
-    said = await ask(harness, booking(**wrong), "Which day?")
-    assert said.types[-1] == "RUN_FINISHED"
-    assert said.last.get("outcome", {}).get("type") != "interrupt"
+    message = await ask(harness, booking(**wrong), "Which day?")
+    assert message.types[-1] == "RUN_FINISHED"
+    assert message.last.get("outcome", {}).get("type") != "interrupt"
     [result] = call_results(harness)
     assert result.startswith("Error: the arguments do not fit")
     assert reason in result
@@ -115,8 +115,8 @@ async def test_what_a_hook_makes_of_the_arguments_is_checked_by_the_types_too() 
         return Replace({**arguments, "price": "about ninety"})
 
     harness = coded(agent)
-    said = await ask(harness, booking(), "No.")
-    assert said.last.get("outcome", {}).get("type") != "interrupt"
+    message = await ask(harness, booking(), "No.")
+    assert message.last.get("outcome", {}).get("type") != "interrupt"
     assert "price: Input should be a valid decimal" in call_results(harness)[0]
 
 
@@ -236,8 +236,8 @@ RIGHT = '{"first":"2027-05-02","last":"2027-05-04","price":"90"}'
 )
 async def test_an_answer_that_its_type_refuses_goes_back_to_the_model_with_the_reason(wrong: str, reason: str) -> None:
     harness = coded(_quoting())
-    said = await ask(harness, wrong, RIGHT)
-    assert said.last["result"] == {"first": "2027-05-02", "last": "2027-05-04", "price": "90"}
+    message = await ask(harness, wrong, RIGHT)
+    assert message.last["result"] == {"first": "2027-05-02", "last": "2027-05-04", "price": "90"}
     assert reason in harness.model.asked[-1].contents[-1][1]
 
     failed = await ask(coded(_quoting()), wrong, wrong)
@@ -254,9 +254,9 @@ async def test_a_typed_step_of_a_coroutine_is_corrected_once_too() -> None:
         return f"Until {period.last}."
 
     harness = coded(agent)
-    said = await ask(harness, '{"first":"2027-05-02","last":"2027-05-01"}', RIGHT)
-    assert said.finished is not None
-    assert said.finished.messages[-1].text == "Until 2027-05-04."
+    messages = await ask(harness, '{"first":"2027-05-02","last":"2027-05-01"}', RIGHT)
+    assert messages.finished is not None
+    assert messages.finished.messages[-1].text == "Until 2027-05-04."
     assert "the last day is before the first" in harness.model.asked[-1].contents[-1][1]
 
 
@@ -270,6 +270,6 @@ async def test_the_log_quotes_nothing_of_an_answer_that_does_not_fit(caplog: pyt
             raise ValueError(f"{words} is wrong")
 
     wrong = '{"words":"my secret"}'
-    said = await ask(coded(Agent("assistant", "Say.", main=True, output_type=Loud)), wrong, wrong)
-    assert said.last["code"] == "answer_invalid"
+    message = await ask(coded(Agent("assistant", "Say.", main=True, output_type=Loud)), wrong, wrong)
+    assert message.last["code"] == "answer_invalid"
     assert "my secret" not in caplog.text

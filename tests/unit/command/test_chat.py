@@ -153,8 +153,8 @@ def test_a_message_in_the_place_of_a_conversation_is_explained(server: ScriptedS
     result = server.run("chat", text)
     assert result.exit_code == (4 if len(text) <= 256 else 2)
     assert f"To send that as a message: baton chat -m {shlex.quote(text)}" in result.stderr
-    begun = server.run("chat", text, "-m", "Hi")
-    assert "Leave the id out to begin one." in begun.stderr
+    started = server.run("chat", text, "-m", "Hi")
+    assert "Leave the id out to begin one." in started.stderr
 
 
 def test_a_token_that_expires_in_the_stream_is_reported_and_the_run_goes_on(server: ScriptedServer) -> None:

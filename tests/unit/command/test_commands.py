@@ -67,8 +67,8 @@ def test_a_conversation_is_shown_with_as_many_messages_as_asked_for(server: Scri
     server.answer("GET /v1/threads/t-1", httpx.Response(200, json=THREAD))
     pages = (listing(*messages[30:], cursor="older"), listing(cursor="oldest"), listing(*messages[10:30], cursor="end"))
     server.answer("GET /v1/threads/t-1/messages", *pages)
-    shown = json.loads(server.run("threads", "show", "t-1", "--limit", "120", "--json").stdout)["messages"]
-    assert [message["content"] for message in shown] == texts[10:]
+    visible = json.loads(server.run("threads", "show", "t-1", "--limit", "120", "--json").stdout)["messages"]
+    assert [message["content"] for message in visible] == texts[10:]
     requests = [dict(request.url.params) for request in server.sent("GET /v1/threads/t-1/messages")]
     assert requests == [{"limit": "100"}, {"limit": "20", "cursor": "older"}, {"limit": "20", "cursor": "oldest"}]
 
@@ -126,8 +126,8 @@ def test_schedules_are_made_listed_paused_and_cancelled(server: ScriptedServer) 
     }
     line = "s-1\t2027-03-14T09:00\t-\t-\tWater the plants.\n"
     server.answer("POST /v1/schedules", httpx.Response(201, json=schedule))
-    made = server.run("schedules", "create", "Water the plants.", "--at", "2027-03-14T09:00", "--time-zone", "user")
-    assert made.stdout == line
+    instance = server.run("schedules", "create", "Water the plants.", "--at", "2027-03-14T09:00", "--time-zone", "user")
+    assert instance.stdout == line
     sent = json.loads(server.requests[-1].content)
     assert len(sent.pop("id")) == 36
     assert sent == {"text": "Water the plants.", "at": "2027-03-14T09:00", "timeZone": "user"}

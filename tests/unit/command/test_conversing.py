@@ -157,12 +157,12 @@ def test_a_message_to_people_is_delivered_and_a_person_answers(
     delivered = {**ENDED, "outcome": {"type": "delivered"}, "metadata": {"seq": 5, "outcome": "delivered"}}
     author = {"kind": "person", "id": "anna", "name": "Anna"}
     receipt = {"type": "document", "source": {}, "metadata": {"name": "receipt.pdf"}}
-    said = [
+    messages = [
         {"type": "TEXT_MESSAGE_START", "messageId": "p", "name": "Anna", "metadata": {"seq": 2, "author": author}},
         {"type": "TEXT_MESSAGE_CONTENT", "messageId": "p", "delta": "Hello."},
         {"type": "TEXT_MESSAGE_END", "messageId": "p", "metadata": {"seq": 4, "attachments": [receipt]}},
     ]
-    shop.answer("POST /v1/runs", stream(BEGUN, *said, delivered))
+    shop.answer("POST /v1/runs", stream(BEGUN, *messages, delivered))
     output = converse(shop, monkeypatch, "Is anybody there?")
     assert "Anna (a person): Hello." in output
     assert "[receipt.pdf]" in output

@@ -45,9 +45,9 @@ NEEDED_BY_COMMANDS = {
 def modules_after(*arguments: str, code: int = 0, **variables: str) -> set[str]:
     """The modules that a process of the command has loaded."""
     command = [sys.executable, "-c", START, *arguments]
-    ended = subprocess.run(command, capture_output=True, check=True, text=True, env={**os.environ, **variables})
-    end = json.loads(ended.stderr.splitlines()[-1])
-    assert end["code"] == code, ended.stderr
+    process = subprocess.run(command, capture_output=True, check=True, text=True, env={**os.environ, **variables})
+    end = json.loads(process.stderr.splitlines()[-1])
+    assert end["code"] == code, process.stderr
     return set(end["modules"])
 
 
@@ -96,15 +96,15 @@ def greet(name: str) -> None:
 
 def test_a_command_that_cannot_be_loaded_says_so_and_leaves_the_others() -> None:
     application = make_command_line(lambda: [EntryPoint("broken", "no_such_module:run", GROUP)])
-    ended = CliRunner().invoke(application, ["broken", "--anything"])
-    assert ended.exit_code == 2
-    assert "Install its package again" in ended.stderr
+    process = CliRunner().invoke(application, ["broken", "--anything"])
+    assert process.exit_code == 2
+    assert "Install its package again" in process.stderr
     assert CliRunner().invoke(application, ["version"]).exit_code == 0
 
 
 def test_a_misspelt_command_is_recognised() -> None:
-    ended = CliRunner().invoke(make_command_line(list), ["chta"])
-    assert "Did you mean 'chat'?" in ended.stderr
+    process = CliRunner().invoke(make_command_line(list), ["chta"])
+    assert "Did you mean 'chat'?" in process.stderr
 
 
 def test_the_client_offers_all_its_names_and_modules() -> None:
@@ -123,6 +123,6 @@ baton_client.errors.BatonError, baton_client.models.Thread
 def test_durations_count_from_the_start_of_the_process() -> None:
     """The module that has the start is loaded before all that take long."""
     script = "import sys, baton_client.command; print(*sys.modules, sep='\\n')"
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
-    modules = ended.stdout.splitlines()
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
+    modules = process.stdout.splitlines()
     assert modules.index("baton_client.command.process_start") < modules.index("typer")

@@ -56,8 +56,8 @@ def test_signing_in_waits_for_the_user_and_keeps_the_token(issuer: ScriptedServe
 def test_signing_out_says_where_commands_still_go_and_forgets_the_address_if_asked(issuer: ScriptedServer) -> None:
     issuer.answer("POST /token", httpx.Response(200, json=TOKENS))
     assert issuer.run(*LOGIN).exit_code == 0
-    left = issuer.run("logout")
-    assert "`baton logout --forget`" in left.stderr
+    remaining = issuer.run("logout")
+    assert "`baton logout --forget`" in remaining.stderr
     forgotten = issuer.run("logout", "--forget")
     assert forgotten.exit_code == 0
     assert "The address and the issuer of the profile default are removed." in forgotten.stderr

@@ -100,12 +100,12 @@ def test_words_of_people_are_shown_while_the_user_may_write(
     desk = {"agentId": "support", "status": "active"}
     server.answer("GET /v1/threads/t", httpx.Response(200, json={"id": "t", "lastSeq": 5, "state": {"desk": desk}}))
     server.answer("GET /v1/threads/t/messages", listing())
-    left = [{"op": "replace", "path": "/desk", "value": None}]
+    remaining = [{"op": "replace", "path": "/desk", "value": None}]
     words: list[dict[str, Any]] = [
         {"type": "TEXT_MESSAGE_START", "messageId": "p", "name": "Anna", "metadata": {"author": {"kind": "person"}}},
         {"type": "TEXT_MESSAGE_CONTENT", "messageId": "p", "delta": "You get 20 euros."},
         {"type": "TEXT_MESSAGE_END", "messageId": "p"},
-        {"type": "STATE_DELTA", "delta": left},
+        {"type": "STATE_DELTA", "delta": remaining},
         {"type": "RUN_FINISHED", "threadId": "t", "runId": "r0", "outcome": {"type": "success"}},
     ]
     numbered = [{**e, "metadata": {**e.get("metadata", {}), "seq": seq}} for seq, e in enumerate(words, 6)]
@@ -114,6 +114,6 @@ def test_words_of_people_are_shown_while_the_user_may_write(
     monkeypatch.setattr("baton_client.command.chat.open_chat_input", lambda: Typed("Thanks."))
     result = server.run("chat", "t")
     assert result.exit_code == 0, result.output
-    shown = [line for line in result.output.splitlines() if ": " in line]
-    assert shown == ["Anna (a person): You get 20 euros.", "Shop: You are welcome."]
+    visible = [line for line in result.output.splitlines() if ": " in line]
+    assert visible == ["Anna (a person): You get 20 euros.", "Shop: You are welcome."]
     assert [request.url.params["after"] for request in server.sent("GET /v1/threads/t/events")] == ["5"]

@@ -97,42 +97,42 @@ def agents() -> tuple[object, Use]:
 
 
 def budgets() -> tuple[object, Use]:
-    made = Harness().app.agent_services.budgets
+    instance = Harness().app.agent_services.budgets
 
     async def use(number: int) -> None:
-        if made.limit("model", 50_000, f"thread-{number}") == 50_000:
-            made.learn("model", 10_000, f"thread-{number}")
+        if instance.limit("model", 50_000, f"thread-{number}") == 50_000:
+            instance.learn("model", 10_000, f"thread-{number}")
 
-    return made, use
+    return instance, use
 
 
 def known_profiles() -> tuple[object, Use]:
-    made = profiles.Profiles("api.example.com")
+    instance = profiles.Profiles("api.example.com")
 
     async def use(number: int) -> None:
-        known = made.of(f"model-{number}")
-        made.learn(f"model-{number}", replace(known, alternates=True), known)
+        existing = instance.of(f"model-{number}")
+        instance.learn(f"model-{number}", replace(existing, alternates=True), existing)
 
-    return made, use
+    return instance, use
 
 
 def insisting() -> tuple[object, Use]:
-    made = OpenAIChatModel(api_key="")
+    instance = OpenAIChatModel(api_key="")
 
     async def use(number: int) -> None:
-        made._insistent_models[None, f"model-{number}"] = True
+        instance._insistent_models[None, f"model-{number}"] = True
 
-    return made, use
+    return instance, use
 
 
 def circuits() -> tuple[object, Use]:
-    made = circuit_breaker.CircuitBreakers()
+    instance = circuit_breaker.CircuitBreakers()
 
     async def use(number: int) -> None:
-        async with made.guard(f"endpoint-{number}"):
+        async with instance.guard(f"endpoint-{number}"):
             pass
 
-    return made, use
+    return instance, use
 
 
 class AlwaysFresh:
@@ -149,38 +149,38 @@ def listings() -> tuple[object, Use]:
     async def ask(definition: Any) -> tuple[()]:
         return ()
 
-    made = tool_listings.Listings(ask)
+    instance = tool_listings.Listings(ask)
     servers = [McpServer(type="mcp", name="files", url="https://example.com/mcp") for _ in range(8 * BOUND)]
-    return made, lambda number: made.read(servers[number], AlwaysFresh())
+    return instance, lambda number: instance.read(servers[number], AlwaysFresh())
 
 
 def functions() -> tuple[object, Use]:
-    made = python_tools.PythonTools(Functions(lambda: ["json"]))
+    instance = python_tools.PythonTools(Functions(lambda: ["json"]))
     tools = [
         PythonTool(
             type="python", name="dump", description="Dumps.", entry_point="json:dumps", parameters={"type": "object"}
         )
         for _ in range(8 * BOUND)
     ]
-    return made, lambda number: made.list_tools(tools[number])
+    return instance, lambda number: instance.list_tools(tools[number])
 
 
 def hosts() -> tuple[object, Use]:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=b""))
-    made = web_pages.HttpPages(lambda *_: httpx.AsyncClient(transport=transport), pause_seconds=0)
-    return made, lambda number: made.fetch(f"https://h{number}.example.com/", limit=1000)
+    instance = web_pages.HttpPages(lambda *_: httpx.AsyncClient(transport=transport), pause_seconds=0)
+    return instance, lambda number: instance.fetch(f"https://h{number}.example.com/", limit=1000)
 
 
 def agent_cards() -> tuple[object, Use]:
     card = {"name": "Files", "description": "", "version": "1", "skills": [], "capabilities": {}}
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=card))
-    made = cards.AgentCards()
+    instance = cards.AgentCards()
 
     async def use(number: int) -> None:
         async with httpx.AsyncClient(transport=transport) as client:
-            await made.get(f"https://h{number}.example.com", client)
+            await instance.get(f"https://h{number}.example.com", client)
 
-    return made, use
+    return instance, use
 
 
 class NamedSecrets(secrets.CachedSecrets):
@@ -194,17 +194,17 @@ class NamedSecrets(secrets.CachedSecrets):
 
 
 def cached_secrets() -> tuple[object, Use]:
-    made = NamedSecrets()
+    instance = NamedSecrets()
 
     async def use(number: int) -> None:
-        made.get(f"secret-{number}")
+        instance.get(f"secret-{number}")
 
-    return made, use
+    return instance, use
 
 
 def headers() -> tuple[object, Use]:
-    made = header_values.HeaderValues(NamedSecrets(), NamedSecrets(), "dev")
-    return made, lambda number: made.resolve({"Authorization": SecretReference(secret=f"secret-{number}")})
+    instance = header_values.HeaderValues(NamedSecrets(), NamedSecrets(), "dev")
+    return instance, lambda number: instance.resolve({"Authorization": SecretReference(secret=f"secret-{number}")})
 
 
 def stored_prompts() -> tuple[object, Use]:
@@ -212,19 +212,21 @@ def stored_prompts() -> tuple[object, Use]:
         async def put(self, item: Any) -> None:
             pass
 
-    made = run_records.DynamoContextRecords(IgnoringTable(), None)  # type: ignore[arg-type]
-    return made, lambda number: made.put(tenant(0), "t", "r", ContextRecord({}, {f"digest-{number}": "Be kind."}))
+    instance = run_records.DynamoContextRecords(IgnoringTable(), None)  # type: ignore[arg-type]
+    return instance, lambda number: instance.put(
+        tenant(0), "t", "r", ContextRecord({}, {f"digest-{number}": "Be kind."})
+    )
 
 
 def vectors() -> tuple[object, Use]:
     embedder = FakeEmbedder()
-    made = procedure_matching.ProcedureVectors(embedder)
+    instance = procedure_matching.ProcedureVectors(embedder)
 
     def use(number: int) -> Awaitable[object]:
-        wanted = procedure(f"about {number}")
-        return made.find_nearest(procedure_matching.ProcedureSet([wanted]), embedder.vector("cats"))
+        expected = procedure(f"about {number}")
+        return instance.find_nearest(procedure_matching.ProcedureSet([expected]), embedder.vector("cats"))
 
-    return made, use
+    return instance, use
 
 
 CACHES = [
@@ -260,13 +262,13 @@ SIMPLE = {
 
 def caches_of(owner: object) -> list[LRUCache[Any, Any]]:
     """The caches that an object has, and those of its parts."""
-    found = []
+    results = []
     for value in vars(owner).values():
         if isinstance(value, LRUCache):
-            found.append(value)
+            results.append(value)
         elif type(value).__module__.startswith("baton.") and hasattr(value, "__dict__"):
-            found += caches_of(value)
-    return found
+            results += caches_of(value)
+    return results
 
 
 @pytest.mark.parametrize("cached", CACHES, ids=lambda cached: cached.module.__name__)
@@ -291,13 +293,13 @@ async def test_a_full_cache_keeps_its_bound_and_what_was_used_last(
 async def test_only_secrets_that_were_used_last_are_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(header_values, "MAX_SECRETS", BOUND)
     values = NamedSecrets()
-    made = header_values.HeaderValues(values, values, "dev")
+    instance = header_values.HeaderValues(values, values, "dev")
     for number in range(6 * BOUND):
         for name in (f"secret-{number}", "steady"):
-            await made.resolve({"Authorization": SecretReference(secret=name)})
-    said = " and ".join(f"value of {name}" for name in ("steady", f"secret-{6 * BOUND - 1}", "secret-0"))
-    assert made.redact(said) == "[secret] and [secret] and value of secret-0"
-    assert made.redact("value%20of%20steady") == "[secret]"
+            await instance.resolve({"Authorization": SecretReference(secret=name)})
+    text = " and ".join(f"value of {name}" for name in ("steady", f"secret-{6 * BOUND - 1}", "secret-0"))
+    assert instance.redact(text) == "[secret] and [secret] and value of secret-0"
+    assert instance.redact("value%20of%20steady") == "[secret]"
 
 
 def test_each_cache_of_the_library_is_in_the_table() -> None:
@@ -347,12 +349,12 @@ def evictions(tree: ast.AST) -> Iterator[str]:
         if not isinstance(node, ast.If | ast.While):
             continue
         measured = {
-            ast.unparse(each.args[0])
-            for each in ast.walk(node.test)
-            if isinstance(each, ast.Call) and called(each) == "len"
+            ast.unparse(item.args[0])
+            for item in ast.walk(node.test)
+            if isinstance(item, ast.Call) and called(item) == "len"
         }
-        for each in (inner for statement in node.body for inner in ast.walk(statement)):
-            match each:
+        for item in (inner for statement in node.body for inner in ast.walk(statement)):
+            match item:
                 case ast.Call(func=ast.Attribute(value, "clear" | "popitem" as method)):
                     removed = (value, method)
                 case ast.Call(func=ast.Attribute(value, "pop"), args=[ast.Call(func=ast.Name("next")), *_]):

@@ -32,11 +32,11 @@ NAMED_FIELDS = {
 
 
 def test_the_layer_keeps_the_services_that_functions_call() -> None:
-    kept = set(SERVICES.read_text().split())
+    stored = set(SERVICES.read_text().split())
     sources = [*(ROOT / "shared/baton").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]
     called = {name for path in sources for name in NAMED.findall(path.read_text())} - OTHER_CLIENTS
     assert {"dynamodb", "s3", "secretsmanager", "ssm"} <= called
-    assert kept == called | CREDENTIALS
+    assert stored == called | CREDENTIALS
 
 
 @pytest.fixture(scope="module")

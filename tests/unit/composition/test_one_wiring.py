@@ -42,13 +42,13 @@ def imported(tree: ast.Module) -> dict[str, str]:
     }
 
 
-def constructed(path: Path, *wanted: str) -> Iterator[str]:
+def constructed(path: Path, *expected: str) -> Iterator[str]:
     """In full, each imported name that the module calls, as in ``Turns(...)`` or ``turns.Turns(...)``.
 
     A module that has no call of the ``wanted`` names in its text need not be parsed.
     """
     text = path.read_text()
-    if wanted and not re.search(rf"\b({'|'.join(wanted)})\(", text):
+    if expected and not re.search(rf"\b({'|'.join(expected)})\(", text):
         return
     tree = ast.parse(text)
     names = imported(tree)
@@ -71,13 +71,13 @@ def test_every_use_case_is_constructed_by_the_wiring_and_nowhere_else() -> None:
         "baton.turns.turn_services.TurnServices",
         "baton.entry.jobs.sweep.Sweeper",
     } <= joined
-    wanted = sorted({name.rpartition(".")[2] for name in joined})
+    expected = sorted({name.rpartition(".")[2] for name in joined})
     elsewhere = {
         (str(path.relative_to(ROOT)), name)
         for program in PROGRAMS
         for path in (ROOT / program).rglob("*.py")
         if path not in WIRING
-        for name in constructed(path, *wanted)
+        for name in constructed(path, *expected)
         if name in joined
     }
     assert elsewhere == set()
@@ -113,14 +113,14 @@ def test_the_fakes_replace_every_port_that_a_use_case_needs() -> None:
 
 
 def test_baton_test_ships_the_fakes_of_all_ports_that_a_conversation_needs() -> None:
-    given = {"clock", "shipped_agents", "model", "tools", "counter", "default_model", "light_model"}
+    options = {"clock", "shipped_agents", "model", "tools", "counter", "default_model", "light_model"}
     fakes = FakePorts()
-    ports = MemoryPorts(**{name: getattr(fakes, name) for name in given})
+    ports = MemoryPorts(**{name: getattr(fakes, name) for name in options})
     built = build(ports)
     for path in ("turns", "queued_turns", "closer", "controls", "sweeper", "memory.session_closing"):
         attrgetter(path)(built)
     shipped = {name for name in dir(Ports) if getattr(MemoryPorts, name) is not getattr(Ports, name)}
-    assert set(vars(ports)) <= shipped | given | {"context_lengths"}
+    assert set(vars(ports)) <= shipped | options | {"context_lengths"}
 
 
 @pytest.mark.parametrize("path", list(use_cases()))

@@ -55,8 +55,8 @@ SLEEPS = {
 
 def test_each_function_that_sleeps_has_a_reason() -> None:
     paths = sorted((ROOT / "shared" / "baton").rglob("*.py")) + sorted((ROOT / "functions").rglob("*.py"))
-    found = {f"{_name(path)}: {sleeper}" for path in paths for sleeper in sleepers(ast.parse(path.read_text()))}
-    assert found == SLEEPS.keys()
+    results = {f"{_name(path)}: {sleeper}" for path in paths for sleeper in sleepers(ast.parse(path.read_text()))}
+    assert results == SLEEPS.keys()
 
 
 @pytest.mark.parametrize(

@@ -147,12 +147,12 @@ def test_the_users_words_are_read_without_the_quotations_in_the_same_part(tmp_pa
 
 
 def test_words_of_people_of_desks_are_read_from_their_quotations_alone(tmp_path: Path) -> None:
-    said = {name: WRITTEN_BY_PERSON.format(person=name, text=quote(text)) for name, text in SAID.items()}
+    message = {name: WRITTEN_BY_PERSON.format(person=name, text=quote(text)) for name, text in SAID.items()}
     noted = NOTED.format(person="Anna", note=quote("Agreed."))
-    report = REPORTED.format(agent="Orders", report=quote(said["Anna of Support"]))
-    quoted = "\n\n".join(f"<quoted-context>\n{text}\n</quoted-context>" for text in (*said.values(), noted, report))
+    report = REPORTED.format(agent="Orders", report=quote(message["Anna of Support"]))
+    quoted = "\n\n".join(f"<quoted-context>\n{text}\n</quoted-context>" for text in (*message.values(), noted, report))
     script = "scenes:\n  message:\n    - say: '{{ people | json }} {{ notes | json }}'\n"
-    answer = ask(engine(tmp_path, script), {"role": "user", "content": f"{quoted}\n\n{said['Ben']}"})
+    answer = ask(engine(tmp_path, script), {"role": "user", "content": f"{quoted}\n\n{message['Ben']}"})
     words = [{"name": name, "text": text} for name, text in SAID.items()]
     assert answer.text == f'{json.dumps(words)} [{{"name": "Anna", "text": "Agreed."}}]'
 

@@ -177,8 +177,8 @@ def test_an_edited_script_is_played_by_the_next_answer_and_a_broken_one_changes_
 @pytest.mark.parametrize("script", [SCRIPT, ROOT / "baton_project/skeleton/demo.yaml"])
 @pytest.mark.parametrize(("kind", "part"), [("reply", "I will look into it"), ("summary", "- My lamp")])
 def test_people_at_desks_get_drafts_and_summaries(script: Path, kind: str, part: str) -> None:
-    said = [{"role": "user", "text": "My lamp"}, {"role": "person", "name": "Anna", "text": "Hello"}]
-    draft = ask(Engine(Script.read(script)), json.dumps({"kind": kind, "messages": said}), task="desk_draft")
+    messages = [{"role": "user", "text": "My lamp"}, {"role": "person", "name": "Anna", "text": "Hello"}]
+    draft = ask(Engine(Script.read(script)), json.dumps({"kind": kind, "messages": messages}), task="desk_draft")
     assert part in draft.text
     assert "Hello" not in draft.text
 
@@ -189,8 +189,8 @@ def test_people_at_desks_get_drafts_and_summaries(script: Path, kind: str, part:
     ids=lambda path: path.parent.name,
 )
 def test_who_takes_over_reads_what_the_user_wrote_and_no_json(script: Path) -> None:
-    said = [{"role": "assistant", "text": "How can I help?"}, {"role": "user", "text": "My lamp has a scratch."}]
-    summary = ask(Engine(Script.read(script)), json.dumps({"messages": said}), task="handoff_summary")
+    messages = [{"role": "assistant", "text": "How can I help?"}, {"role": "user", "text": "My lamp has a scratch."}]
+    summary = ask(Engine(Script.read(script)), json.dumps({"messages": messages}), task="handoff_summary")
     assert summary.text == "My lamp has a scratch."
-    said = [{"role": "person", "text": "I have looked into it."}]
-    assert ask(Engine(Script.read(script)), json.dumps({"messages": said}), task="handoff_summary").text
+    messages = [{"role": "person", "text": "I have looked into it."}]
+    assert ask(Engine(Script.read(script)), json.dumps({"messages": messages}), task="handoff_summary").text

@@ -175,7 +175,7 @@ OTHER = SettingsPlan("bucket", DeployedSettings("{}", "e1"), {}, ("-issuer", "+a
 
 
 @pytest.mark.parametrize(
-    ("overrides", "settings", "shown"),
+    ("overrides", "settings", "visible"),
     [
         (["LogLevel=DEBUG"], SAME, "  LogLevel: INFO -> DEBUG"),
         (["ModelKeySecret=baton/b"], SAME, "  ModelKeySecret: baton/dev/model-key -> baton/b"),
@@ -191,7 +191,7 @@ def test_what_is_deployed_changes_only_after_a_yes(
     monkeypatch: pytest.MonkeyPatch,
     overrides: list[str],
     settings: SettingsPlan,
-    shown: str | None,
+    visible: str | None,
     agrees: bool,
 ) -> None:
     questions: list[str] = []
@@ -204,15 +204,15 @@ def test_what_is_deployed_changes_only_after_a_yes(
     monkeypatch.setattr(deployment, "describe_stack", lambda account, stack: DEPLOYED)
     monkeypatch.setattr(deployment, "plan_settings", lambda account, stage, hosts: settings)
     chosen = replace(planned, stage=planned.stage.with_overrides(overrides))
-    if shown is None or agrees:
+    if visible is None or agrees:
         deploy(chosen, lines.append, confirm=answer)
         assert any(step.startswith("settings") for step in steps)
     else:
         with pytest.raises(DeploymentError, match="Nothing was deployed"):
             deploy(chosen, lines.append, confirm=answer)
         assert steps == ["preflight after 0 calls"]
-    assert len(questions) == (0 if shown is None else 1)
-    assert (shown is None) or any(shown in line for line in lines)
+    assert len(questions) == (0 if visible is None else 1)
+    assert (visible is None) or any(visible in line for line in lines)
 
 
 def test_without_anybody_to_answer_nothing_is_deployed(monkeypatch: pytest.MonkeyPatch) -> None:

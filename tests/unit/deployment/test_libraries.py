@@ -124,11 +124,11 @@ def stage() -> Stage:
 
 @pytest.fixture
 def developer(tmp_path: Path, stage: Stage) -> Developer:
-    made = Developer(tmp_path, stage)
-    made.writes("libraries/manual/pump.txt", "The pump is started by hand.")
-    made.writes("libraries/manual/valves/valve.txt", "The valve of the pump is red.")
-    made.writes("documents/desk/own.txt", "Ours.")
-    return made
+    instance = Developer(tmp_path, stage)
+    instance.writes("libraries/manual/pump.txt", "The pump is started by hand.")
+    instance.writes("libraries/manual/valves/valve.txt", "The valve of the pump is red.")
+    instance.writes("documents/desk/own.txt", "Ours.")
+    return instance
 
 
 def test_a_deployment_brings_libraries_waits_and_says_what_it_does(developer: Developer) -> None:
@@ -139,9 +139,9 @@ def test_a_deployment_brings_libraries_waits_and_says_what_it_does(developer: De
         "Search: embedded",
     ]
     assert developer.output[-1] == "Libraries: 2 uploaded, 0 unchanged, 0 removed, 0 failed"
-    found = {"The pump is started by hand.", "The valve of the pump is red."}
-    assert developer.stage.finds("pump") == found
-    assert developer.stage.finds("pump", Scope("globex", "bob")) == found
+    results = {"The pump is started by hand.", "The valve of the pump is red."}
+    assert developer.stage.finds("pump") == results
+    assert developer.stage.finds("pump", Scope("globex", "bob")) == results
 
 
 def test_a_list_that_is_behind_is_waited_for(developer: Developer, monkeypatch: pytest.MonkeyPatch) -> None:

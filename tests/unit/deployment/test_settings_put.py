@@ -173,8 +173,8 @@ def test_settings_of_a_project_have_its_hosts(operator: Operator, project: Path)
     with (project / "pyproject.toml").open("a") as file:
         file.write('allowed_hosts = ["project.example"]\n')
     operator.file.write_text("version: 1\npushHosts: [a.example]\n")
-    shown = run_baton("settings", "dev", "--check", "--folder", project)
-    assert '+    "project.example"' in shown.stdout
+    visible = run_baton("settings", "dev", "--check", "--folder", project)
+    assert '+    "project.example"' in visible.stdout
     assert run_baton("settings", "dev", "--yes", "--folder", project).exit_code == 0
     assert operator.deployed == {"version": 1, "allowedHosts": ["project.example"], "pushHosts": ["a.example"]}
 

@@ -48,5 +48,5 @@ def test_a_secret_of_another_form_is_reported(text: str) -> None:
 def test_the_user_of_a_given_token_may_read_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = {"RestUrl": "https://api.example.com/dev/", "WebSocketUrl": "wss://api.example.com/dev"}
     monkeypatch.setattr(target, "read_outputs", lambda account, stack: outputs)
-    found = find_target(cast("Account", None), Stage("dev", Path(), "baton-dev", {}), token="theirs")
-    assert (found.token, found.is_own_user, found.document_permission) == ("theirs", False, "")
+    result = find_target(cast("Account", None), Stage("dev", Path(), "baton-dev", {}), token="theirs")
+    assert (result.token, result.is_own_user, result.document_permission) == ("theirs", False, "")

@@ -89,8 +89,8 @@ def test_no_command_works_on_a_stage_in_another_account(
     project = make_project(tmp_path, '[prod.deploy.parameters]\nstack_name = "shop-prod"\n')
     (project / "deployed.toml").write_text(f'[prod]\naccount = "{OURS}"\nregion = "{REGION}"\n')
     monkeypatch.setattr(Account, "of", lambda stage: Caller(THEIRS))
-    ended = run_baton(*command, "--folder", project)
-    assert (ended.exit_code, f"prod belongs to account {OURS}" in ended.stderr) == (1, True), ended.output
+    process = run_baton(*command, "--folder", project)
+    assert (process.exit_code, f"prod belongs to account {OURS}" in process.stderr) == (1, True), process.output
 
 
 def test_the_checks_before_a_deployment_refuse_it_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

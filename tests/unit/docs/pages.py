@@ -37,18 +37,18 @@ def name(page: Path) -> str:
 def blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page, in order."""
     text = page.read_text(encoding="utf-8")
-    found = []
+    results = []
     for match in _FENCE.finditer(text):
         mark = _MARK.search(text[: match.start()])
         line = text.count("\n", 0, match.start()) + 1
-        found.append(Block(match[3], mark[1] if mark else None, match[4], line, mark[2] if mark else None))
-    return found
+        results.append(Block(match[3], mark[1] if mark else None, match[4], line, mark[2] if mark else None))
+    return results
 
 
 def block(page: Path, mark: str) -> str:
     """The text of the page's only block with this mark."""
-    [found] = [block.text for block in blocks(page) if block.mark == mark]
-    return found
+    [result] = [block.text for block in blocks(page) if block.mark == mark]
+    return result
 
 
 def prose(page: Path) -> str:

@@ -79,9 +79,9 @@ async def test_the_branching_agent_of_the_guide_refunds_what_a_person_has_agreed
     agents = {agent.id: agent for agent in AgentFiles.load(tmp_path).all()}
     wants = '{"wants_refund": true, "number": "A-1", "euros": 5}'
     harness = with_functions(agents["support"], agents["faq"], answers=("Thirty days.", wants))
-    said = await harness.say("m1", "Five euros back for A-1, please.")
-    [interrupt] = said.last["outcome"]["interrupts"]
-    assert said.text == "I ask a colleague about the refund."
+    turn = await harness.say("m1", "Five euros back for A-1, please.")
+    [interrupt] = turn.last["outcome"]["interrupts"]
+    assert turn.text == "I ask a colleague about the refund."
     assert (await answer(harness, yes(interrupt))).text == "Refunded 5 euros for A-1."
 
 
@@ -91,19 +91,19 @@ async def test_the_guardrails_and_the_hook_of_the_guide_judge(tmp_path: Path) ->
     (tmp_path / "support.py").write_text(code)
     lawsuits, cards, refunds = AgentFiles.load(tmp_path).get_default_main().code.hooks
 
-    async def ask(hook: Hook, **given: Any) -> Any:
-        return await Functions().call_with(hook.function, context(), given, HOOK_ARGUMENTS[hook.point])
+    async def ask(hook: Hook, **overrides: Any) -> Any:
+        return await Functions().call_with(hook.function, context(), overrides, HOOK_ARGUMENTS[hook.point])
 
     assert await ask(lawsuits, text="I call my lawyer.") == Refuse("Please write to legal@example.com.")
     assert await ask(lawsuits, text="Hello.") is None
-    given = {"text": "It is 4111 1111 1111 1111.", "before": "", "is_last": True}
-    assert await ask(cards, **given) == Replace("It is [card number].")
+    options = {"text": "It is 4111 1111 1111 1111.", "before": "", "is_last": True}
+    assert await ask(cards, **options) == Replace("It is [card number].")
     assert isinstance(await ask(refunds, name="refund", arguments={}), Refuse)
     assert refunds.timeout_seconds == 2
     (tmp_path / "support.py").write_text(handing_over)
     [calm] = AgentFiles.load(tmp_path).get_default_main().code.hooks
     assert (await ask(calm, messages=[{"role": "user", "text": "No!!!!"}])).agent_id == "people"
-    [written] = [yaml.safe_load(each) for each in re.findall(r"```yaml\n(guardrails:.*?)```", guide, re.DOTALL)]
+    [written] = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(guardrails:.*?)```", guide, re.DOTALL)]
     agent, problems = check_agent({"id": "a", "name": "A", "description": "A.", "system_prompt": "Be.", **written})
     assert agent is not None
     assert (problems, agent.guardrails[0].name) == ([], "policy")

@@ -37,10 +37,10 @@ def _path(package: str) -> str:
 
 
 def test_the_tree_shows_every_folder_of_the_project() -> None:
-    shown = {path.split("/")[0] for path in _entries()[0] if "/" in path}
+    visible = {path.split("/")[0] for path in _entries()[0] if "/" in path}
 
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] not in "._"} - {"dist"}
-    assert shown == folders
+    assert visible == folders
 
 
 def test_the_tree_shows_only_what_exists() -> None:
@@ -50,11 +50,11 @@ def test_the_tree_shows_only_what_exists() -> None:
 
 
 def test_the_tree_lists_the_packages_in_the_order_of_the_import_rules() -> None:
-    shown = _entries()[1]
+    visible = _entries()[1]
 
     modules = {module.name for module in pkgutil.iter_modules([str(LIBRARY)])}
-    assert shown == [_path(package) for package in _layers()]
-    assert set(shown) == {_path(module) for module in modules}
+    assert visible == [_path(package) for package in _layers()]
+    assert set(visible) == {_path(module) for module in modules}
 
 
 def test_every_package_has_a_row_that_says_what_it_may_import() -> None:

@@ -127,9 +127,9 @@ def test_a_wrong_profile_is_refused_with_its_line(
 ) -> None:
     path = tmp_path / "my.yaml"
     path.write_text(changes)
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(["--profile", str(path)])
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     assert cause in capsys.readouterr().err
 
 
@@ -148,9 +148,9 @@ def test_a_wrong_option_is_refused_with_its_reason(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str], cause: str
 ) -> None:
     monkeypatch.chdir(TEMPLATE.parent)
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(options)
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     assert cause in capsys.readouterr().err
 
 

@@ -43,8 +43,8 @@ def function(page: Path, mark: str, name: str) -> Callable[..., Awaitable[Any]]:
     """The definitions of a snippet of Python."""
     defined: dict[str, Any] = {}
     exec(compile(marked(page, mark), page.name, "exec"), defined)  # noqa: S102 - our own page
-    made: Callable[..., Awaitable[Any]] = defined[name]
-    return made
+    instance: Callable[..., Awaitable[Any]] = defined[name]
+    return instance
 
 
 @pytest.fixture
@@ -84,8 +84,8 @@ def test_the_workflow_of_the_how_to_leads_a_damaged_order_past_the_photo(returns
         "the return of order 123456",
         "Step 2 of 4: What Is Wrong",
     )
-    kept = advance(steps, workflow, "REASON", {"reason": "unwanted"}, NOW)
-    assert list_open_targets(steps, kept) == ("AGREEING", "ORDER")
+    stored = advance(steps, workflow, "REASON", {"reason": "unwanted"}, NOW)
+    assert list_open_targets(steps, stored) == ("AGREEING", "ORDER")
     for state, data in (
         ("PHOTO", {"reason": "damaged"}),
         ("AGREEING", {"damage": "A crack."}),
@@ -97,9 +97,9 @@ def test_the_workflow_of_the_how_to_leads_a_damaged_order_past_the_photo(returns
 
 def test_the_workflow_of_the_how_to_reads_well_where_baton_names_it(returns: AgentDefinition) -> None:
     assert returns.workflow is not None
-    said = write_sentence(returns, "busy", session=returns.workflow.name)
-    assert said == "You're currently in a product return session. Would you like to finish that first?"
-    assert said.partition(". ")[0] in WORKFLOWS.read_text()
+    message = write_sentence(returns, "busy", session=returns.workflow.name)
+    assert message == "You're currently in a product return session. Would you like to finish that first?"
+    assert message.partition(". ")[0] in WORKFLOWS.read_text()
 
 
 def test_the_agents_of_the_how_tos_say_only_sentences_there_are(returns: AgentDefinition) -> None:
@@ -131,8 +131,8 @@ async def test_the_examples_of_events_have_the_fields_of_those_that_are_sent() -
     runs = [await harness.say(), await harness.say("m2", "Box"), await harness.exit()]
     sent = {_kind(event.body): _fields(event.body) for run in runs for event in run.events if _is_shown(event)}
 
-    shown = [json.loads(block.text) for block in blocks(EVENTS) if block.language == "json"]
-    assert {_kind(example): _fields(example) for example in shown} == sent
+    visible = [json.loads(block.text) for block in blocks(EVENTS) if block.language == "json"]
+    assert {_kind(example): _fields(example) for example in visible} == sent
 
 
 def _is_shown(event: Event) -> bool:

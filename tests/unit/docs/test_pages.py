@@ -111,7 +111,7 @@ def test_the_tutorial_in_python_differs_from_that_in_yaml_in_the_agents_only() -
     assert re.findall("^## .*", in_yaml.read_text(), re.M) == re.findall("^## .*", in_python.read_text(), re.M)
     about_agents = re.compile("agents/|import Agent")
     others = [
-        [each.text.replace(" --python", "") for each in blocks(page) if not about_agents.search(each.text)]
+        [item.text.replace(" --python", "") for item in blocks(page) if not about_agents.search(item.text)]
         for page in (in_yaml, in_python)
     ]
     assert others[0] == others[1]

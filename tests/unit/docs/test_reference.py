@@ -82,8 +82,8 @@ def template() -> dict[str, Any]:
 def test_every_error_is_listed_with_its_status_and_whether_to_retry() -> None:
     listed = {code: (row[0], row[1]) for code, row in table(ERRORS, "code").items()}
 
-    known = [error for error in list_error_classes() if error is not BatonError]
-    assert listed == {e.code: (str(e.status), "yes" if e.retryable else "no") for e in known}
+    existing = [error for error in list_error_classes() if error is not BatonError]
+    assert listed == {e.code: (str(e.status), "yes" if e.retryable else "no") for e in existing}
 
 
 def test_every_audited_action_is_listed() -> None:
@@ -133,10 +133,10 @@ def test_every_metric_is_listed_with_its_alarm(template: dict[str, Any]) -> None
 
 def test_every_setting_of_the_functions_is_listed_with_its_default(template: dict[str, Any]) -> None:
     read = {name: _default(field) for family in import_families() for name, field in _variables(family)}
-    given = set(_variables_of(template)) - {name for name in _variables_of(template) if ADAPTERS_OWN.fullmatch(name)}
+    options = set(_variables_of(template)) - {name for name in _variables_of(template) if ADAPTERS_OWN.fullmatch(name)}
 
     listed = {name: row[0].strip("`") for name, row in table(SETTINGS, "variable").items()}
-    assert set(listed) == set(read) | given
+    assert set(listed) == set(read) | options
     assert {name: listed[name] for name in read} == read
 
 
@@ -318,7 +318,7 @@ def test_every_output_of_the_stack_is_mentioned(template: dict[str, Any]) -> Non
 def test_every_kind_of_key_is_described() -> None:
     page = DATA.read_text()
     scope, thread = Scope("acme", "ada"), "00000000-0000-4000-8000-000000000000"
-    made = [
+    items = [
         keys.thread(scope, thread),
         keys.message(scope, thread, 0),
         keys.turn(scope, thread, "m"),
@@ -350,7 +350,7 @@ def test_every_kind_of_key_is_described() -> None:
     ]
     declared = [*vars(keys).values(), *vars(agent_keys).values()]
 
-    kinds = {re.findall(r"^(?:LIVE#)?[A-Z]+#?", key["SK"])[0] for key in made}
+    kinds = {re.findall(r"^(?:LIVE#)?[A-Z]+#?", key["SK"])[0] for key in items}
     kinds |= {"~" + listing.split("~")[1].split("#")[0] for listing in listings} | {"~THREAD#", "~CONN#", "~IDLE#"}
     kinds |= {form.prefix for form in declared if isinstance(form, ListedKey | MemberKey | NumberedKey | UnderNumber)}
     kinds |= {

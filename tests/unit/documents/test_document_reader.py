@@ -46,8 +46,8 @@ async def reason_of(reader: ChildProcessReader, body: bytes, form: DocumentForma
 
 async def test_pages_of_a_pdf_are_distinguished() -> None:
     body = documents.pdf([("Spring", ["Sow peas."]), ("Autumn", ["Dig."])])
-    found = await ChildProcessReader().read(body, "garden.pdf", DocumentFormat.PDF, seconds=60)
-    assert (found.text, found.pages, found.is_cut) == (
+    result = await ChildProcessReader().read(body, "garden.pdf", DocumentFormat.PDF, seconds=60)
+    assert (result.text, result.pages, result.is_cut) == (
         "[page 1]\n\n# Spring\n\nSow peas.\n\n[page 2]\n\n# Autumn\n\nDig.",
         2,
         False,
@@ -64,8 +64,8 @@ async def test_pages_of_a_pdf_are_distinguished() -> None:
 )
 async def test_files_of_everyday_programs_are_read_within_the_limits(name: str, line: str) -> None:
     body = (ROOT / "tests/extraction/files/pdf" / f"{name}.pdf").read_bytes()
-    found = await ChildProcessReader().read(body, f"{name}.pdf", DocumentFormat.PDF, seconds=60)
-    assert line in found.text
+    result = await ChildProcessReader().read(body, f"{name}.pdf", DocumentFormat.PDF, seconds=60)
+    assert line in result.text
 
 
 async def test_a_file_that_is_not_what_it_is_called_is_refused() -> None:
@@ -85,8 +85,8 @@ async def test_a_library_that_prints_does_not_spoil_the_answer(reader_of: Reader
         """)
     )
     body = documents.word(("Normal", "Hello."))
-    found = await reader.read(body, "a.docx", DocumentFormat.DOCX, seconds=60)
-    assert found.text == "Hello."
+    result = await reader.read(body, "a.docx", DocumentFormat.DOCX, seconds=60)
+    assert result.text == "Hello."
 
 
 async def test_the_process_has_no_variables_of_the_function(
@@ -94,8 +94,8 @@ async def test_the_process_has_no_variables_of_the_function(
 ) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     reader = reader_of("import os\n" + answering('{"text": " ".join(sorted(os.environ))}'))
-    found = await reader.read(b"x", "a.docx", DocumentFormat.DOCX, seconds=60)
-    assert set(found.text.split()) <= {"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LC_CTYPE"}
+    result = await reader.read(b"x", "a.docx", DocumentFormat.DOCX, seconds=60)
+    assert set(result.text.split()) <= {"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LC_CTYPE"}
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ async def test_without_the_libraries_a_document_is_refused(reader_of: Readers) -
 async def test_an_outcome_is_kept_for_the_next_request(reader_of: Readers, tmp_path: Path) -> None:
     reader = reader_of(f'import tempfile\ntempfile.mkdtemp(prefix="run-", dir={str(tmp_path)!r})\n{HELLO}')
     for body in (b"a", b"a", b"b"):
-        found = await reader.read(body, "a.docx", DocumentFormat.DOCX, seconds=60)
-        assert found.text == "Hello."
+        result = await reader.read(body, "a.docx", DocumentFormat.DOCX, seconds=60)
+        assert result.text == "Hello."
     assert count(tmp_path, "run-*") == 2
 
 
@@ -151,5 +151,5 @@ async def test_a_cancelled_caller_ends_the_process(reader_of: Readers, tmp_path:
         await waiting
     # There is one process at a time: the next one would wait for the first.
     reader_of(HELLO)
-    found = await reader.read(b"x", "a.docx", DocumentFormat.DOCX, seconds=60)
-    assert found.text == "Hello."
+    result = await reader.read(b"x", "a.docx", DocumentFormat.DOCX, seconds=60)
+    assert result.text == "Hello."

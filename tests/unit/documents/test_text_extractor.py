@@ -84,8 +84,8 @@ async def test_a_text_is_read_by_its_charset(form: DocumentFormat) -> None:
 
 async def test_a_sitemap_is_read_in_a_process_too() -> None:
     body = b"<urlset><url><loc>https://a.example/1</loc></url><url><loc>https://a.example/2</loc></url></urlset>"
-    found = await ChildProcessExtractor().read_sitemap(body, limit=1)
-    assert (found.urls, found.is_complete) == (["https://a.example/1"], False)
+    result = await ChildProcessExtractor().read_sitemap(body, limit=1)
+    assert (result.urls, result.is_complete) == (["https://a.example/1"], False)
 
 
 async def test_a_sitemap_whose_parser_takes_the_square_of_its_length_is_given_up(
@@ -207,15 +207,15 @@ async def test_documents_are_read_in_the_order_of_their_arrival_and_so_many_at_o
     bodies = [f"{number}".encode() for number in range(6)]
     await asyncio.gather(*(extractor.extract(body, DocumentFormat.TEXT, (1, 1)) for body in bodies))
     running = 0
-    begun: list[int] = []
+    starts: list[int] = []
     for line in text_of(log).splitlines():
         running += 1 if line[0] == "+" else -1
         assert running <= at_once
         if line[0] == "+":
-            begun.append(int(line[1:]))
-    assert sorted(begun) == list(range(6))
+            starts.append(int(line[1:]))
+    assert sorted(starts) == list(range(6))
     if at_once == 1:  # of two processes that start at once, either may be the first to run
-        assert begun == list(range(6))
+        assert starts == list(range(6))
 
 
 async def test_a_document_that_waits_too_long_is_tried_again_later(

@@ -22,14 +22,14 @@ def patterns(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def test_no_pattern_counts_characters_of_a_unicode_class() -> None:
-    found = {
+    results = {
         f"{file.relative_to(ROOT)}:{line}": text
         for folder in ("shared", "baton_local", "baton_testing", "baton_project", "clients/python")
         for file in (ROOT / folder).rglob("*.py")
         for line, text in patterns(file)
     }
-    assert len(found) > 10
-    assert {place: text for place, text in found.items() if COUNTED_CLASS.search(text)} == {}
+    assert len(results) > 10
+    assert {location: text for location, text in results.items() if COUNTED_CLASS.search(text)} == {}
 
 
 @pytest.mark.parametrize("text", [r"^[\w/+=.@{}-]{1,200}$", r"\w{1,64}", r"\d{4}", r"[a\s]{2,}", r"\p{Lu}{1,9}"])

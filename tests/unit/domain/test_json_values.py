@@ -22,7 +22,7 @@ def marks(value: Any) -> int:
     """The count for a value: its opening brackets and commas."""
     if isinstance(value, list | dict):
         inner = value.values() if isinstance(value, dict) else value
-        return 1 + max(0, len(value) - 1) + sum(marks(each) for each in inner)
+        return 1 + max(0, len(value) - 1) + sum(marks(item) for item in inner)
     return 0
 
 

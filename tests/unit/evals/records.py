@@ -10,7 +10,7 @@ from baton_testing.evals.results import CaseRecord, EvaluationRecord, RunRecord,
 
 def record(*cases: Sequence[bool | None], label: str = "one") -> EvaluationRecord:
     """Return an evaluation whose cases have runs with these results."""
-    found = [
+    results = [
         CaseRecord(
             name=f"case {number}",
             place=f"cases.jsonl:{number + 1}",
@@ -25,4 +25,4 @@ def record(*cases: Sequence[bool | None], label: str = "one") -> EvaluationRecor
         for number, runs in enumerate(cases)
     ]
     began_at = datetime(2026, 11, 26, tzinfo=UTC)
-    return EvaluationRecord(label=label, model="m", repeat=1, began_at=began_at, seconds=1, cases=tuple(found))
+    return EvaluationRecord(label=label, model="m", repeat=1, began_at=began_at, seconds=1, cases=tuple(results))

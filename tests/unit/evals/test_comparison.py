@@ -43,15 +43,15 @@ def test_a_comparison_the_other_way_round_has_the_opposite_verdict(
 
 @given(outcomes)
 def test_nothing_differs_from_itself(cases: list[list[bool]]) -> None:
-    found = compare(record(*cases), record(*cases))
-    assert {difference.verdict for difference in found.differences} == {Verdict.NO_DIFFERENCE}
-    assert (found.improved, found.worsened, found.unpaired) == ((), (), 0)
+    result = compare(record(*cases), record(*cases))
+    assert {difference.verdict for difference in result.differences} == {Verdict.NO_DIFFERENCE}
+    assert (result.improved, result.worsened, result.unpaired) == ((), (), 0)
 
 
 def test_cases_are_paired_by_name_and_those_without_a_pair_are_counted() -> None:
-    found = compare(record([True], [None], [True]), record([False], [True]))
-    assert found.worsened == ("case 0",)
-    assert found.unpaired == 2
+    result = compare(record([True], [None], [True]), record([False], [True]))
+    assert result.worsened == ("case 0",)
+    assert result.unpaired == 2
 
 
 def test_what_was_not_judged_is_neither_passed_nor_failed() -> None:

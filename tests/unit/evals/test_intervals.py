@@ -53,11 +53,11 @@ def test_an_interval_needs_runs() -> None:
 
 @given(st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=1, max_size=12))
 def test_a_rate_lies_in_its_interval(groups: list[list[bool]]) -> None:
-    found = estimate_rate(groups)
-    assert found is not None
-    assert found.low is not None
-    assert found.high is not None
-    assert 0 <= found.low <= found.mean <= found.high <= 1
+    result = estimate_rate(groups)
+    assert result is not None
+    assert result.low is not None
+    assert result.high is not None
+    assert 0 <= result.low <= result.mean <= result.high <= 1
 
 
 @given(st.lists(st.booleans(), min_size=2, max_size=12), st.integers(2, 10))
@@ -76,18 +76,18 @@ def test_nothing_has_no_rate_and_no_mean() -> None:
 
 @given(st.lists(shares, min_size=2, max_size=30))
 def test_a_mean_lies_in_its_interval_which_is_the_same_every_time(values: list[float]) -> None:
-    found = estimate_mean(values)
-    assert found == estimate_mean(values)
-    assert found is not None
-    assert found.low is not None
-    assert found.high is not None
-    assert min(values) - 1e-9 <= found.low <= found.mean <= found.high <= max(values) + 1e-9
+    result = estimate_mean(values)
+    assert result == estimate_mean(values)
+    assert result is not None
+    assert result.low is not None
+    assert result.high is not None
+    assert min(values) - 1e-9 <= result.low <= result.mean <= result.high <= max(values) + 1e-9
 
 
 def test_a_single_value_has_no_interval() -> None:
-    found = estimate_mean([0.5])
-    assert found is not None
-    assert (found.mean, found.low, found.high) == (0.5, None, None)
+    result = estimate_mean([0.5])
+    assert result is not None
+    assert (result.mean, result.low, result.high) == (0.5, None, None)
 
 
 def test_the_bootstrap_is_near_the_interval_of_the_normal_distribution() -> None:

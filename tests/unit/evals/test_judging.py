@@ -73,9 +73,9 @@ async def test_the_median_of_several_votes_counts() -> None:
     "answer", [None, "Well done!", grade(11), grade(-1), grade(7.5), grade("high"), grade("7"), "{}"]
 )
 async def test_a_judge_without_a_grade_has_not_judged(answer: str | None) -> None:
-    found = await judged(GradingModel(answer))
-    assert (found.value, found.passed) == (None, None)
-    assert "the judge" in found.reason
+    result = await judged(GradingModel(answer))
+    assert (result.value, result.passed) == (None, None)
+    assert "the judge" in result.reason
 
 
 async def test_the_evaluated_text_is_data_in_one_json_string_and_no_instruction() -> None:
@@ -104,6 +104,6 @@ def test_any_answer_has_a_grade_from_0_to_10_or_is_not_judged(text: str) -> None
 
 async def test_half_of_a_character_reaches_neither_the_judge_nor_the_results() -> None:
     model = GradingModel('{"reason": "\\ud83d", "grade": 1}')
-    found = await judged(model, answer=Answer(text="\ud83d"))
-    assert "\ufffd" in found.reason
+    result = await judged(model, answer=Answer(text="\ud83d"))
+    assert "\ufffd" in result.reason
     assert all(prompt.content.encode() for prompt in model.asked[0][1])

@@ -115,8 +115,8 @@ async def test_a_servers_people_are_not_graded_and_their_conversations_collect_w
     harness.model.script("You are welcome.")
     await harness.say("m3", "Thanks")
     admin = client_of(served, "boss", "thread:read_all")
-    cases = {str(each["metadata"]["runId"]): each async for each in collect(admin, Wanted())}
-    thanks = next(each for each in cases.values() if each["reference"] == "You are welcome.")
+    cases = {str(item["metadata"]["runId"]): item async for item in collect(admin, Wanted())}
+    thanks = next(item for item in cases.values() if item["reference"] == "You are welcome.")
     assert thanks["input"] == ["I want to talk to a human", "Thanks"]
     assert thanks["metadata"]["deskMessagesLeftOut"] == 1
     assert "lamp" not in str(cases)

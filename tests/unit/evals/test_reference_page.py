@@ -29,7 +29,7 @@ def test_every_field_is_listed(part: type[BaseModel]) -> None:
 def test_every_check_is_listed_with_its_fields(name: str) -> None:
     [row] = re.findall(rf"^\| `{name}` \|.*$", PAGE, re.MULTILINE)
     own = [field.alias or key for key, field in TYPES[name].model_fields.items() if key not in Check.model_fields]
-    assert [each for each in own if each != "type" and f"`{each}`" not in row] == []
+    assert [item for item in own if item != "type" and f"`{item}`" not in row] == []
 
 
 def test_every_option_is_listed() -> None:

@@ -52,9 +52,9 @@ def test_the_page_loads_nothing_and_shows_texts_as_texts(project: Project, tmp_p
 def test_json_has_everything(project: Project, tmp_path: Path) -> None:
     results = tmp_path / "evals.json"
     run(project, str(saved(project, *CASES)), "--json", str(results))
-    found = json.loads(results.read_text())
-    assert [case["runs"][0]["passed"] for case in found["cases"]] == [True, False, None]
-    passed = found["summary"]["metrics"][0]
+    result = json.loads(results.read_text())
+    assert [case["runs"][0]["passed"] for case in result["cases"]] == [True, False, None]
+    passed = result["summary"]["metrics"][0]
     assert (passed["name"], passed["mean"], passed["runs"], passed["notJudged"]) == ("passed", 0.5, 2, 1)
 
 
@@ -104,8 +104,8 @@ def test_a_revision_over_the_limit_is_refused_before_it_is_read_whole(
 
 
 def test_a_problem_that_quotes_a_data_set_sends_nothing_to_the_terminal(project: Project) -> None:
-    asked = {"say": "Read it", "files": ["\x1b]0;hostile\x07.pdf"]}
-    ran = run(project, str(saved(project, {**CASES[0], "input": asked})))
+    request = {"say": "Read it", "files": ["\x1b]0;hostile\x07.pdf"]}
+    ran = run(project, str(saved(project, {**CASES[0], "input": request})))
     assert ran.code == 2
     assert "hostile" in ran.errors
     assert all(error.isprintable() or error == "\n" for error in ran.errors)

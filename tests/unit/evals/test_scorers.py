@@ -89,9 +89,9 @@ def read(path: Path, **check: Any) -> ReadCase:
 
 async def scored(path: Path, answer: Answer, **check: Any) -> Score:
     case = read(path, **check)
-    [asked] = case.case.checks
-    assert isinstance(asked, PythonScorer)
-    return await Scorers().score(asked, case, answer)
+    [request] = case.case.checks
+    assert isinstance(request, PythonScorer)
+    return await Scorers().score(request, case, answer)
 
 
 @pytest.mark.parametrize(
@@ -115,16 +115,16 @@ async def scored(path: Path, answer: Answer, **check: Any) -> Score:
 async def test_a_function_returns_a_score_with_a_reason_or_has_not_judged(
     tmp_path: Path, check: dict[str, Any], text: str, value: float | None, passed: bool | None, reason: str
 ) -> None:
-    found = await scored(folder(tmp_path), Answer(text=text.strip()), **check)
-    assert (found.value, found.passed) == (value, passed)
-    assert reason in found.reason
-    assert bool(reason) is bool(found.reason)
+    result = await scored(folder(tmp_path), Answer(text=text.strip()), **check)
+    assert (result.value, result.passed) == (value, passed)
+    assert reason in result.reason
+    assert bool(reason) is bool(result.reason)
 
 
 async def test_a_function_that_never_ends_has_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scorers, "SECONDS", 0.01)
-    found = await scored(folder(tmp_path), Answer(), function="slow")
-    assert found.reason == "slow has taken more than 0.01 seconds"
+    result = await scored(folder(tmp_path), Answer(), function="slow")
+    assert result.reason == "slow has taken more than 0.01 seconds"
 
 
 def test_a_function_that_blocks_its_thread_holds_up_neither_other_scores_nor_the_end(
@@ -157,9 +157,9 @@ def test_a_function_that_cannot_be_called_is_a_problem_of_its_line(
 ) -> None:
     folder(tmp_path, "def brief(:\n", "wrong.py")
     path = folder(tmp_path)
-    [found] = Scorers().find_problems([read(path, **check)])
-    assert str(found).startswith(f"{path}:1: checks.0.")
-    assert problem in str(found)
+    [results] = Scorers().find_problems([read(path, **check)])
+    assert str(results).startswith(f"{path}:1: checks.0.")
+    assert problem in str(results)
 
 
 @pytest.mark.parametrize("name", ["../evil:run", "os.path:join", "a b", "", "x:", "/x:run"])

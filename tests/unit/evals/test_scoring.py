@@ -94,9 +94,9 @@ def test_similarity_has_known_values() -> None:
     ],
 )
 def test_a_check_holds_or_says_why_it_does_not(check: dict[str, Any], passed: bool) -> None:
-    [found] = _score(check)
-    assert found.passed is passed
-    assert bool(found.reason) is not passed
+    [result] = _score(check)
+    assert result.passed is passed
+    assert bool(result.reason) is not passed
 
 
 @pytest.mark.parametrize(
@@ -113,29 +113,29 @@ def test_a_check_holds_or_says_why_it_does_not(check: dict[str, Any], passed: bo
 )
 def test_json_is_compared_as_values(text: str, value: Any, partial: bool, passed: bool) -> None:
     check = {"type": "json_equals", "value": value, "partial": partial}
-    [found] = score(CHECK.validate_python(check), _case(check), Answer(text=text))
-    assert found.passed is passed
+    [result] = score(CHECK.validate_python(check), _case(check), Answer(text=text))
+    assert result.passed is passed
 
 
 def test_a_schema_reports_the_place() -> None:
     check = {"type": "json_schema", "schema": {"properties": {"a": {"type": "integer"}}}}
-    [found] = score(CHECK.validate_python(check), _case(check), Answer(result={"a": "x"}))
-    assert found.reason == "$.a: 'x' is not of type 'integer'"
+    [result] = score(CHECK.validate_python(check), _case(check), Answer(result={"a": "x"}))
+    assert result.reason == "$.a: 'x' is not of type 'integer'"
 
 
 def test_a_schema_reaches_nothing_outside_of_itself() -> None:
     check = {"type": "json_schema", "schema": {"$ref": "http://127.0.0.1:9/schema.json"}}
-    [found] = score(CHECK.validate_python(check), _case(check), Answer(result={}))
-    assert found.passed is False
-    assert "cannot be used" in found.reason
+    [result] = score(CHECK.validate_python(check), _case(check), Answer(result={}))
+    assert result.passed is False
+    assert "cannot be used" in result.reason
 
 
 def test_what_is_not_on_record_is_not_judged_and_not_failed() -> None:
     unknown = Answer(text="Hello")
     for check in ({"type": "retrieves", "documents": "Returns"}, {"type": "max_cost", "usd": 1}):
-        for found in score(CHECK.validate_python(check), _case(check), unknown):
-            assert (found.passed, found.value) == (None, None)
-            assert found.reason
+        for result in score(CHECK.validate_python(check), _case(check), unknown):
+            assert (result.passed, result.value) == (None, None)
+            assert result.reason
 
 
 def test_retrieval_has_a_score_for_recall_and_one_for_precision() -> None:
@@ -195,9 +195,9 @@ DEEP = 900
     ],
 )
 def test_no_answer_of_a_model_breaks_a_check(text: str, check: dict[str, Any]) -> None:
-    for found in score(CHECK.validate_python(check), _case(check), Answer(text=text)):
-        assert found.passed in (True, False, None)
-        found.model_dump_json()
+    for result in score(CHECK.validate_python(check), _case(check), Answer(text=text)):
+        assert result.passed in (True, False, None)
+        result.model_dump_json()
 
 
 @pytest.mark.parametrize(
@@ -218,5 +218,5 @@ def test_a_schema_that_cannot_be_checked_is_refused_where_it_is_written(schema: 
 
 def test_a_pattern_of_a_schema_takes_linear_time() -> None:
     check = {"type": "json_schema", "schema": {"properties": {"a": {"pattern": "^(a+)+$"}}}}
-    [found] = score(CHECK.validate_python(check), _case(check), Answer(result={"a": "a" * 50_000 + "!"}))
-    assert found.passed is False
+    [results] = score(CHECK.validate_python(check), _case(check), Answer(result={"a": "a" * 50_000 + "!"}))
+    assert results.passed is False

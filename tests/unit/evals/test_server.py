@@ -55,8 +55,8 @@ async def test_a_model_that_fails_fails_the_run_and_a_refused_token_ends_the_eva
     harness = Harness()
     harness.model.script(RuntimeError("down"))
     served = Served(harness)
-    found = await ServerTarget(client_of(served, "bob")).hold(case(input="Hello"), 0)
-    assert found.error is not None
+    result = await ServerTarget(client_of(served, "bob")).hold(case(input="Hello"), 0)
+    assert result.error is not None
     async with httpx.AsyncClient(transport=httpx.ASGITransport(served.app)) as http:
         client = AsyncBaton("http://baton.test", token="", http_client=http, max_retries=0)
         with pytest.raises(CannotRun):
@@ -140,12 +140,12 @@ async def test_rated_turns_become_cases_without_personal_data(tmp_path: Path) ->
     assert "lovelace" not in file.getvalue()
     path = tmp_path / "collected.jsonl"
     path.write_text(file.getvalue())
-    [found] = read_datasets([path])
-    assert [turn.say for turn in found.case.input] == ["I am [email].", "Where is A-1001?"]
-    assert (found.case.reference, found.case.expected, found.case.checks) == ("It is lost.", None, ())
-    assert found.case.metadata["comment"] == "Wrong. [email]"
-    assert found.case.tags == ("collected", "feedback-down")
-    actions = [(each.action, each.scope.user_id) for each in served.harness.audit.records]
+    [result] = read_datasets([path])
+    assert [turn.say for turn in result.case.input] == ["I am [email].", "Where is A-1001?"]
+    assert (result.case.reference, result.case.expected, result.case.checks) == ("It is lost.", None, ())
+    assert result.case.metadata["comment"] == "Wrong. [email]"
+    assert result.case.tags == ("collected", "feedback-down")
+    actions = [(item.action, item.scope.user_id) for item in served.harness.audit.records]
     assert ("thread.list", "boss") in actions
     assert ("thread.read", "boss") in actions
 
@@ -172,26 +172,26 @@ async def test_turns_that_ended_with_an_error_become_cases() -> None:
     await harness.say("m1", "Hello")
     await harness.say("m2", "Where is A-1001?")
     admin = client_of(Served(harness), "boss", "thread:read_all")
-    [found] = [each async for each in collect(admin, Wanted(errors=True))]
-    assert found["input"] == ["Hello", "Where is A-1001?"]
-    assert (found["tags"], found["metadata"]["errorCode"]) == (["collected", "error"], "model_unavailable")
+    [result] = [item async for item in collect(admin, Wanted(errors=True))]
+    assert result["input"] == ["Hello", "Where is A-1001?"]
+    assert (result["tags"], result["metadata"]["errorCode"]) == (["collected", "error"], "model_unavailable")
 
 
 async def test_collecting_is_bounded_and_needs_the_permission() -> None:
     served = await rated()
     admin = client_of(served, "boss", "thread:read_all")
-    assert len([each async for each in collect(admin, Wanted())]) == 3
-    assert len([each async for each in collect(admin, Wanted(limit=2))]) == 2
-    assert [each async for each in collect(admin, Wanted(errors=True))] == []
-    assert [each async for each in collect(admin, Wanted(rating="up"))] == []
+    assert len([item async for item in collect(admin, Wanted())]) == 3
+    assert len([item async for item in collect(admin, Wanted(limit=2))]) == 2
+    assert [item async for item in collect(admin, Wanted(errors=True))] == []
+    assert [item async for item in collect(admin, Wanted(rating="up"))] == []
     with pytest.raises(Exception, match="thread:read_all"):
-        _ = [each async for each in collect(client_of(served, "bob"), Wanted())]
+        _ = [item async for item in collect(client_of(served, "bob"), Wanted())]
 
 
 async def test_results_are_published_as_numbers_and_reasons() -> None:
     served = Served()
-    found = record([True, False], [True], [None])
-    body = make_request(found, summarise(found)) | {"beganAt": served.harness.clock.now().isoformat()}
+    result = record([True, False], [True], [None])
+    body = make_request(result, summarise(result)) | {"beganAt": served.harness.clock.now().isoformat()}
     published = await client_of(served, "boss", "agent:write").evaluations.publish(body)
     assert (published.passed, published.runs, published.cases) == (pytest.approx(2 / 3), 4, 3)
     assert [case.name for case in published.details.cases] == ["case 0", "case 1", "case 2"]
@@ -199,7 +199,7 @@ async def test_results_are_published_as_numbers_and_reasons() -> None:
 
 
 def test_what_does_not_fit_is_left_out_and_counted() -> None:
-    found = record(*([[True]] * 600))
-    body = make_request(found, summarise(found))
+    result = record(*([[True]] * 600))
+    body = make_request(result, summarise(result))
     assert len(body["cases"]) + body["casesLeftOut"] == 600
     assert len(json.dumps(body)) < 256 * 1024

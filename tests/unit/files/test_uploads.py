@@ -121,12 +121,12 @@ async def test_no_name_gets_into_the_key_or_out_of_its_header(name: str) -> None
 
     assert FILE_ID.fullmatch(upload.file_id)
     assert Signing.params["Key"] == f"acme/{THREAD}/files/file_{FILE}"
-    kept = upload.headers["x-amz-meta-name"]
-    assert Signing.params["Metadata"] == {"name": kept}
-    assert kept.isascii()
-    assert kept.isprintable()
-    assert len(kept) <= 1024
-    assert unquote(kept) == name
+    stored = upload.headers["x-amz-meta-name"]
+    assert Signing.params["Metadata"] == {"name": stored}
+    assert stored.isascii()
+    assert stored.isprintable()
+    assert len(stored) <= 1024
+    assert unquote(stored) == name
 
 
 class Signing:

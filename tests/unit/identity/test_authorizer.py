@@ -163,8 +163,8 @@ def test_no_token_reaches_the_log(app: ModuleType, caplog: pytest.LogCaptureFixt
 
     written = "".join(str(vars(record)) for record in caplog.records)
     assert "Connection refused" in written
-    for given in (good, bad):
-        assert given.split(".")[1] not in written
+    for value in (good, bad):
+        assert value.split(".")[1] not in written
 
 
 @pytest.mark.parametrize(

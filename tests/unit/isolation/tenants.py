@@ -32,7 +32,7 @@ def refuse(text: str, status: int = 400, **fields: Any) -> httpx2.Response:
 class Tenants(Harness):
     """Turns of several tenants with an agent that ships with the deployment, and its model's endpoint."""
 
-    def __init__(self, rule: Rule, *, agent: Mapping[str, Any] | None = None, **given: Any) -> None:
+    def __init__(self, rule: Rule, *, agent: Mapping[str, Any] | None = None, **overrides: Any) -> None:
         """``rule`` decides about each request; ``agent`` are fields of the agent."""
 
         def answer(request: Body) -> httpx2.Response:
@@ -44,7 +44,7 @@ class Tenants(Harness):
             api_key="k", base_url="http://model.test/v1", transport=self.endpoint, backoff_seconds=0.0, max_retries=0
         )
         shipped = AgentDefinition.model_validate(ASSISTANT.model_dump() | dict(agent or {}))
-        super().__init__(assistant=shipped, model=model, **given)
+        super().__init__(assistant=shipped, model=model, **overrides)
 
     async def ask(
         self,
@@ -60,8 +60,8 @@ class Tenants(Harness):
         before = len(self.endpoint.bodies)
         self.thread_id = thread or str(uuid.uuid4())
         scope = Scope(tenant, user)
-        said: Said = await self.say(str(uuid.uuid4()), text, scope=scope, client=tools, agent_id=agent, seconds=120)
-        return Turn(said.text or str(said.last.get("code")), self.endpoint.bodies[before:])
+        turn: Said = await self.say(str(uuid.uuid4()), text, scope=scope, client=tools, agent_id=agent, seconds=120)
+        return Turn(turn.text or str(turn.last.get("code")), self.endpoint.bodies[before:])
 
 
 @dataclass(frozen=True)

@@ -79,9 +79,9 @@ async def test_a_guardrail_that_fails_for_many_conversations_is_left_alone() -> 
     tenants = Tenants("closed")
     for _ in range(5):
         assert await tenants.ask("acme", "CRASH") == UNCHECKED
-    asked = len(tenants.endpoint.requests)
+    request_count = len(tenants.endpoint.requests)
     assert await tenants.ask("acme", "Hello") == UNCHECKED
-    assert len(tenants.endpoint.requests) == asked
+    assert len(tenants.endpoint.requests) == request_count
 
 
 async def test_failures_of_a_tool_at_its_host_close_no_guardrail() -> None:
@@ -114,10 +114,10 @@ async def test_a_tool_that_fails_for_one_tenant_is_called_for_another() -> None:
     tenants = Tenants("closed", tools=[LOOKUP])
 
     async def look(tenant: str) -> int:
-        asked = len(tenants.endpoint.requests)
+        request_count = len(tenants.endpoint.requests)
         tenants.model.script(Answer.calling(ToolCall(str(uuid.uuid4()), "lookup", '{"word": "a"}')), "Sorry.")
         await tenants.ask(tenant, "Look")
-        return len([request for request in tenants.endpoint.requests[asked:] if request.url.path == "/lookup"])
+        return len([request for request in tenants.endpoint.requests[request_count:] if request.url.path == "/lookup"])
 
     assert [await look("acme") for _ in range(6)] == [1, 1, 1, 1, 1, 0]
     assert await look("globex") == 1

@@ -49,12 +49,12 @@ TOOL = {"type": "object", "properties": {"day": {"type": "string"}}}
 
 def strings(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
-        for name, each in value.items():
+        for name, item in value.items():
             yield name
-            yield from strings(each)
+            yield from strings(item)
     elif isinstance(value, list):
-        for each in value:
-            yield from strings(each)
+        for item in value:
+            yield from strings(item)
     elif isinstance(value, str):
         yield value
 
@@ -197,10 +197,10 @@ def refuses_temperature(request: Body) -> str | None:
 class TestFactsOfAModel:
     async def test_a_fact_holds_for_its_tenant_until_another_has_seen_it(self) -> None:
         tenants = Tenants(refuses_temperature, agent=AGENT)
-        asked = [
+        request = [
             len((await tenants.ask(tenant)).requests) for tenant in ("acme", "acme", "globex", "globex", "initech")
         ]
-        assert asked == [2, 1, 2, 1, 1]
+        assert request == [2, 1, 2, 1, 1]
 
     async def test_what_a_request_with_client_tools_has_taught_holds_for_its_user(self) -> None:
         def rule(request: Body) -> str | None:
@@ -234,5 +234,5 @@ class TestFactsOfAModel:
         await tenants.ask("globex", "THINK")
         model: Any = tenants.model
         callers = (("acme", "ada"), ("acme", "bob"), ("globex", "ada"), ("initech", "ada"))
-        known = [model._profiles.of(tenants.default_model, ModelCaller(*caller)) for caller in callers]
-        assert [profile.thinks_first for profile in known] == [True, False, True, False]
+        existing = [model._profiles.of(tenants.default_model, ModelCaller(*caller)) for caller in callers]
+        assert [profile.thinks_first for profile in existing] == [True, False, True, False]

@@ -139,13 +139,13 @@ class Pipeline:
         assert document is not None
         return document
 
-    async def step(self, ref: DocumentRef, step: str, **given: Any) -> dict[str, Any]:
+    async def step(self, ref: DocumentRef, step: str, **overrides: Any) -> dict[str, Any]:
         described = {"tenantId": ref.tenant_id, "agentId": ref.agent_id}
         subject = f"{ref.tenant_id}/{ref.agent_id}/{ref.document_id}-{ref.version}"
         document = {**described, "documentId": ref.document_id, "version": ref.version, "subject": subject}
         if ref.rebuilds:
             document["rebuilds"] = True
-        return await self.app.knowledge.ingestion_events.run_step({"step": step, "document": document, **given})
+        return await self.app.knowledge.ingestion_events.run_step({"step": step, "document": document, **overrides})
 
     async def run(self, ref: DocumentRef, *, order: random.Random | None = None, waits: bool = True) -> None:
         """One execution: the steps in their order, those of a map in any, then the removals, twice."""
@@ -173,12 +173,12 @@ class Pipeline:
 
     def indexed(self) -> dict[str, list[str]]:
         """The texts in the index, by document and version."""
-        found: dict[str, list[str]] = {}
+        results: dict[str, list[str]] = {}
         for (_, tenant, _), documents in self.index.documents.items():
             for document in documents.values():
                 if tenant == self.scope.tenant_id:
-                    found.setdefault(document.source_id, []).append(document.fields["text"])
-        return found
+                    results.setdefault(document.source_id, []).append(document.fields["text"])
+        return results
 
     def stored(self) -> dict[int, set[str]]:
         """The names of all files, by version."""

@@ -63,8 +63,8 @@ class World:
 
     async def create(self, *, scope: Scope | None = None, **fields: Any) -> Source:
         empty: dict[str, Any] = dict.fromkeys(("urls", "url", "prefix", "title", "required_permission", "source_id"))
-        asked = SourceRequest(**{"kind": "urls", "refresh_hours": 24} | empty | fields)
-        return await self.app.knowledge.sources.create(scope or self.ada, AGENT, asked)
+        request = SourceRequest(**{"kind": "urls", "refresh_hours": 24} | empty | fields)
+        return await self.app.knowledge.sources.create(scope or self.ada, AGENT, request)
 
     async def refresh(self, *, slice_seconds: float = SLICE_SECONDS) -> RefreshReport:
         return await self.app.knowledge.source_refreshes.refresh_due(seconds=30, slice_seconds=slice_seconds)
@@ -85,4 +85,4 @@ class World:
         """The stored contents of a document, version by version."""
         document = self.alive()[path]
         places = sorted(body for body in self.files.bodies if body[2] == document.id)
-        return [self.files.bodies[place]["original"].decode() for place in places]
+        return [self.files.bodies[location]["original"].decode() for location in places]

@@ -22,12 +22,17 @@ def test_a_chunk_is_searched_with_title_headings_and_table_header():
 
 
 def test_the_document_of_the_index_names_version_place_and_permission():
-    [made] = make_chunk_documents(DOCUMENT, VERSION, [CHUNK], [(1.0, 0.0)], "model")
+    [document] = make_chunk_documents(DOCUMENT, VERSION, [CHUNK], [(1.0, 0.0)], "model")
 
-    assert (made.id, made.source_id, made.kind) == ("d1@2#3", "d1@2", "chunk")
-    assert (made.agent_id, made.required_permission, made.embedder, made.at) == ("knowledge", "pump:read", "model", AT)
-    assert made.views["chunk"].vector == (1.0, 0.0)
-    assert made.fields == {
+    assert (document.id, document.source_id, document.kind) == ("d1@2#3", "d1@2", "chunk")
+    assert (document.agent_id, document.required_permission, document.embedder, document.at) == (
+        "knowledge",
+        "pump:read",
+        "model",
+        AT,
+    )
+    assert document.views["chunk"].vector == (1.0, 0.0)
+    assert document.fields == {
         "text": "7 | red",
         "table_header": "Number | Colour",
         "title": "Pumps",
@@ -47,21 +52,21 @@ def test_a_long_chunk_is_embedded_by_its_passages_and_searched_by_its_words_as_a
     assert len(texts) == 1 + MAX_PASSAGES
     assert all(text.startswith("Pumps\nSentence ") for text in texts[1:])
     vectors = [(float(number), 1.0) for number in range(len(texts))]
-    _, made = make_chunk_documents(DOCUMENT, VERSION, [CHUNK, chunk], vectors, "model")
-    assert made.views["chunk"].vector is None
-    assert made.views["chunk"].text.endswith(chunk.text)
-    assert [made.views[name].vector for name in PASSAGES] == vectors[1:]
+    _, documents = make_chunk_documents(DOCUMENT, VERSION, [CHUNK, chunk], vectors, "model")
+    assert documents.views["chunk"].vector is None
+    assert documents.views["chunk"].text.endswith(chunk.text)
+    assert [documents.views[name].vector for name in PASSAGES] == vectors[1:]
 
 
 def test_without_an_embedder_no_text_has_a_vector() -> None:
-    [made] = make_chunk_documents(DOCUMENT, VERSION, [Chunk(0, sentences(22))], [], None)
-    assert made.embedder is None
-    assert all(view.vector is None for view in made.views.values())
+    [document] = make_chunk_documents(DOCUMENT, VERSION, [Chunk(0, sentences(22))], [], None)
+    assert document.embedder is None
+    assert all(view.vector is None for view in document.views.values())
 
 
 def test_a_chunk_that_could_not_be_embedded_names_no_model():
     plain = replace(DOCUMENT, url=None, required_permission=None)
-    [made] = make_chunk_documents(plain, VERSION, [Chunk(0, "Text.")], [None], "model")
+    [document] = make_chunk_documents(plain, VERSION, [Chunk(0, "Text.")], [None], "model")
 
-    assert made.embedder is None
-    assert made.fields.keys() == {"text", "title", "document_id", "version", "ordinal"}
+    assert document.embedder is None
+    assert document.fields.keys() == {"text", "title", "document_id", "version", "ordinal"}

@@ -29,8 +29,8 @@ MANUAL = (
 
 
 def place(chunk: Chunk, passage: int | None, query: str) -> ChunkPosition:
-    [made] = make_chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
-    return find_position(chunk.text, made.fields, passage, query)
+    [document] = make_chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
+    return find_position(chunk.text, document.fields, passage, query)
 
 
 def test_a_chunk_knows_where_each_of_its_parts_stands() -> None:
@@ -79,8 +79,8 @@ def test_among_parts_without_any_of_the_words_the_longest_of_the_passage_counts(
 def test_a_chunk_of_too_many_parts_is_cited_as_a_whole() -> None:
     parts = tuple(ChunkPart(number * 3, (f"H{number}",), number) for number in range(MAX_PLACES + 1))
     chunk = Chunk(0, "ab " * (MAX_PLACES + 1), ("All",), 0, MAX_PLACES, None, parts)
-    [made] = make_chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
-    assert "places" not in made.fields
+    [document] = make_chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
+    assert "places" not in document.fields
     assert place(chunk, None, "ab") == ChunkPosition("All", 0, MAX_PLACES)
 
 

@@ -46,15 +46,15 @@ class Ports:
 
     async def ready(self) -> list[str]:
         """Return the documents that turns use and whose chunks are in the index: agent, title and version."""
-        found = []
+        results = []
         for agent_id in ("knowledge", "research"):
             documents, _ = await self.documents.of_agent(SCOPE, agent_id, limit=100, cursor=None)
             for document in documents:
                 if document.active is not None:
                     source = SearchFilter(source_id=derive_chunk_source_id(document.id, document.active.number))
                     assert await self.search.count(SCOPE, IndexName.KNOWLEDGE, source) == document.active.chunks
-                    found.append(f"{agent_id}: {document.title} {document.active.number}")
-        return sorted(found)
+                    results.append(f"{agent_id}: {document.title} {document.active.number}")
+        return sorted(results)
 
 
 @pytest.fixture
@@ -70,30 +70,30 @@ def root(tmp_path: Path) -> Path:
 
 def begin(ports: Ports, root: Path) -> tuple[Documentation, list[str]]:
     """Begin to read the documentation. Returns what is printed, too."""
-    said: list[str] = []
+    messages: list[str] = []
     ports.clock.advance(60)
-    documentation = Documentation(root / "cache", said.append, root=root, ports=lambda: ports)
+    documentation = Documentation(root / "cache", messages.append, root=root, ports=lambda: ports)
     documentation.start()
-    return documentation, said
+    return documentation, messages
 
 
 async def read(ports: Ports, root: Path) -> list[str]:
     """Read the documentation, and return what is printed."""
-    documentation, said = begin(ports, root)
+    documentation, message = begin(ports, root)
     await asyncio.to_thread(documentation.wait)
-    return said
+    return message
 
 
 async def test_each_page_becomes_a_document_of_both_agents(root: Path) -> None:
     ports = Ports()
-    said = await read(ports, root)
+    message = await read(ports, root)
     assert await ports.ready() == [
         "knowledge: Baton 1",
         "knowledge: Deploy to AWS 1",
         "research: Baton 1",
         "research: Deploy to AWS 1",
     ]
-    assert said[-1] == "Baton's documentation: 2 of 2 documents are ready for the agents knowledge and research"
+    assert message[-1] == "Baton's documentation: 2 of 2 documents are ready for the agents knowledge and research"
 
 
 async def test_each_text_is_embedded_once_in_the_life_of_the_cache(root: Path) -> None:
@@ -133,15 +133,15 @@ async def test_a_document_that_a_developer_has_deleted_stays_deleted(root: Path)
     (document, *_), _ = await ports.documents.of_agent(SCOPE, "knowledge", limit=1, cursor=None)
     await ports.documents.save(SCOPE, document.mark_deleted(ports.clock.now()))
     await read(ports, root)
-    left, _ = await ports.documents.of_agent(SCOPE, "knowledge", limit=9, cursor=None)
-    assert document.id not in {each.id for each in left}
+    remaining, _ = await ports.documents.of_agent(SCOPE, "knowledge", limit=9, cursor=None)
+    assert document.id not in {item.id for item in remaining}
 
 
 async def test_a_page_that_fails_does_not_stop_the_others(root: Path) -> None:
     ports = Ports(embedder=FakeEmbedder(failure=EmbedderUnavailable()))
-    said = await read(ports, root)
+    message = await read(ports, root)
     assert await ports.ready() == []
-    assert said[-1] == "Baton's documentation: 0 of 2 documents are ready for the agents knowledge and research"
+    assert message[-1] == "Baton's documentation: 0 of 2 documents are ready for the agents knowledge and research"
     ports.embedder.failure = None
     await read(ports, root)
     assert len(await ports.ready()) == 4

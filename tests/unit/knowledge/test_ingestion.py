@@ -212,13 +212,13 @@ async def test_a_run_that_is_killed_at_any_write_is_made_good_by_another(when: s
 
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_removal_that_is_killed_at_any_write_is_made_good_by_another(when: str) -> None:
-    for place in itertools.count(1):
+    for location in itertools.count(1):
         pipeline = Pipeline()
         ref = await pipeline.create()
         await pipeline.upload(ref, text_of(3, "Bolts"))
         await pipeline.run(ref)
         await pipeline.delete(ref)
-        setattr(pipeline.writes, f"kill_{when}", pipeline.writes.count + place)
+        setattr(pipeline.writes, f"kill_{when}", pipeline.writes.count + location)
         try:
             await pipeline.run(ref)
             killed = False
@@ -334,14 +334,14 @@ async def test_what_a_worker_writes_after_the_first_removal_is_removed_by_the_se
     ref = await pipeline.create()
     await pipeline.upload(ref, text_of(3, "Bolts"))
     await pipeline.run(ref)
-    left = dict(pipeline.index.documents[IndexName.KNOWLEDGE, "acme", ""])
+    remaining = dict(pipeline.index.documents[IndexName.KNOWLEDGE, "acme", ""])
     await pipeline.delete(ref)
     first = await pipeline.step(ref, "clean")
     assert first["next"] == "wait"
-    pipeline.index.documents[IndexName.KNOWLEDGE, "acme", ""].update(left)
+    pipeline.index.documents[IndexName.KNOWLEDGE, "acme", ""].update(remaining)
     again = await pipeline.step(ref, "clean")
     assert again["next"] == "wait", "too early"
-    pipeline.index.documents[IndexName.KNOWLEDGE, "acme", ""].update(left)
+    pipeline.index.documents[IndexName.KNOWLEDGE, "acme", ""].update(remaining)
     await pipeline.clean(ref)
     assert (pipeline.indexed(), await pipeline.get(ref)) == ({}, None)
 
@@ -395,7 +395,7 @@ async def test_a_version_without_room_in_the_index_fails_with_a_remedy_and_the_o
     await pipeline.run(first)
     before = await pipeline.existing(first)
     assert before.active is not None
-    texts = [each async for each in index.list(pipeline.scope, IndexName.KNOWLEDGE, SearchFilter(agent_id=AGENT))]
+    texts = [item async for item in index.list(pipeline.scope, IndexName.KNOWLEDGE, SearchFilter(agent_id=AGENT))]
     monkeypatch.setattr("baton.adapters.sqlite_index.bounds.MAX_OWNER_DOCUMENTS", len(texts) + 20)
     second = await pipeline.replace(first)
     await pipeline.upload(second, text_of(240, "Nuts"))  # several batches, the first of which has room
@@ -407,8 +407,8 @@ async def test_a_version_without_room_in_the_index_fails_with_a_remedy_and_the_o
     assert "remove documents" in (failed.latest.error or "")
     assert "OpenSearch" in (failed.latest.error or "")
     assert failed.active == before.active
-    kept = [each async for each in index.list(pipeline.scope, IndexName.KNOWLEDGE, SearchFilter(agent_id=AGENT))]
-    assert kept == texts
+    stored = [item async for item in index.list(pipeline.scope, IndexName.KNOWLEDGE, SearchFilter(agent_id=AGENT))]
+    assert stored == texts
     assert pipeline.stored() == {1: {"original"}}
 
     third = await pipeline.replace(first)
@@ -424,8 +424,8 @@ async def test_without_an_embedder_texts_are_indexed_by_their_words(pipeline: Pi
     await pipeline.upload(ref, text_of(3, "Bolts"))
     await pipeline.run(ref)
     assert pipeline.indexed()
-    [found] = {each.embedder for each in pipeline.index.documents[IndexName.KNOWLEDGE, "acme", ""].values()}
-    assert found is None
+    [result] = {document.embedder for document in pipeline.index.documents[IndexName.KNOWLEDGE, "acme", ""].values()}
+    assert result is None
 
 
 async def test_an_event_starts_the_pipeline_of_its_version_once(pipeline: Pipeline) -> None:
@@ -525,7 +525,7 @@ async def test_what_an_engine_of_executions_left_when_it_ended_is_started_again_
     pipeline.use(pipeline.documents, pipeline.files, pipeline.index, since=pipeline.clock.now())
     assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 3
     assert {started.document_id for started, _ in pipeline.ingestions.started} == {
-        each.document_id for each in (ref, lost, gone)
+        item.document_id for item in (ref, lost, gone)
     }
     pipeline.clock.advance(60)
     assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 0
@@ -626,7 +626,7 @@ async def test_tenants_with_the_same_ids_never_touch_each_others_documents(doing
             await tenant.step(refs[number], "fail", error="Exception")
             expected.setdefault(number, "")
     for number, tenant in enumerate(tenants):
-        texts = "".join(text for found in tenant.indexed().values() for text in found)
+        texts = "".join(text for result in tenant.indexed().values() for text in result)
         word = expected.get(number)
         assert (f"Tenant{number} on page 3." in texts) == bool(word)
         assert not any(f"Tenant{other}" in texts for other in range(3) if other != number)

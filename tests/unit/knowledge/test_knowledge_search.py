@@ -59,13 +59,13 @@ class Library:
         self.knowledge = build(ports).knowledge.search
 
     async def texts(self, query: str = QUESTION, *, limit: int = 10) -> list[str]:
-        found = await self.knowledge.search(ADA, "knowledge", query, limit=limit)
-        return [chunk.text for chunk in found.chunks]
+        results = await self.knowledge.search(ADA, "knowledge", query, limit=limit)
+        return [chunk.text for chunk in results.chunks]
 
 
-def cited(found: FoundItem) -> Citation:
-    assert found.source.citation is not None
-    return found.source.citation
+def cited(result: FoundItem) -> Citation:
+    assert result.source.citation is not None
+    return result.source.citation
 
 
 @pytest.fixture
@@ -76,20 +76,20 @@ def library() -> Library:
 async def test_a_chunk_is_found_with_its_place_in_the_document(library: Library) -> None:
     chunk = Chunk(2, "The pump is started by hand.", ("Pumps", "Starting"), 3, 4)
     await learn(library, ADA, "knowledge", chunk.text, title="Handbook", url="https://a.example/h", chunk=chunk)
-    [found] = (await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)).chunks
-    citation = cited(found)
+    [result] = (await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)).chunks
+    citation = cited(result)
     assert (citation.title, citation.section, citation.pages) == ("Handbook", "Pumps > Starting", "3-4")
     assert (citation.url, citation.chunk_id) == ("https://a.example/h", "document-0@1#2")
-    assert found.text == chunk.text
-    assert found.cosine is not None
+    assert result.text == chunk.text
+    assert result.cosine is not None
     assert library.embedder.queries == [QUESTION]
 
 
 async def test_a_chunk_of_a_workbook_stands_on_a_sheet(library: Library) -> None:
     chunk = Chunk(0, "The pump is started by hand.", ("Pumps",), 2, 2)
     await learn(library, ADA, "knowledge", chunk.text, chunk=chunk, content_type=XLSX)
-    [found] = (await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)).chunks
-    source = cited(found).as_source(None)
+    [result] = (await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)).chunks
+    source = cited(result).as_source(None)
     assert (source["pageUnit"], source["page"], source["section"]) == ("sheet", 2, "Pumps")
 
 
@@ -112,8 +112,8 @@ async def test_a_chunk_that_crosses_a_heading_is_cited_with_the_place_of_what_wa
     library: Library, query: str, section: str, pages: str
 ) -> None:
     await learn(library, ADA, "knowledge", CROSSING, chunk=CROSSES)
-    [found] = (await library.knowledge.search(ADA, "knowledge", query, limit=5)).chunks
-    assert (cited(found).section, cited(found).pages) == (section, pages)
+    [result] = (await library.knowledge.search(ADA, "knowledge", query, limit=5)).chunks
+    assert (cited(result).section, cited(result).pages) == (section, pages)
 
 
 LONG = "\n".join(f"Pump {number} | {number * 3} litres | by hand" for number in range(60))
@@ -125,22 +125,22 @@ LONG = "\n".join(f"Pump {number} | {number * 3} litres | by hand" for number in 
 async def test_rows_that_an_earlier_release_has_indexed_have_their_header_too(
     library: Library, title: str, headings: tuple[str, ...], header: str | None
 ) -> None:
-    made = await learn(
+    instance = await learn(
         library, ADA, "knowledge", LONG, title=title, chunk=Chunk(1, LONG, headings, table_header=header)
     )
-    fields = {name: value for name, value in made.fields.items() if name != "table_header"}
-    await library.search.put(ADA, IndexName.KNOWLEDGE, [replace(made, fields=fields)])
-    [found] = (await library.knowledge.search(ADA, "knowledge", "flow of pump 41", limit=5)).chunks
-    assert (found.table_header, found.text) == (header, LONG)
+    fields = {name: value for name, value in instance.fields.items() if name != "table_header"}
+    await library.search.put(ADA, IndexName.KNOWLEDGE, [replace(instance, fields=fields)])
+    [result] = (await library.knowledge.search(ADA, "knowledge", "flow of pump 41", limit=5)).chunks
+    assert (result.table_header, result.text) == (header, LONG)
 
 
 async def test_the_passage_of_rows_stands_below_their_header(library: Library) -> None:
     header = "pump | flow | started"
     await learn(library, ADA, "knowledge", LONG, chunk=Chunk(1, LONG, table_header=header))
-    [found] = (await library.knowledge.search(ADA, "knowledge", "flow of pump 41", limit=5)).chunks
-    assert found.passage is not None
-    assert found.passage.startswith(f"{header}\nPump ")
-    assert found.passage.removeprefix(f"{header}\n") in found.text
+    [result] = (await library.knowledge.search(ADA, "knowledge", "flow of pump 41", limit=5)).chunks
+    assert result.passage is not None
+    assert result.passage.startswith(f"{header}\nPump ")
+    assert result.passage.removeprefix(f"{header}\n") in result.text
 
 
 async def test_a_chunk_that_alone_has_a_code_is_cited_with_the_passage_and_the_page_of_the_code(
@@ -150,20 +150,20 @@ async def test_a_chunk_that_alone_has_a_code_is_cited_with_the_passage_and_the_p
     text = f"{first}\n\n{'Other words of all kinds. ' * 12}\n\nThe seal has the number PN-173."
     parts = (ChunkPart(0, ("Pumps",), 3), ChunkPart(len(first), ("Seals",), 4))
     await learn(library, ADA, "knowledge", text, chunk=Chunk(0, text, ("Pumps",), 3, 4, None, parts))
-    [found] = (await library.knowledge.search(ADA, "knowledge", "How is pump PN-173 started by hand?", limit=5)).chunks
-    assert found.terms == ("pn-173",)
-    assert found.passage is not None
-    assert "PN-173" in found.passage
-    assert (cited(found).section, cited(found).pages) == ("Seals", "4")
+    [result] = (await library.knowledge.search(ADA, "knowledge", "How is pump PN-173 started by hand?", limit=5)).chunks
+    assert result.terms == ("pn-173",)
+    assert result.passage is not None
+    assert "PN-173" in result.passage
+    assert (cited(result).section, cited(result).pages) == ("Seals", "4")
 
 
 async def test_scores_keep_the_order_of_what_is_found(library: Library) -> None:
     for number in range(30):
         await learn(library, ADA, "knowledge", f"How is the pump started? The pump number {number} by hand.")
     await learn(library, ADA, "knowledge", f"{'Boats are green and slow. ' * 9} See PN-173 of Nováková.")
-    found = (await library.knowledge.search(ADA, "knowledge", "How is the pump PN-173 started?", limit=40)).chunks
-    assert "PN-173" in " ".join(chunk.text for chunk in found[:5])
-    scores = [chunk.score for chunk in found]
+    results = (await library.knowledge.search(ADA, "knowledge", "How is the pump PN-173 started?", limit=40)).chunks
+    assert "PN-173" in " ".join(chunk.text for chunk in results[:5])
+    scores = [chunk.score for chunk in results]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
 
@@ -212,17 +212,17 @@ async def test_texts_that_differ_in_a_number_are_both_found(library: Library) ->
 async def test_without_an_embedder_words_decide(library: Library) -> None:
     await learn(library, ADA, "knowledge", "The pump is started by hand.")
     library.embedder.failure = EmbedderUnavailable()
-    found = await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)
-    assert len(found.chunks) == 1
-    assert found.words_only == "embedder_unavailable: searched by words only"
+    results = await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)
+    assert len(results.chunks) == 1
+    assert results.words_only == "embedder_unavailable: searched by words only"
 
 
 async def test_an_index_of_another_model_is_searched_by_words(library: Library) -> None:
     await learn(library, ADA, "knowledge", "The pump is started by hand.")
     library.embedder.dimensions = 8
-    found = await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)
-    assert len(found.chunks) == 1
-    assert found.words_only == "wrong_dimension: searched by words only"
+    results = await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)
+    assert len(results.chunks) == 1
+    assert results.words_only == "wrong_dimension: searched by words only"
 
 
 async def test_a_search_engine_that_fails_is_an_error(library: Library) -> None:

@@ -47,9 +47,9 @@ class Shop:
 
     async def finds(self, scope: Scope, *libraries: str, agent: str = "desk") -> Mapping[str, str | None]:
         """Return the library of each text that the agent finds."""
-        found = await self.knowledge.search(scope, agent, QUESTION, libraries=libraries, limit=10)
+        results = await self.knowledge.search(scope, agent, QUESTION, libraries=libraries, limit=10)
         return {
-            chunk.text: chunk.source.citation.library for chunk in found.chunks if chunk.source.citation is not None
+            chunk.text: chunk.source.citation.library for chunk in results.chunks if chunk.source.citation is not None
         }
 
 
@@ -97,8 +97,8 @@ async def test_equal_ids_of_a_tenants_document_and_of_a_librarys_do_not_meet(sho
     await shop.documents.create(PROJECT, record)
     owner = next(iter(other.search.documents))
     shop.search.documents[owner] = other.search.documents[owner]
-    found = await shop.knowledge.search(ADA, "desk", QUESTION, libraries=["manual"], limit=10)
-    assert {chunk.id: chunk.text for chunk in found.chunks} == {
+    results = await shop.knowledge.search(ADA, "desk", QUESTION, libraries=["manual"], limit=10)
+    assert {chunk.id: chunk.text for chunk in results.chunks} == {
         f"{own.id}@1#0": "Mine: the pump is started at noon.",
         f"manual/{own.id}@1#0": "The pump is started by hand.",
     }
@@ -136,8 +136,8 @@ def test_stored_records_lead_to_the_projects_scope_and_to_tenants() -> None:
 
 
 def test_files_of_libraries_are_recognised_by_their_keys_and_no_other_tilde_is() -> None:
-    place = f"~documents/manual/doc_{'0' * 32}/1/original"
-    ref = parse_original_key(f"{PROJECT_TENANT}/{place}")
+    location = f"~documents/manual/doc_{'0' * 32}/1/original"
+    ref = parse_original_key(f"{PROJECT_TENANT}/{location}")
     assert ref is not None
     assert (ref.tenant_id, ref.agent_id) == (PROJECT_TENANT, "manual")
-    assert parse_original_key(f"~other/{place}") is None
+    assert parse_original_key(f"~other/{location}") is None

@@ -197,23 +197,23 @@ async def test_a_document_whose_content_is_lost_stays_ready_and_is_reported() ->
     assert (await world.check.verify("acme", [AGENT])).missing == (ref,)
 
 
-async def lost(place: int | None = None) -> World:
+async def lost(location: int | None = None) -> World:
     """A rebuild that has begun, and whose worker dies before the ``place``-th write."""
     world = World("acme")
     [acme] = world.pipelines
     await world.ready(acme, 1)
     world.index.documents.clear()
     await world.rebuild()
-    if place is not None:
-        acme.writes.kill_before = acme.writes.count + place
+    if location is not None:
+        acme.writes.kill_before = acme.writes.count + location
     return world
 
 
 async def test_a_rebuild_that_is_killed_is_made_good_by_another() -> None:
     world = await lost()
-    begun = world.pipelines[0].writes.count
+    started = world.pipelines[0].writes.count
     await world.run_pipelines()
-    writes = world.pipelines[0].writes.count - begun
+    writes = world.pipelines[0].writes.count - started
     for index in range(1, writes + 1):
         world = await lost(index)
         with pytest.raises(Killed):
@@ -283,9 +283,9 @@ async def test_chunks_of_documents_that_are_not_stored_are_removed() -> None:
     acme, globex = world.pipelines
     gone, stays, other = await world.ready(acme, 1), await world.ready(acme, 2), await world.ready(globex, 1)
     del acme.documents.records["acme", AGENT, gone.document_id]
-    found = await world.check.verify("acme", [AGENT])
-    assert found.orphaned == (f"{gone.document_id}@1",)
-    await world.check.remove("acme", [AGENT], replace(found, orphaned=(*found.orphaned, f"{stays.document_id}@1")))
+    checks = await world.check.verify("acme", [AGENT])
+    assert checks.orphaned == (f"{gone.document_id}@1",)
+    await world.check.remove("acme", [AGENT], replace(checks, orphaned=(*checks.orphaned, f"{stays.document_id}@1")))
     assert set(acme.indexed()) == {f"{stays.document_id}@1"}, "it is stored after all"
     assert set(globex.indexed()) == {f"{other.document_id}@1"}
 

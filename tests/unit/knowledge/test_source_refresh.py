@@ -37,11 +37,11 @@ async def test_every_page_becomes_a_document_of_its_agent(world: World) -> None:
     source = await world.create(urls=[f"{SITE}/a", f"{SITE}/b.md#part"], required_permission="hr:read")
     report = await world.refresh()
     assert (report.sources, report.pages_changed, report.failed) == (1, 2, 0)
-    found = world.alive()
-    assert {path: document.title for path, document in found.items()} == {"/a": "First page", "/b.md": "Second"}
-    assert {document.latest.content_type for document in found.values()} == {"text/html", "text/markdown"}
-    assert {(document.agent_id, document.source_id) for document in found.values()} == {(AGENT, source.id)}
-    assert {document.required_permission for document in found.values()} == {"hr:read"}
+    result = world.alive()
+    assert {path: document.title for path, document in result.items()} == {"/a": "First page", "/b.md": "Second"}
+    assert {document.latest.content_type for document in result.values()} == {"text/html", "text/markdown"}
+    assert {(document.agent_id, document.source_id) for document in result.values()} == {(AGENT, source.id)}
+    assert {document.required_permission for document in result.values()} == {"hr:read"}
     assert world.contents("/b.md") == ["# Second\n\nB"]
     read = await world.source(source)
     assert (read.status, read.documents, read.counts.changed) == (SourceStatus.READY, 2, 2)
@@ -82,10 +82,10 @@ async def test_a_changed_page_is_a_new_version_while_the_old_one_stays(world: Wo
     world.web.pages = {f"{SITE}/a": page("old", etag='"1"')}
     await world.create(urls=[f"{SITE}/a"])
     await world.refresh()
-    [place] = world.documents.records
-    document = world.documents.records[place]
+    [location] = world.documents.records
+    document = world.documents.records[location]
     ready = replace(document.latest, status=VersionStatus.READY)
-    world.documents.records[place] = document.activate(ready, world.clock.now())
+    world.documents.records[location] = document.activate(ready, world.clock.now())
     world.web.pages = {f"{SITE}/a": page("new", etag='"2"')}
     await world.later()
     document = world.alive()["/a"]
@@ -427,7 +427,7 @@ async def test_a_page_that_comes_back_is_a_document_again(world: World) -> None:
     [error] = (await world.source(source)).errors
     assert error.url == f"{SITE}/a"
     world.documents.records = {
-        place: document for place, document in world.documents.records.items() if document.deleted_at is None
+        location: document for location, document in world.documents.records.items() if document.deleted_at is None
     }
     await world.later()
     assert set(world.alive()) == {"/a", "/b"}
@@ -478,10 +478,10 @@ async def test_a_run_ends_when_its_time_is_over(world: World, monkeypatch: pytes
 
 
 async def test_a_tenant_with_many_due_sources_does_not_delay_the_others(world: World) -> None:
-    begun: list[str] = []
+    starts: list[str] = []
 
     async def slow(url: str) -> None:
-        begun.append(url)
+        starts.append(url)
         await asyncio.sleep(50)
 
     world.web.before_fetch = slow
@@ -496,23 +496,23 @@ async def test_a_tenant_with_many_due_sources_does_not_delay_the_others(world: W
 
     report = await world.refresh()
 
-    assert f"{SITE}/of-globex" in begun[:2], "one of each tenant in turn"
-    assert len(begun) == report.sources <= 2 * source_refresh.CONCURRENT
+    assert f"{SITE}/of-globex" in starts[:2], "one of each tenant in turn"
+    assert len(starts) == report.sources <= 2 * source_refresh.CONCURRENT
     assert not report.is_complete
 
 
 async def test_each_tenant_has_its_turn_before_another_has_a_second_one(world: World) -> None:
-    begun: list[str] = []
+    starts: list[str] = []
 
     async def note(url: str) -> None:
-        begun.append(url.removeprefix(SITE).split("/")[1])
+        starts.append(url.removeprefix(SITE).split("/")[1])
 
     world.web.before_fetch = note
     for tenant, sources in (("acme", 9), ("globex", 5), ("initech", 1), ("umbrella", 3)):
         for number in range(sources):
             await world.create(scope=Scope(tenant, "eve"), urls=[f"{SITE}/{tenant}/{number}"])
     await world.refresh()
-    for index in range(0, len(begun), source_refresh.CONCURRENT):
-        turn = begun[index : index + source_refresh.CONCURRENT]
-        waiting = set(begun[index:])
-        assert len(set(turn)) == min(len(turn), len(waiting)), begun
+    for index in range(0, len(starts), source_refresh.CONCURRENT):
+        turn = starts[index : index + source_refresh.CONCURRENT]
+        waiting = set(starts[index:])
+        assert len(set(turn)) == min(len(turn), len(waiting)), starts

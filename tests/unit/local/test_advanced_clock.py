@@ -112,5 +112,5 @@ async def test_tokens_keep_the_machines_time(sweeper: Sweeper) -> None:
     keys = EmbedKeys(OneSecret(json.loads(key.as_secret())), "keys", allow_any_tenant=True)
     verifier = JwtVerifier(lambda: (), keys)
     token = key.sign(TokenRequest(tenant="demo", user="ada"))
-    left = verifier.verify(token).expires_at - read_machine_time(SystemClock())
-    assert timedelta(seconds=LIFETIME_SECONDS - 60) < left <= timedelta(seconds=LIFETIME_SECONDS)
+    remaining = verifier.verify(token).expires_at - read_machine_time(SystemClock())
+    assert timedelta(seconds=LIFETIME_SECONDS - 60) < remaining <= timedelta(seconds=LIFETIME_SECONDS)

@@ -16,7 +16,7 @@ from baton_local.lambda_runtime.invocations import FunctionFailed, Invocation
 class Environment:
     """An environment without processes, which answers when the test says so."""
 
-    def __init__(self, code: Code, log: object, idle: Any, ended: object) -> None:
+    def __init__(self, code: Code, log: object, idle: Any, end: object) -> None:
         self._idle = idle
         self._invocation: Invocation | None = None
         started.append(self)

@@ -95,15 +95,15 @@ def stack() -> Stack:
 
 def settings() -> dict[str, Any]:
     """Every setting that the present variables give, by the name of its variable; none that lacks a required one."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for family in import_families():
         try:
             values = family()
         except ValidationError:
             continue
         for name, field in family.model_fields.items():
-            found[str(field.validation_alias)] = getattr(values, name)
-    return found
+            results[str(field.validation_alias)] = getattr(values, name)
+    return results
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ def seen(stack: Stack) -> Seen:
 
 def receivers(stack: Stack, name: str) -> set[str]:
     """The functions that the template gives the variable, or all of them."""
-    given = {function.name for function in stack.functions.values() if name in function.variables}
-    return given or set(stack.functions)
+    options = {function.name for function in stack.functions.values() if name in function.variables}
+    return options or set(stack.functions)
 
 
 def test_every_documented_variable_may_be_chosen_or_is_the_local_clouds_own() -> None:
@@ -178,7 +178,7 @@ def test_a_chosen_value_is_in_use_in_every_function_that_has_the_setting(name: s
 def test_the_document_of_each_function_has_what_the_variables_say(seen: Seen) -> None:
     outside, *inside = seen.documents
     assert outside.model_dump(exclude_defaults=True).keys() == SettingsDocument.model_fields.keys() - {"version"}
-    assert [each for each in inside if each != outside] == []
+    assert [item for item in inside if item != outside] == []
 
 
 def test_built_functions_have_the_variables_that_the_template_gives_to_none(

@@ -79,8 +79,8 @@ async def test_an_answer_without_a_head_is_malformed_and_nothing_is_sent(pieces:
 
 async def test_an_error_in_the_middle_ends_the_answer_without_its_end() -> None:
     client = Client()
-    begun = json.dumps(HEAD).encode() + SEPARATOR + b"first"
+    started = json.dumps(HEAD).encode() + SEPARATOR + b"first"
     with pytest.raises(FunctionFailed, match="It broke"):
-        await pass_on(answer(begun, FunctionFailed("Broken", "It broke")), "request-1", client.send)
+        await pass_on(answer(started, FunctionFailed("Broken", "It broke")), "request-1", client.send)
     assert client.body == b"first"
     assert client.messages[-1].get("more_body")

@@ -40,8 +40,8 @@ def test_a_line_has_the_level_that_it_names_or_info(line: str, level: str) -> No
 
 @pytest.mark.parametrize("lowest", LEVELS)
 def test_lines_below_the_functions_level_are_dropped(lowest: str) -> None:
-    kept = [level for level in LEVELS if is_kept(f'{{"level": "{level}", {AT}}}', lowest)]
-    assert kept == list(LEVELS[LEVELS.index(lowest) :])
+    stored = [level for level in LEVELS if is_kept(f'{{"level": "{level}", {AT}}}', lowest)]
+    assert stored == list(LEVELS[LEVELS.index(lowest) :])
 
 
 def test_metrics_are_read_from_the_line_that_the_functions_write(
@@ -59,14 +59,14 @@ def test_other_lines_have_no_metrics(line: str) -> None:
 
 def test_warnings_of_functions_are_kept_by_a_function_that_logs_warnings(capfd: pytest.CaptureFixture[str]) -> None:
     """Each module that makes a logger may be the first, whose form all lines have."""
-    made = [
+    records = [
         call
         for folder in ("shared/baton", "functions")
         for path in (ROOT / folder).rglob("*.py")
         for call in ast.walk(ast.parse(path.read_text()))
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Logger"
     ]
-    own = [call for call in made if "child" not in {keyword.arg for keyword in call.keywords}]
+    own = [call for call in records if "child" not in {keyword.arg for keyword in call.keywords}]
     assert own
     assert {ast.unparse(call) for call in own} == {"Logger(use_rfc3339=True)"}
     Logger(service="levels", use_rfc3339=True).warning("Kept")

@@ -68,9 +68,9 @@ class Environment:
 
 @pytest.fixture
 def environment() -> Iterator[Environment]:
-    made = Environment()
-    yield made
-    made.close()
+    instance = Environment()
+    yield instance
+    instance.close()
 
 
 def test_a_runtime_gets_an_event_with_its_deadline_and_answers_it(environment: Environment) -> None:

@@ -112,13 +112,13 @@ def test_the_demo_model_is_not_tried_and_nothing_is_printed() -> None:
     model = AbleModel()
     checks = checks_of(model, f"{DEMO}openai/v1")
     checks.shipped_agents = FakeShippedAgents()
-    found = threading.Event()
+    problem_event = threading.Event()
 
     def all_checks() -> ModelChecks:
-        found.set()
+        problem_event.set()
         return checks
 
     printed: list[str] = []
     started = StartupModelChecks(all_checks, partial(is_own, embedding_address=DEMO, demo=DEMO), printed.append)
     asyncio.run(started._print())
-    assert (found.is_set(), printed, model.asked) == (True, [], [])
+    assert (problem_event.is_set(), printed, model.asked) == (True, [], [])

@@ -22,10 +22,10 @@ def exported(*spans: tuple[int, int, int, str]) -> bytes:
     request = ExportTraceServiceRequest()
     scope = request.resource_spans.add().scope_spans.add()
     for trace, span, parent, tenant in spans:
-        made = scope.spans.add(name=f"span {span}", start_time_unix_nano=span, end_time_unix_nano=span + 1)
-        made.trace_id, made.span_id = trace.to_bytes(16), span.to_bytes(8)
-        made.parent_span_id = parent.to_bytes(8) if parent else b""
-        attribute = made.attributes.add(key="baton.tenant.id")
+        instance = scope.spans.add(name=f"span {span}", start_time_unix_nano=span, end_time_unix_nano=span + 1)
+        instance.trace_id, instance.span_id = trace.to_bytes(16), span.to_bytes(8)
+        instance.parent_span_id = parent.to_bytes(8) if parent else b""
+        attribute = instance.attributes.add(key="baton.tenant.id")
         attribute.value.string_value = tenant
     body: bytes = request.SerializeToString()
     return body

@@ -49,11 +49,11 @@ def built(search: FakeSearchIndex, embedder: FakeEmbedder) -> AgentMemory:
     return build(FakePorts.over(in_memory(), search=search, embedder=embedder)).memory.agent_memory
 
 
-async def prompt(agent: AgentDefinition, found: Findings, tokens: Sequence[int]) -> AssembledContext:
+async def prompt(agent: AgentDefinition, results: Findings, tokens: Sequence[int]) -> AssembledContext:
     """Return the prompt of an agent that has a history of messages with these tokens."""
     history = [message(ordinal, token) for ordinal, token in enumerate(tokens)]
     current = StoredMessage(f"m{len(tokens)}", Role.USER, QUESTION, len(tokens), "now", NOON, 8)
-    search = MemorySearch(ADA, QUESTION, agent_id=agent.id, found=found)
+    search = MemorySearch(ADA, QUESTION, agent_id=agent.id, found=results)
     memory = replace(built(FakeSearchIndex(), FakeEmbedder()), counter=WordCounter())
     return await memory.make_prompt(agent, search, AgentHistory(HERE, history, (current,)))
 
@@ -69,25 +69,25 @@ async def test_an_item_is_recalled_or_stands_in_the_history_of_the_same_prompt(
 ) -> None:
     memory = {"max_working_memory_tokens": budget, "retrieved_tokens": 200, "episodic_top_k": 20, "retrieved": place}
     items = tuple(map(said_here, sorted(found)))
-    made = await prompt(shipped_agents.agent(memory=memory), Findings(QUESTION, episodes=Retrieval(items)), tokens)
-    shown = {f"m{len(tokens)}", *(message.id for exchange in made.included for message in exchange.messages)}
-    for item in made.recalled.episodes.items:
+    context = await prompt(shipped_agents.agent(memory=memory), Findings(QUESTION, episodes=Retrieval(items)), tokens)
+    visible = {f"m{len(tokens)}", *(message.id for exchange in context.included for message in exchange.messages)}
+    for item in context.recalled.episodes.items:
         if item.included:
-            assert item.id not in shown
+            assert item.id not in visible
         elif item.reason == "already in the message history":
-            assert item.id in shown
-    assert all(prompt in made.prompts for prompt in made.recalled.prompts)
+            assert item.id in visible
+    assert all(prompt in context.prompts for prompt in context.recalled.prompts)
 
 
 async def test_an_agent_without_history_sees_only_the_message_and_what_was_recalled() -> None:
     search, embedder = FakeSearchIndex(), FakeEmbedder()
     await remember(search, embedder, ADA, "The pump is started by hand.")
-    asked = MemorySearch(ADA, QUESTION)
-    made = await built(search, embedder).make_prompt(shipped_agents.agent(), asked)
-    assert [prompt.role for prompt in made.prompts] == [Role.SYSTEM, Role.CONTEXT, Role.USER]
-    assert "started by hand" in str(made.prompts[1].content)
-    assert made.prompts[2].content == QUESTION
-    without = await built(search, embedder).make_prompt(shipped_agents.agent(), replace(asked, with_episodes=False))
+    request = MemorySearch(ADA, QUESTION)
+    context = await built(search, embedder).make_prompt(shipped_agents.agent(), request)
+    assert [prompt.role for prompt in context.prompts] == [Role.SYSTEM, Role.CONTEXT, Role.USER]
+    assert "started by hand" in str(context.prompts[1].content)
+    assert context.prompts[2].content == QUESTION
+    without = await built(search, embedder).make_prompt(shipped_agents.agent(), replace(request, with_episodes=False))
     assert [prompt.role for prompt in without.prompts] == [Role.SYSTEM, Role.USER]
 
 
@@ -104,8 +104,8 @@ async def test_an_agent_that_takes_over_searches_its_own_knowledge_and_nothing_e
     await remember(ports.search, ports.embedder, ADA, "The pump is started by hand.")
     memory = app.memory.agent_memory
     search = await memory.search(shipped_agents.agent(id="assistant"), MemorySearch(ADA, QUESTION, procedures))
-    made = await memory.make_prompt(shipped_agents.agent(id="specialist"), search)
-    assert [each.shown for each in made.recalled.episodes.included] == ["The pump is started by hand."]
+    context = await memory.make_prompt(shipped_agents.agent(id="specialist"), search)
+    assert [item.shown for item in context.recalled.episodes.included] == ["The pump is started by hand."]
     assert reads == 1
     assert ports.embedder.queries == [QUESTION]
 
@@ -114,5 +114,5 @@ async def test_an_agent_that_takes_over_searches_its_own_knowledge_and_nothing_e
 async def test_without_a_message_nothing_is_searched(text: str) -> None:
     search = FakeSearchIndex()
     search.failure = RuntimeError("nobody asks it")
-    asked = await built(search, FakeEmbedder()).search(shipped_agents.agent(), MemorySearch(ADA, text))
-    assert asked.found == Findings()
+    request = await built(search, FakeEmbedder()).search(shipped_agents.agent(), MemorySearch(ADA, text))
+    assert request.found == Findings()

@@ -66,8 +66,8 @@ async def test_the_running_summary_of_a_history_says_what_they_are(harness: DueH
 async def test_agents_recall_that_the_user_has_not_said_them(harness: DueHarness) -> None:
     episode_id = await close(harness)
     await make_episode(harness)
-    found = await find_episodes(harness.search, harness.ada, "water green fern", None, "")
-    [item] = [item for item in found if item.text == FERN]
+    results = await find_episodes(harness.search, harness.ada, "water green fern", None, "")
+    [item] = [item for item in results if item.text == FERN]
     assert "the user said" not in item.title
     assert "not the user" in item.title
     served = Served(harness)

@@ -52,9 +52,9 @@ class Ended:
 
 @pytest.fixture
 async def ended() -> Ended:
-    made = Ended()
-    await made.end()
-    return made
+    instance = Ended()
+    await instance.end()
+    return instance
 
 
 async def test_one_invocation_makes_the_episode_and_gives_its_place_back(ended: Ended) -> None:
@@ -104,13 +104,13 @@ async def test_the_single_steps_complete_what_a_dead_invocation_has_left(
         await ended.step("whole")
     monkeypatch.setattr(closing, name, alive)
     assert await ended.has_place()
-    asked = len(ended.harness.model.asked)
+    request_count = len(ended.harness.model.asked)
     for step in (*list(ClosingStep)[:-1], "learn"):
         await ended.step(step)
     assert await ended.step("complete") == {"status": "complete", "missing": []}
     assert not await ended.has_place()
     if dies_at is not ClosingStep.STORE:
-        assert len(ended.harness.model.asked) == asked, "what is done is not done again"
+        assert len(ended.harness.model.asked) == request_count, "what is done is not done again"
 
 
 @pytest.mark.parametrize("failure", [ModelUnavailable(), EmbedderUnavailable()])

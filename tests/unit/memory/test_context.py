@@ -74,9 +74,9 @@ def question(tokens: int = 10) -> StoredMessage:
 @given(run_sizes)
 def test_exchanges_are_the_history_by_runs(runs: list[list[int]]) -> None:
     history = conversation(runs)
-    found = split_exchanges(history)
-    assert [message for exchange in found for message in exchange.messages] == history
-    assert [[message.tokens for message in exchange.messages] for exchange in found] == runs
+    result = split_exchanges(history)
+    assert [message for exchange in result for message in exchange.messages] == history
+    assert [[message.tokens for message in exchange.messages] for exchange in result] == runs
 
 
 def kept_of(history: Sequence[Exchange], room: int) -> list[Exchange]:
@@ -87,13 +87,13 @@ def kept_of(history: Sequence[Exchange], room: int) -> list[Exchange]:
 @given(run_sizes, st.integers(0, 3_000))
 def test_pruning_keeps_a_suffix_within_budget(runs: list[list[int]], room: int) -> None:
     history = split_exchanges(conversation(runs))
-    kept = kept_of(history, room)
-    assert kept == history[len(history) - len(kept) :]
-    assert sum(exchange.count_tokens() for exchange in kept) <= room
-    if 0 < len(kept) < len(history):
-        oldest_lost = history[len(history) - len(kept) - 1]
-        assert oldest_lost.count_tokens() + sum(exchange.count_tokens() for exchange in kept) > KEPT_SHARE * room
-    elif history and not kept:
+    stored = kept_of(history, room)
+    assert stored == history[len(history) - len(stored) :]
+    assert sum(exchange.count_tokens() for exchange in stored) <= room
+    if 0 < len(stored) < len(history):
+        oldest_lost = history[len(history) - len(stored) - 1]
+        assert oldest_lost.count_tokens() + sum(exchange.count_tokens() for exchange in stored) > KEPT_SHARE * room
+    elif history and not stored:
         assert history[-1].count_tokens() > room
 
 
@@ -106,16 +106,16 @@ def test_a_prompt_is_in_its_order_and_within_its_budget(runs: list[list[int]], b
     assert context.prompts[0].role is Role.SYSTEM
     assert context.prompts[0].content == "You help."
     assert (context.prompts[-1].role, context.prompts[-1].content) == (Role.USER, "What now?")
-    shown = [message for exchange in context.included for message in exchange.messages]
-    assert shown == history[len(history) - len(shown) :]
+    visible = [message for exchange in context.included for message in exchange.messages]
+    assert visible == history[len(history) - len(visible) :]
     assert [(p.role, p.content) for p in context.prompts[1:-1]] == [
         (m.role, m.content)
-        for m in shown
+        for m in visible
         if m.role is not Role.TOOL  # nobody called them
     ]
 
     fixed = count_message_tokens("You help.", COUNTER) + asked + REPLY_TOKENS
-    assert context.tokens == fixed + sum(message.tokens for message in shown)
+    assert context.tokens == fixed + sum(message.tokens for message in visible)
     assert context.tokens <= max(budget, fixed)
     assert [*context.pruned, *context.included] == split_exchanges(history)
 
@@ -136,7 +136,7 @@ def test_what_the_store_reads_for_the_budget_is_enough(runs: list[list[int]], bu
     read: list[StoredMessage] = []
     for message in reversed(history):
         read.insert(0, message)
-        if sum(known.tokens for known in read) > room:
+        if sum(entry.tokens for entry in read) > room:
             break
     assert assemble(speaker, read, (current,)).prompts == assemble(speaker, history, (current,)).prompts
 
@@ -191,7 +191,7 @@ def grown_turns(draw: st.DrawFn) -> tuple[list[Prompt], int, int]:
 @given(grown_turns(), st.integers(0, 4_000))
 def test_a_turn_that_has_grown_is_fitted_into_its_budget(turn: tuple[list[Prompt], int, int], budget: int) -> None:
     prompts, head, current_from = turn
-    kept, first = fit_prompts(prompts, head=head, current_from=current_from, budget=budget, counter=COUNTER)
+    stored, first = fit_prompts(prompts, head=head, current_from=current_from, budget=budget, counter=COUNTER)
 
     def tokens(some: Sequence[Prompt]) -> int:
         return sum(count_prompt_tokens(prompt, COUNTER) for prompt in some) + REPLY_TOKENS
@@ -202,21 +202,21 @@ def test_a_turn_that_has_grown_is_fitted_into_its_budget(turn: tuple[list[Prompt
         return min(size, count_prompt_tokens(short, COUNTER)) if prompt.role is Role.TOOL else size
 
     current = prompts[current_from:]
-    assert kept[:head] == prompts[:head]
-    assert kept[first] == prompts[current_from], "the question stays"
-    history = kept[head:first]
+    assert stored[:head] == prompts[:head]
+    assert stored[first] == prompts[current_from], "the question stays"
+    history = stored[head:first]
     assert history == prompts[current_from - len(history) : current_from], "the newest of the history stays"
     assert [prompt.role for prompt in history[:1]] in ([], [Role.USER]), "and exchanges stay whole"
-    assert [(p.role, p.tool_calls, p.tool_call_id) for p in kept[first:]] == [
+    assert [(p.role, p.tool_calls, p.tool_call_id) for p in stored[first:]] == [
         (p.role, p.tool_calls, p.tool_call_id) for p in current
     ], "calls keep their results"
     least = tokens(prompts[:head]) + sum(map(shortest, current))
-    assert tokens(kept) <= max(budget, least)
+    assert tokens(stored) <= max(budget, least)
     if tokens(prompts) <= budget:
-        assert kept == prompts
-    if kept[first:] != current:
+        assert stored == prompts
+    if stored[first:] != current:
         assert not history, "results are shortened when nothing older is left"
-    assert fit_prompts(kept, head=head, current_from=first, budget=budget, counter=COUNTER) == (kept, first)
+    assert fit_prompts(stored, head=head, current_from=first, budget=budget, counter=COUNTER) == (stored, first)
 
 
 @given(st.integers(SHORTENED_CHARS + 1, 2 * SHORTENED_CHARS))

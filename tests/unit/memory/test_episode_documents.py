@@ -72,7 +72,7 @@ def test_a_document_says_where_it_comes_from() -> None:
 
 def test_only_redacted_words_are_indexed() -> None:
     messages = [
-        replace(each, redacted_content="[EMAIL]") for each in said(["ada@example.com", "fine, ada@example.com"])
+        replace(message, redacted_content="[EMAIL]") for message in said(["ada@example.com", "fine, ada@example.com"])
     ]
     for document in make_documents(episode(), messages, None, ()):
         assert "ada@" not in str(document)

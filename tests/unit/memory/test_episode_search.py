@@ -92,9 +92,9 @@ def test_a_session_is_found_by_the_words_of_one_message_and_the_meaning_of_anoth
         words: [Candidate("named", 9.0, "both"), Candidate("half", 6.0, "one"), Candidate("other", 0.0, "none")],
         meaning: [Candidate("meant", 0.9, "both"), Candidate("half", 0.6, "one"), Candidate("other", 0.0, "none")],
     }
-    found = score_messages(candidates, compute_clause_weights({"turn": 1.0}), USUAL_WEIGHTS)
-    assert found.sessions["both"] > found.sessions["one"] > found.sessions["none"] == 0
-    assert max(found.messages, key=lambda id_: found.messages[id_]) == "half"
+    result = score_messages(candidates, compute_clause_weights({"turn": 1.0}), USUAL_WEIGHTS)
+    assert result.sessions["both"] > result.sessions["one"] > result.sessions["none"] == 0
+    assert max(result.messages, key=lambda id_: result.messages[id_]) == "half"
 
 
 async def test_a_long_session_that_matches_throughout_hides_no_other(
@@ -103,8 +103,8 @@ async def test_a_long_session_that_matches_throughout_hides_no_other(
     painter, boat = episode("painter"), episode("boat")
     await store(index, painter, [f"paint {number}" for number in range(USUAL_WEIGHTS.messages_shown + 10)])
     await store(index, boat, ["Once there was a long tale about an old boat that wanted some paint"])
-    found = await search.search(ADA, "paint", limit=5)
-    assert {each.episode_id for each in found} == {painter.ref.id, boat.ref.id}
+    results = await search.search(ADA, "paint", limit=5)
+    assert {item.episode_id for item in results} == {painter.ref.id, boat.ref.id}
 
 
 async def test_one_request_answers_a_search(index: FakeSearchIndex, search: EpisodeSearch) -> None:
@@ -118,19 +118,19 @@ async def test_one_request_answers_a_search(index: FakeSearchIndex, search: Epis
 async def test_times_limit_what_is_found(index: FakeSearchIndex, search: EpisodeSearch) -> None:
     for day in range(3):
         await store(index, episode(f"day {day}", MARCH + timedelta(days=day)), BIKE)
-    found = await search.search(
+    results = await search.search(
         ADA, "bicycle", limit=5, since=MARCH + timedelta(days=1), until=MARCH + timedelta(days=2)
     )
-    assert [each.started_at for each in found] == [MARCH + timedelta(days=1)]
+    assert [item.started_at for item in results] == [MARCH + timedelta(days=1)]
 
 
 async def test_at_most_the_limit_is_found(index: FakeSearchIndex, search: EpisodeSearch) -> None:
     for number in range(5):
         await store(index, episode(f"{number}"), ["bicycle"] * 50)
     for limit in (0, 1, 3, 10):
-        found = await search.search(ADA, "bicycle", limit=limit)
-        assert len(found) == min(limit, 5)
-        assert all(len(each.matches) <= MAX_MATCHES for each in found)
+        results = await search.search(ADA, "bicycle", limit=limit)
+        assert len(results) == min(limit, 5)
+        assert all(len(item.matches) <= MAX_MATCHES for item in results)
 
 
 async def test_a_fact_lifts_its_episode_and_is_shown(index: FakeSearchIndex, search: EpisodeSearch) -> None:
@@ -161,12 +161,12 @@ async def test_a_superseded_fact_ranks_below_the_one_that_superseded_it_and_is_m
     await store(index, episode("old"), ["hello"], facts=[old])
     await store(index, episode("new"), ["hello"], facts=[new])
     await store(index, episode("other"), ["hello"], facts=[fact("other", "The cat is black")])
-    found = await search.search(ADA, "Ada works in", limit=5)
-    facts = sorted((each for of in found for each in of.facts), key=lambda each: -each.score)
-    assert [each.id for each in facts if each.id != "other"] == ["new", "old"]
-    superseded = next(each for each in facts if each.id == "old")
+    results = await search.search(ADA, "Ada works in", limit=5)
+    facts = sorted((item for of in results for item in of.facts), key=lambda entry: -entry.score)
+    assert [item.id for item in facts if item.id != "other"] == ["new", "old"]
+    superseded = next(item for item in facts if item.id == "old")
     assert (superseded.superseded_by, superseded.superseded_at) == ("new", MARCH + timedelta(days=3))
-    assert found[0].facts[0].id == "new"
+    assert results[0].facts[0].id == "new"
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n"])
@@ -181,23 +181,23 @@ async def test_without_an_embedding_words_decide_alone(
     index: FakeSearchIndex, embedder: FakeEmbedder | NoEmbedder
 ) -> None:
     await store(index, episode(), BIKE)
-    found = await searching(index, embedder).search(ADA, "bicycle", limit=5)
-    assert found[0].signals.keys() == BY_WORDS
-    assert found[0].matches[0].text == "My bicycle is green"
+    results = await searching(index, embedder).search(ADA, "bicycle", limit=5)
+    assert results[0].signals.keys() == BY_WORDS
+    assert results[0].matches[0].text == "My bicycle is green"
 
 
 async def test_an_embedding_that_takes_too_long_is_given_up(index: FakeSearchIndex, search: EpisodeSearch) -> None:
     await store(index, episode(), BIKE)
     hasty = replace(search, embedder=FakeEmbedder(seconds=60), embedding_seconds=0.01)
-    found = await hasty.search(ADA, "bicycle", limit=5)
-    assert found[0].signals.keys() == BY_WORDS
-    assert found[0].matches[0].text == "My bicycle is green"
+    results = await hasty.search(ADA, "bicycle", limit=5)
+    assert results[0].signals.keys() == BY_WORDS
+    assert results[0].matches[0].text == "My bicycle is green"
 
 
 async def test_an_index_of_another_embedding_model_is_searched_by_words(index: FakeSearchIndex) -> None:
     await store(index, episode(), BIKE)
-    found = await searching(index, FakeEmbedder(dimensions=32)).search(ADA, "bicycle", limit=5)
-    [best] = found
+    results = await searching(index, FakeEmbedder(dimensions=32)).search(ADA, "bicycle", limit=5)
+    [best] = results
     assert best.signals.keys() == BY_WORDS
 
 
@@ -228,13 +228,13 @@ async def test_nobody_finds_anothers_episodes(index: FakeSearchIndex, search: Ep
         assert (await search.search(stranger, "bicycle", limit=5)) == []
 
 
-@pytest.mark.parametrize("asked", ["What did I do in June?", "What did I do on Sunday?"])
-async def test_a_question_that_names_a_month_or_a_weekday_finds_what_was_said_then(asked: str) -> None:
+@pytest.mark.parametrize("question", ["What did I do in June?", "What did I do on Sunday?"])
+async def test_a_question_that_names_a_month_or_a_weekday_finds_what_was_said_then(question: str) -> None:
     index = FakeSearchIndex()
     await store(index, episode("march"), ["I went swimming"])
     june = episode("june", datetime(2026, 6, 14, 9, 30, tzinfo=UTC))
     await store(index, june, ["I went swimming"])
-    ranking = await rank_episodes(index, ADA, asked, None)
+    ranking = await rank_episodes(index, ADA, question, None)
     first, second = ranking.messages
     assert first.document.source_id == june.ref.id
     assert first.score > second.score

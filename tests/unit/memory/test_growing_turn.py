@@ -31,28 +31,30 @@ def called(number: int, words: int) -> list[Prompt]:
 def grown(rounds: int, words: int) -> list[list[Prompt]]:
     """The prompts of each model call of a turn."""
     prompts, current_from = [*HEAD, *HISTORY, *QUESTION], len(HEAD) + len(HISTORY)
-    asked = [prompts]
+    request = [prompts]
     for number in range(rounds):
         prompts, current_from = fit_prompts(
             [*prompts, *called(number, words)], head=1, current_from=current_from, budget=BUDGET, counter=WordCounter()
         )
-        asked.append(prompts)
-    return asked
+        request.append(prompts)
+    return request
 
 
-def changes(asked: list[list[Prompt]]) -> list[int]:
+def changes(request: list[list[Prompt]]) -> list[int]:
     """The calls whose prompt does not begin with the previous one."""
-    return [index for index in range(1, len(asked)) if asked[index][: len(asked[index - 1])] != asked[index - 1]]
+    return [
+        index for index in range(1, len(request)) if request[index][: len(request[index - 1])] != request[index - 1]
+    ]
 
 
 def test_the_history_gives_way_in_strides() -> None:
-    asked = grown(5, 100)
-    assert changes(asked) == [4]
-    assert len([prompt for prompt in asked[4] if prompt.role is Role.USER]) == 6, "half of the history leaves at once"
+    request = grown(5, 100)
+    assert changes(request) == [4]
+    assert len([prompt for prompt in request[4] if prompt.role is Role.USER]) == 6, "half of the history leaves at once"
 
 
 def test_results_are_shortened_in_strides_and_the_newest_stay_whole() -> None:
-    asked = grown(6, 150)
-    assert len(changes(asked)) <= 3
-    assert SHORTENED_NOTE not in str(asked[-1][-1].content)
-    assert any(SHORTENED_NOTE in str(prompt.content) for prompt in asked[-1])
+    request = grown(6, 150)
+    assert len(changes(request)) <= 3
+    assert SHORTENED_NOTE not in str(request[-1][-1].content)
+    assert any(SHORTENED_NOTE in str(prompt.content) for prompt in request[-1])

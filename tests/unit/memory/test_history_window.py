@@ -83,15 +83,15 @@ class Played:
     window: HistoryWindow
 
 
-def play(speaker: AgentDefinition, said: Sequence[Turn], *, summarised: bool = False) -> list[Played]:
+def play(speaker: AgentDefinition, text: Sequence[Turn], *, summarised: bool = False) -> list[Played]:
     """Assemble the prompt of each turn, with the window that the previous turn has left; ``summarised`` in time."""
     stored: list[StoredMessage] = []
     window, played = HistoryWindow(AGENT), []
-    for turn in said:
+    for turn in text:
         question, *rest = messages_of(turn, len(stored))
         read = read_from(stored, window, compute_reading_budget(speaker, question.tokens, COUNTER))
-        found = (Prompt(Role.SYSTEM, f"found {'thing ' * turn.retrieved}"),) if turn.retrieved else ()
-        recalled = RecalledBlocks(RecalledBlock(BlockKind.PROCEDURE, prompts=found))
+        results = (Prompt(Role.SYSTEM, f"found {'thing ' * turn.retrieved}"),) if turn.retrieved else ()
+        recalled = RecalledBlocks(RecalledBlock(BlockKind.PROCEDURE, prompts=results))
         summary = stored[window.summary_at].summaries[AGENT] if window.summary_at is not None else None
         history = AgentHistory("thread", read, (question,), summary, window)
         context = Assembly(speaker, history, COUNTER).make_prompt(recalled)
@@ -133,8 +133,8 @@ def test_each_prompt_begins_with_the_one_before_unless_the_window_has_moved(
     played = play(speaker(tokens, whole_tool_results=whole), said, summarised=summarised)
     for before, after in itertools.pairwise(played):
         if before.window == after.window:
-            kept = before.context.prompts[: before.context.current_from]
-            assert after.context.prompts[: len(kept)] == kept
+            stored = before.context.prompts[: before.context.current_from]
+            assert after.context.prompts[: len(stored)] == stored
             assert before.context.prompts[-1] in after.context.prompts, "and goes on with its question"
 
 
@@ -143,8 +143,8 @@ def test_a_prompt_stays_within_its_budget_and_holds_whole_exchanges(
     said: list[Turn], tokens: int, whole: int | None, summarised: bool
 ) -> None:
     talker = speaker(tokens, whole_tool_results=whole)
-    for index, each in enumerate(play(talker, said, summarised=summarised)):
-        context = each.context
+    for index, item in enumerate(play(talker, said, summarised=summarised)):
+        context = item.context
         assert context.tokens <= tokens or not context.included
         history = context.prompts[context.head : context.current_from]
         assert [prompt.role for prompt in history[:1]] in ([], [Role.USER])
@@ -175,7 +175,7 @@ def test_the_window_moves_forward_only_and_a_stride_makes_room(
 def test_strides_are_rare(said: list[Turn]) -> None:
     """A turn takes up to 27 of about 560 tokens: a stride frees a third of them, for a dozen turns at least."""
     for summarised in (False, True):
-        windows = [each.window.first_ordinal for each in play(speaker(600), said, summarised=summarised)]
+        windows = [item.window.first_ordinal for item in play(speaker(600), said, summarised=summarised)]
         moves = [index for index, (old, new) in enumerate(itertools.pairwise(windows)) if old != new]
         assert moves
         assert all(later - earlier >= 6 for earlier, later in itertools.pairwise(moves))
@@ -186,14 +186,14 @@ def test_results_are_masked_with_strides_only_and_the_newest_stay_whole(
     said: list[Turn], tokens: int, whole: int
 ) -> None:
     talker = speaker(tokens, whole_tool_results=whole)
-    for each in play(talker, said):
-        shown = each.context.prompts[each.context.head : each.context.current_from]
+    for item in play(talker, said):
+        visible = item.context.prompts[item.context.head : item.context.current_from]
         for prompt, message in zip(
-            [prompt for prompt in shown if prompt.role is Role.TOOL],
-            [m for exchange in each.context.included for m in exchange.messages if m.role is Role.TOOL],
+            [prompt for prompt in visible if prompt.role is Role.TOOL],
+            [m for exchange in item.context.included for m in exchange.messages if m.role is Role.TOOL],
             strict=True,
         ):
-            is_old = message.ordinal < each.window.masked_below and len(message.text) >= 200
+            is_old = message.ordinal < item.window.masked_below and len(message.text) >= 200
             assert prompt.content == (make_mask_note(message.text) if is_old else message.text)
 
 

@@ -21,10 +21,10 @@ from tests.contracts.search import MARCH, document, listed
 TENANT = "acme"
 
 
-def episode(user: str, number: int = 1, **given: object) -> Episode:
+def episode(user: str, number: int = 1, **overrides: object) -> Episode:
     ref = EpisodeRef(str(uuid.uuid5(uuid.NAMESPACE_DNS, user)), number, 0, 2, EndReason.USER_CLOSED, MARCH)
     whole = Episode(ref, user, ("assistant",), EpisodeStatus.COMPLETE, MARCH, 2, Usage(0, 0))
-    return replace(whole, **given)  # type: ignore[arg-type]
+    return replace(whole, **overrides)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -40,9 +40,9 @@ class Stored:
             yield index_document
 
     async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
-        for each in (*self.episodes, *self.unlisted):
-            if (each.user_id, each.ref.id) == (scope.user_id, episode_id):
-                return each.ref
+        for item in (*self.episodes, *self.unlisted):
+            if (item.user_id, item.ref.id) == (scope.user_id, episode_id):
+                return item.ref
         return None
 
 
@@ -70,9 +70,9 @@ class Sources:
         for (name, tenant, user), documents in self.search.documents.items():
             if tenant_id not in (None, tenant):
                 continue
-            for source in sorted({each.source_id for each in documents.values()}) if name is index else ():
-                found = [each for each in documents.values() if each.source_id == source]
-                yield IndexedSource(tenant, user, source, len(found), sum(each.embedder is None for each in found))
+            for source in sorted({item.source_id for item in documents.values()}) if name is index else ():
+                results = [item for item in documents.values() if item.source_id == source]
+                yield IndexedSource(tenant, user, source, len(results), sum(item.embedder is None for item in results))
 
 
 class World:
@@ -84,39 +84,39 @@ class World:
         administration = Sources(self.search) if knows_owners else None
         self.check = IndexCheck(self.stored, self.search, administration, self.index, embeds=True)  # type: ignore[arg-type]
 
-    async def index(self, scope: Scope, each: Episode) -> None:
-        documents = [document(f"{each.ref.id}#{n}", "green", source_id=each.ref.id) for n in range(2)]
+    async def index(self, scope: Scope, entry: Episode) -> None:
+        documents = [document(f"{entry.ref.id}#{n}", "green", source_id=entry.ref.id) for n in range(2)]
         await self.search.put(scope, IndexName.EPISODES, documents)
 
 
-def place(each: Episode) -> EpisodeKey:
-    return EpisodeKey(each.user_id, each.ref.id)
+def place(entry: Episode) -> EpisodeKey:
+    return EpisodeKey(entry.user_id, entry.ref.id)
 
 
 async def test_an_index_of_all_episodes_is_sound() -> None:
     ada, bob = episode("ada"), episode("bob")
     world = World(ada, bob)
-    for each in (ada, bob):
-        await world.index(Scope(TENANT, each.user_id), each)
-    [found] = await world.check.verify([TENANT])
-    assert found.is_sound
-    assert (found.episodes, found.indexed, found.documents) == (2, 2, 4)
+    for item in (ada, bob):
+        await world.index(Scope(TENANT, item.user_id), item)
+    [result] = await world.check.verify([TENANT])
+    assert result.is_sound
+    assert (result.episodes, result.indexed, result.documents) == (2, 2, 4)
 
 
 async def test_missing_orphaned_and_plain_documents_are_found_and_mended() -> None:
     whole, missing, plain, gone = episode("ada", 1), episode("ada", 2), episode("bob", 1), episode("bob", 2)
     world = World(whole, missing, plain)
-    for each in (whole, gone):
-        await world.index(Scope(TENANT, each.user_id), each)
+    for item in (whole, gone):
+        await world.index(Scope(TENANT, item.user_id), item)
     without_vector = document("x", "", source_id=plain.ref.id, views={"turn": IndexedText("green")}, embedder=None)
     await world.search.put(Scope(TENANT, "bob"), IndexName.EPISODES, [replace(without_vector, id=f"{plain.ref.id}#0")])
-    [found] = await world.check.verify([])
-    assert (found.missing, found.without_vectors, found.orphaned) == (
+    [result] = await world.check.verify([])
+    assert (result.missing, result.without_vectors, result.orphaned) == (
         (place(missing),),
         (place(plain),),
         (place(gone),),
     )
-    again = await world.check.repair(found)
+    again = await world.check.repair(result)
     assert again.is_sound
     assert (again.episodes, again.indexed, again.documents) == (3, 3, 6)
 
@@ -124,8 +124,8 @@ async def test_missing_orphaned_and_plain_documents_are_found_and_mended() -> No
 async def test_a_tenant_without_any_document_is_checked_by_name() -> None:
     world = World(episode("ada"))
     assert await world.check.verify([]) == []
-    [found] = await world.check.verify([TENANT])
-    assert found.missing
+    [result] = await world.check.verify([TENANT])
+    assert result.missing
 
 
 async def test_only_the_named_tenants_are_checked_without_others() -> None:
@@ -133,15 +133,15 @@ async def test_only_the_named_tenants_are_checked_without_others() -> None:
     world = World()
     for tenant in (TENANT, "other"):
         await world.index(Scope(tenant, "ada"), gone)
-    [found] = await world.check.verify([TENANT], with_others=False)
-    assert (found.tenant_id, found.orphaned) == (TENANT, (place(gone),))
+    [result] = await world.check.verify([TENANT], with_others=False)
+    assert (result.tenant_id, result.orphaned) == (TENANT, (place(gone),))
     assert {check.tenant_id for check in await world.check.verify([TENANT])} == {TENANT, "other"}
 
 
 async def test_episodes_that_are_still_being_closed_are_not_missed() -> None:
     pending, silent = episode("ada", 1, status=EpisodeStatus.PENDING), episode("ada", 2, message_count=0)
-    [found] = await World(pending, silent).check.verify([TENANT])
-    assert found.is_sound
+    [result] = await World(pending, silent).check.verify([TENANT])
+    assert result.is_sound
 
 
 async def test_what_was_stored_meanwhile_is_not_deleted() -> None:
@@ -149,9 +149,9 @@ async def test_what_was_stored_meanwhile_is_not_deleted() -> None:
     world = World()
     world.stored.unlisted = [new]
     await world.index(Scope(TENANT, "ada"), new)
-    [found] = await world.check.verify([])
-    assert found.orphaned == (place(new),)
-    await world.check.repair(found)
+    [result] = await world.check.verify([])
+    assert result.orphaned == (place(new),)
+    await world.check.repair(result)
     assert await listed(world.search, Scope(TENANT, "ada"), IndexName.EPISODES) != []
 
 
@@ -160,23 +160,23 @@ async def test_repairing_leaves_other_tenants_and_users_alone() -> None:
     world = World()
     for scope in (Scope(TENANT, "ada"), Scope(TENANT, "bob"), Scope("other", "ada")):
         await world.index(scope, gone)
-    found = {each.tenant_id: each for each in await world.check.verify([])}
-    await world.check.repair(replace(found[TENANT], orphaned=(place(gone),)))
-    left = [
+    results = {check.tenant_id: check for check in await world.check.verify([])}
+    await world.check.repair(replace(results[TENANT], orphaned=(place(gone),)))
+    remaining = [
         bool(await listed(world.search, scope, IndexName.EPISODES))
         for scope in (Scope(TENANT, "ada"), Scope(TENANT, "bob"), Scope("other", "ada"))
     ]
-    assert left == [False, True, True]
+    assert remaining == [False, True, True]
 
 
 async def test_an_engine_that_knows_no_owners_is_checked_for_users_with_episodes() -> None:
     ada, missing, gone = episode("ada", 1), episode("ada", 2), episode("ada", 3)
     world = World(ada, missing, knows_owners=False)
-    for each in (ada, gone):
-        await world.index(Scope(TENANT, "ada"), each)
-    [found] = await world.check.verify([TENANT])
-    assert (found.missing, found.orphaned) == ((place(missing),), (place(gone),))
-    assert (await world.check.repair(found)).is_sound
+    for item in (ada, gone):
+        await world.index(Scope(TENANT, "ada"), item)
+    [result] = await world.check.verify([TENANT])
+    assert (result.missing, result.orphaned) == ((place(missing),), (place(gone),))
+    assert (await world.check.repair(result)).is_sound
 
 
 @pytest.mark.parametrize("knows_owners", [True, False])
@@ -186,15 +186,15 @@ async def test_a_lost_index_gets_the_episodes_that_it_does_not_have(knows_owners
     await world.index(Scope(TENANT, "ada"), whole)
     assert [done async for done in world.check.rebuild(TENANT)] == [False, True, False]
     assert [done async for done in world.check.rebuild(TENANT)] == [False, False, False]
-    [found] = await world.check.verify([TENANT])
-    assert (found.is_sound, found.indexed) == (True, 2)
+    [result] = await world.check.verify([TENANT])
+    assert (result.is_sound, result.indexed) == (True, 2)
 
 
 async def test_each_users_index_is_read_once_whatever_number_of_episodes_it_has() -> None:
     episodes = [episode(user, number) for number in range(1, 9) for user in ("ada", "bob")]
     world = World(*episodes, knows_owners=False)
-    for each in episodes[:8]:
-        await world.index(Scope(TENANT, each.user_id), each)
+    for item in episodes[:8]:
+        await world.index(Scope(TENANT, item.user_id), item)
     world.search.reads = 0
     assert [done async for done in world.check.rebuild(TENANT)] == [False] * 8 + [True] * 8
     assert world.search.reads == 2

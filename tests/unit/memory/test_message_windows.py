@@ -35,21 +35,21 @@ async def windows(
             if size >= PAGE_CHARACTERS:
                 break
             fits, size = fits + 1, size + len(message.text)
-        shown = page.messages[len(page.messages) - fits :]
-        return page if len(shown) == len(page.messages) else Page(shown, shown[0].ordinal)
+        visible = page.messages[len(page.messages) - fits :]
+        return page if len(visible) == len(page.messages) else Page(visible, visible[0].ordinal)
 
     monkeypatch.setattr(harness.store, "read_messages", counted)
-    found = [window async for window in read_message_windows(harness.store, harness.ada, thread, first, end)]
-    return found, requests
+    results = [window async for window in read_message_windows(harness.store, harness.ada, thread, first, end)]
+    return results, requests
 
 
 async def test_a_hundred_usual_messages_take_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, requests = await windows(monkeypatch, ["Hello"] * 60, 3, 118)
-    assert [message.ordinal for window in found for message in window] == list(range(3, 118))
-    assert (max(map(len, found)), requests) == (PAGE, 2)
+    result, requests = await windows(monkeypatch, ["Hello"] * 60, 3, 118)
+    assert [message.ordinal for window in result for message in window] == list(range(3, 118))
+    assert (max(map(len, result)), requests) == (PAGE, 2)
 
 
 async def test_large_messages_are_held_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, _ = await windows(monkeypatch, ["Hello"] * 10 + [LARGE] * 20, 1, 60)
-    assert [message.ordinal for window in found for message in window] == list(range(1, 60))
-    assert max(map(len, found)) <= WINDOW
+    page_items, _ = await windows(monkeypatch, ["Hello"] * 10 + [LARGE] * 20, 1, 60)
+    assert [message.ordinal for window in page_items for message in window] == list(range(1, 60))
+    assert max(map(len, page_items)) <= WINDOW

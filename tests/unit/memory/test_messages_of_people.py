@@ -33,8 +33,8 @@ async def harness() -> DeskHarness:
 
 def material(harness: DeskHarness) -> list[dict[str, Any]]:
     """The messages that the light model was given last."""
-    given: list[dict[str, Any]] = json.loads(str(harness.model.asked[-1].prompts[-1].content))["messages"]
-    return given
+    options: list[dict[str, Any]] = json.loads(str(harness.model.asked[-1].prompts[-1].content))["messages"]
+    return options
 
 
 async def test_summaries_and_facts_are_made_from_what_a_person_said_under_their_name(harness: DeskHarness) -> None:
@@ -42,8 +42,8 @@ async def test_summaries_and_facts_are_made_from_what_a_person_said_under_their_
     harness.model.script("Anna promised a refund.", '{"facts": []}')
     for step in (ClosingStep.STORE, ClosingStep.SUMMARIZE):
         await harness.app.memory.session_closing.run(step, harness.ada, harness.thread_id, 1)
-    [said] = [entry for entry in material(harness) if entry["role"] == "person"]
-    assert (said["name"], said["text"]) == ("Anna", "Your kettle will be refunded on Friday.")
+    [messages] = [entry for entry in material(harness) if entry["role"] == "person"]
+    assert (messages["name"], messages["text"]) == ("Anna", "Your kettle will be refunded on Friday.")
     assert "name the person" in str(harness.model.asked[-1].prompts[0].content)
     assert "difficult" not in str(harness.model.asked[-1].prompts)
 
@@ -54,18 +54,18 @@ async def test_the_running_summary_of_a_history_names_the_person(harness: DeskHa
     summaries = harness.app.memory.history_summaries
     due = SummaryDue(harness.thread_id, "assistant", since=0, summary_at=None, below=thread.next_ordinal - 1)
     assert await summaries.write(harness.ada, due)
-    [said] = [entry for entry in material(harness) if entry["role"] == "person"]
-    assert (said["name"], said.get("agent")) == ("Anna", None)
+    [messages] = [entry for entry in material(harness) if entry["role"] == "person"]
+    assert (messages["name"], messages.get("agent")) == ("Anna", None)
     assert "difficult" not in str(harness.model.asked[-1].prompts)
 
 
 async def test_agents_recall_that_a_person_said_it(harness: DeskHarness) -> None:
     await close(harness)
     await make_episode(harness)
-    found = await find_episodes(harness.search, harness.ada, "kettle refunded Friday", None, "")
-    [item] = [item for item in found if "kettle" in item.text]
+    results = await find_episodes(harness.search, harness.ada, "kettle refunded Friday", None, "")
+    [item] = [item for item in results if "kettle" in item.text]
     assert item.title == "Anna, a person, said"
-    assert not any("difficult" in item.text for item in found)
+    assert not any("difficult" in item.text for item in results)
 
 
 async def test_episodes_and_searches_name_the_person_and_hold_no_note(harness: DeskHarness) -> None:
@@ -100,12 +100,12 @@ async def test_messages_of_people_can_be_exported_and_imported_again(harness: De
     served = Served(harness)
     [line] = (await served.get("/users/me/export", content="sessions")).text.splitlines()
     session = json.loads(line)
-    [said] = [message for message in session["messages"] if "author" in message]
-    assert (said["author"], said["content"]) == (ANNA, "Your kettle will be refunded on Friday.")
+    [messages] = [message for message in session["messages"] if "author" in message]
+    assert (messages["author"], messages["content"]) == (ANNA, "Your kettle will be refunded on Friday.")
     imported = await served.post("/episodes/import", {**session, "sessionId": "again"}, user="bob")
     assert imported.status_code == 202, imported.text
     items = (await served.get(f"/threads/{imported.json()['sessionId']}/messages", user="bob")).json()["items"]
-    [again] = [item for item in items if item["content"] == said["content"]]
+    [again] = [item for item in items if item["content"] == messages["content"]]
     assert (again["name"], again["metadata"]["agentId"], again["metadata"]["author"]) == ("Anna", None, ANNA)
     harness.model.script("Yes?")
     await served.post("/messages", {"sessionId": "again", "messageId": "m9", "message": "Hello again"}, user="bob")

@@ -26,13 +26,13 @@ async def test_procedures_are_compared_although_their_vectors_are_pushed_out_mea
     embedder = FakeEmbedder()
     vectors = ProcedureVectors(embedder)
     cats, dogs, birds, fish = (procedure(name) for name in ("cats", "dogs", "birds", "fish"))
-    wanted = embedder.vector("cats")
-    await vectors.find_nearest(ProcedureSet([cats]), wanted)
+    expected = embedder.vector("cats")
+    await vectors.find_nearest(ProcedureSet([cats]), expected)
     embedder.seconds = 0.05
-    slow = asyncio.ensure_future(vectors.find_nearest(ProcedureSet([cats, dogs]), wanted))
+    slow = asyncio.ensure_future(vectors.find_nearest(ProcedureSet([cats, dogs]), expected))
     await asyncio.sleep(0)
     embedder.seconds = 0.0
-    await vectors.find_nearest(ProcedureSet([birds, fish]), wanted)
+    await vectors.find_nearest(ProcedureSet([birds, fish]), expected)
     assert [match.procedure.draft.name for match in await slow] == ["cats", "dogs"]
 
 
@@ -43,7 +43,7 @@ class Dense(FakeEmbedder):
         chance = random.Random(text)  # noqa: S311 - the same vector in every run
         places = [chance.gauss(0, 1) for _ in range(self.dimensions)]
         length = math.hypot(*places)
-        return tuple(place / length for place in places)
+        return tuple(location / length for location in places)
 
 
 def many(count: int) -> ProcedureSet:
@@ -58,8 +58,8 @@ async def test_among_many_procedures_the_exact_similarity_decides() -> None:
     embedder = Dense()
     vectors = ProcedureVectors(embedder)
     for number in (0, 77, 299):
-        wanted = embedder.vector(text_of(f"number {number}"))
-        best, *_ = await vectors.find_nearest(many(300), wanted)
+        expected = embedder.vector(text_of(f"number {number}"))
+        best, *_ = await vectors.find_nearest(many(300), expected)
         assert best.procedure.draft.name == f"number {number}"
         assert best.cosine == pytest.approx(1.0, abs=0.001)
     assert len(embedder.embedded) == 300
@@ -68,13 +68,13 @@ async def test_among_many_procedures_the_exact_similarity_decides() -> None:
 async def test_what_was_embedded_in_time_is_compared_and_the_rest_by_later_messages() -> None:
     embedder = Dense()
     vectors = ProcedureVectors(embedder)
-    wanted = embedder.vector(text_of("number 0"))
+    expected = embedder.vector(text_of("number 0"))
     embedder.seconds = 0.4
-    best, *_ = await vectors.find_nearest(many(300), wanted, seconds=0.5)
+    best, *_ = await vectors.find_nearest(many(300), expected, seconds=0.5)
     assert best.procedure.draft.name == "number 0"
     late = embedder.vector(text_of("number 299"))
-    found = await vectors.find_nearest(many(300), late, seconds=0.5)
-    assert all(match.procedure.draft.name != "number 299" for match in found)
+    result = await vectors.find_nearest(many(300), late, seconds=0.5)
+    assert all(match.procedure.draft.name != "number 299" for match in result)
     embedder.seconds = 0.0
     best, *_ = await vectors.find_nearest(many(300), late, seconds=0.5)
     assert best.procedure.draft.name == "number 299"

@@ -51,7 +51,7 @@ def items(draw: st.DrawFn, kind: str = "message") -> FoundItem:
 
 
 retrievals = st.lists(items(), max_size=12, unique_by=lambda item: item.id).map(
-    lambda found: Retrieval(tuple(found), is_asked=True)
+    lambda value: Retrieval(tuple(value), is_asked=True)
 )
 memories = st.builds(
     MemorySettings,
@@ -63,8 +63,8 @@ memories = st.builds(
 everything_found = st.builds(Findings, query=texts, knowledge=retrievals, episodes=retrievals)
 
 
-def chosen(found: Findings, memory: MemorySettings = MEMORY, *, sent: SentHistory | None = None) -> RecalledBlocks:
-    return select(found, memory, COUNTER, sent=sent or SentHistory())
+def chosen(result: Findings, memory: MemorySettings = MEMORY, *, sent: SentHistory | None = None) -> RecalledBlocks:
+    return select(result, memory, COUNTER, sent=sent or SentHistory())
 
 
 def episode(name: str, text: str, **fields: object) -> FoundItem:
@@ -73,65 +73,65 @@ def episode(name: str, text: str, **fields: object) -> FoundItem:
 
 
 def recalled(
-    *found: FoundItem, query: str = "What is my cat called?", memory: MemorySettings = MEMORY
+    *result: FoundItem, query: str = "What is my cat called?", memory: MemorySettings = MEMORY
 ) -> RecalledBlocks:
-    return chosen(Findings(query, episodes=Retrieval(found, is_asked=True)), memory)
+    return chosen(Findings(query, episodes=Retrieval(result, is_asked=True)), memory)
 
 
-def lines(found: RecalledBlocks) -> list[str]:
-    [prompt] = found.episodes.prompts
+def lines(result: RecalledBlocks) -> list[str]:
+    [prompt] = result.episodes.prompts
     return str(prompt.content).split("\n")[1:]
 
 
-def reasons(found: RecalledBlocks) -> dict[str, str | None]:
-    return {item.id: item.reason for item in found.episodes.items}
+def reasons(result: RecalledBlocks) -> dict[str, str | None]:
+    return {item.id: item.reason for item in result.episodes.items}
 
 
 @given(everything_found, memories)
 def test_knowledge_and_episodes_keep_within_their_tokens_and_numbers(found: Findings, memory: MemorySettings) -> None:
-    made = chosen(found, memory)
-    words = sum(len(str(prompt.content).split()) for prompt in (*made.knowledge.prompts, *made.episodes.prompts))
-    assert words <= made.knowledge.tokens + made.episodes.tokens <= memory.retrieved_tokens
-    assert len(made.knowledge.included) <= memory.semantic_top_k
-    assert len(made.episodes.included) <= memory.episodic_top_k
+    blocks = chosen(found, memory)
+    words = sum(len(str(prompt.content).split()) for prompt in (*blocks.knowledge.prompts, *blocks.episodes.prompts))
+    assert words <= blocks.knowledge.tokens + blocks.episodes.tokens <= memory.retrieved_tokens
+    assert len(blocks.knowledge.included) <= memory.semantic_top_k
+    assert len(blocks.episodes.included) <= memory.episodic_top_k
 
 
 @given(everything_found, memories)
 def test_every_found_item_is_recorded_once_with_a_reason_where_it_is_left_out(
     found: Findings, memory: MemorySettings
 ) -> None:
-    made = chosen(found, memory)
-    assert sorted(item.id for item in made.episodes.items) == sorted(item.id for item in found.episodes.items)
-    assert all(item.reason != "" for item in made.episodes.items)
-    assert bool(made.episodes.prompts) == bool(made.episodes.included)
-    assert all(item.tokens == 0 for item in made.episodes.items if not item.included)
+    blocks = chosen(found, memory)
+    assert sorted(item.id for item in blocks.episodes.items) == sorted(item.id for item in found.episodes.items)
+    assert all(item.reason != "" for item in blocks.episodes.items)
+    assert bool(blocks.episodes.prompts) == bool(blocks.episodes.included)
+    assert all(item.tokens == 0 for item in blocks.episodes.items if not item.included)
 
 
 @given(everything_found, memories, st.sets(st.sampled_from(["m1", "m2", "m3"])))
 def test_nothing_is_recalled_that_stands_in_the_history(
     found: Findings, memory: MemorySettings, sent: set[str]
 ) -> None:
-    made = chosen(found, memory, sent=SentHistory(HERE, frozenset(sent)))
-    known = {item.id: item for item in found.episodes.items}
-    for item in made.episodes.included:
-        source = known[item.id].source
+    blocks = chosen(found, memory, sent=SentHistory(HERE, frozenset(sent)))
+    existing = {item.id: item for item in found.episodes.items}
+    for item in blocks.episodes.included:
+        source = existing[item.id].source
         assert source.thread_id != HERE or not source.message_ids or not set(source.message_ids) <= sent
 
 
 @given(everything_found, memories)
 def test_nothing_below_the_floor_is_recalled(found: Findings, memory: MemorySettings) -> None:
-    known = {item.id: item for item in found.episodes.items}
+    existing = {item.id: item for item in found.episodes.items}
     for item in chosen(found, memory).episodes.included:
-        cosine = known[item.id].cosine
+        cosine = existing[item.id].cosine
         assert cosine is None or cosine >= memory.relevance_floor
 
 
 @given(everything_found)
 def test_items_stand_in_the_order_of_their_dates_each_on_one_line(found: Findings) -> None:
-    made = chosen(found)
-    if made.episodes.prompts:
-        reported = lines(made)
-        assert len(reported) == len(made.episodes.included)
+    blocks = chosen(found)
+    if blocks.episodes.prompts:
+        reported = lines(blocks)
+        assert len(reported) == len(blocks.episodes.included)
         dates = [line[2:12] for line in reported]
         assert dates == sorted(dates)
 
@@ -179,23 +179,23 @@ def test_a_snippet_has_the_users_day_of_then() -> None:
 
 @pytest.mark.parametrize(("zone", "day"), [("UTC", "2026-03-14"), ("Europe/Vienna", "2026-03-14 (UTC)")])
 def test_a_snippet_of_an_unknown_zone_says_that_its_day_is_utcs_unless_all_days_are(zone: str, day: str) -> None:
-    found = Findings("cat", episodes=Retrieval((episode("a", "My cat is Miso."),), is_asked=True))
-    [prompt] = select(found, MEMORY, COUNTER, zone=zone).episodes.prompts
+    result = Findings("cat", episodes=Retrieval((episode("a", "My cat is Miso."),), is_asked=True))
+    [prompt] = select(result, MEMORY, COUNTER, zone=zone).episodes.prompts
     assert str(prompt.content).split("\n")[1:] == [f'- {day}: the user said: "My cat is Miso."']
 
 
 def test_a_block_without_items_is_left_out() -> None:
-    made = recalled(episode("a", "The weather is fine.", cosine=0.1))
-    assert made.prompts == ()
-    assert made.tokens == 0
-    assert reasons(made) == {"a": "below the relevance floor: 0.100 < 0.2"}
+    blocks = recalled(episode("a", "The weather is fine.", cosine=0.1))
+    assert blocks.prompts == ()
+    assert blocks.tokens == 0
+    assert reasons(blocks) == {"a": "below the relevance floor: 0.100 < 0.2"}
 
 
 def test_an_item_without_a_vector_needs_a_third_of_the_messages_words() -> None:
     cat = episode("cat", "The cats are asleep.", cosine=None)
     dog = episode("dog", "The dog is asleep.", cosine=None)
-    made = recalled(cat, dog, query="What is the name of my cat, please?")
-    assert reasons(made) == {"cat": None, "dog": "too few of the message's words: 0.00 < 0.33"}
+    blocks = recalled(cat, dog, query="What is the name of my cat, please?")
+    assert reasons(blocks) == {"cat": None, "dog": "too few of the message's words: 0.00 < 0.33"}
 
 
 @pytest.mark.parametrize(
@@ -212,55 +212,55 @@ def test_texts_that_differ_in_what_they_say_are_no_duplicates(one: str, other: s
 
 def test_of_texts_that_say_the_same_the_latest_stays() -> None:
     later = episode("later", "my cat is called  MISO", at=MARCH + timedelta(days=3), score=0.2)
-    made = recalled(episode("early", "My cat is called Miso."), later, episode("other", "My dog is Rex.", score=0.3))
-    assert reasons(made) == {"later": None, "other": None, "early": "duplicate of later"}
+    blocks = recalled(episode("early", "My cat is called Miso."), later, episode("other", "My dog is Rex.", score=0.3))
+    assert reasons(blocks) == {"later": None, "other": None, "early": "duplicate of later"}
 
 
 SAID = "My locker at the pool has the code 4711."
 
 
 def test_what_only_quotes_another_item_is_not_quoted_again() -> None:
-    said = episode("said", SAID, role="user", score=0.3)
+    message = episode("said", SAID, role="user", score=0.3)
     noted = episode("noted", f"The user said: “{SAID}”", kind="fact")
     answer = episode("answer", f"On 2026-03-14 you said: “{SAID}”", role="assistant", score=0.9)
     nested = episode("nested", f"On 2026-03-15 I said: “On 2026-03-14 you said: “{SAID}””", role="assistant")
-    made = recalled(said, noted, answer, nested, query="Which code has my locker?")
-    assert reasons(made) == {
+    blocks = recalled(message, noted, answer, nested, query="Which code has my locker?")
+    assert reasons(blocks) == {
         "said": None,
         "noted": "duplicate of said",
         "answer": "duplicate of said",
         "nested": "duplicate of said",
     }
-    [best] = made.episodes.included
+    [best] = blocks.episodes.included
     assert best.score == 0.9
 
 
 def test_an_answer_that_quotes_several_items_is_not_quoted_again() -> None:
     other = "My bicycle stands behind the station."
     answer = episode("answer", f"You said “{SAID}” and “{other}”", role="assistant")
-    made = recalled(episode("a", SAID, role="user"), episode("b", other, role="user"), answer)
-    assert {item.id for item in made.episodes.included} == {"a", "b"}
+    blocks = recalled(episode("a", SAID, role="user"), episode("b", other, role="user"), answer)
+    assert {item.id for item in blocks.episodes.included} == {"a", "b"}
 
 
 def test_an_answer_that_adds_more_than_it_quotes_stays() -> None:
     more = f"{SAID} The pool opens at seven, and on Sundays it is closed for swimmers until the course has ended."
-    made = recalled(episode("said", SAID, role="user"), episode("more", more, role="assistant"))
-    assert reasons(made) == {"more": None, "said": None}
+    blocks = recalled(episode("said", SAID, role="user"), episode("more", more, role="assistant"))
+    assert reasons(blocks) == {"more": None, "said": None}
 
 
 @pytest.mark.parametrize(
     ("text", "kind"), [(f"It is not true: {SAID}", "message"), (f"The user doubts: {SAID}", "fact")]
 )
 def test_what_denies_or_judges_a_quote_stays(text: str, kind: str) -> None:
-    made = recalled(episode("said", SAID, role="user"), episode("other", text, kind=kind, role="assistant"))
-    assert reasons(made) == {"other": None, "said": None}
+    blocks = recalled(episode("said", SAID, role="user"), episode("other", text, kind=kind, role="assistant"))
+    assert reasons(blocks) == {"other": None, "said": None}
 
 
 def test_a_user_who_repeats_and_a_fact_that_no_longer_holds_stay() -> None:
     again = episode("again", f"As I said: {SAID}", role="user")
     noted = episode("noted", f"The user said: {SAID}", kind="fact", superseded_at=MARCH)
-    made = recalled(episode("said", SAID, role="user"), again, noted)
-    assert reasons(made) == {"again": None, "noted": None, "said": None}
+    blocks = recalled(episode("said", SAID, role="user"), again, noted)
+    assert reasons(blocks) == {"again": None, "noted": None, "said": None}
 
 
 def test_a_superseded_fact_is_shown_with_its_validity() -> None:
@@ -282,22 +282,22 @@ def test_a_question_that_was_asked_before_does_not_answer_itself() -> None:
 
 def test_a_long_text_is_quoted_by_the_part_that_has_the_words() -> None:
     text = "nothing " * 500 + "the cat is called Miso " + "nothing " * 500
-    shown = cut_excerpt(text, frozenset({"cat", "called"}), 1_000)
-    assert "the cat is called Miso" in shown
-    assert len(shown) <= 1_000
+    visible = cut_excerpt(text, frozenset({"cat", "called"}), 1_000)
+    assert "the cat is called Miso" in visible
+    assert len(visible) <= 1_000
 
 
 @given(st.text(max_size=3000), st.frozensets(st.text(min_size=1, max_size=5), max_size=3), st.integers(20, 200))
 def test_an_excerpt_keeps_within_its_limit(text: str, words: frozenset[str], limit: int) -> None:
-    shown = cut_excerpt(text, words, limit)
-    assert len(shown) <= limit
-    assert shown.removeprefix("...").removesuffix("...") in text or shown == text
+    visible = cut_excerpt(text, words, limit)
+    assert len(visible) <= limit
+    assert visible.removeprefix("...").removesuffix("...") in text or visible == text
 
 
 def test_people_read_the_lines_of_a_passage_without_the_marks_of_headings() -> None:
     text = "# Prices of Velo\n\n##  City bikes\nThey cost  20 euros #1.\n| Bike | Price |\n"
-    shown = cut_brief_excerpt(text, frozenset({"bikes"}))
-    assert shown == "Prices of Velo\nCity bikes\nThey cost 20 euros #1.\n| Bike | Price |"
+    visible = cut_brief_excerpt(text, frozenset({"bikes"}))
+    assert visible == "Prices of Velo\nCity bikes\nThey cost 20 euros #1.\n| Bike | Price |"
 
 
 # Skills
@@ -309,8 +309,8 @@ def procedure(name: str) -> Procedure:
 
 
 def followed(*matches: ProcedureMatch, memory: MemorySettings = MEMORY, follows: bool = True) -> RecalledBlocks:
-    found = Findings("do it", procedure=Retrieval(tuple(matches)))
-    return select(found, memory, COUNTER, follows_procedures=follows)
+    result = Findings("do it", procedure=Retrieval(tuple(matches)))
+    return select(result, memory, COUNTER, follows_procedures=follows)
 
 
 def names(procedures: Sequence[Procedure]) -> list[str]:
@@ -318,9 +318,9 @@ def names(procedures: Sequence[Procedure]) -> list[str]:
 
 
 def test_a_procedure_whose_trigger_matches_comes_before_similar_ones() -> None:
-    made = followed(ProcedureMatch(procedure("a"), "do a"), ProcedureMatch(procedure("b"), None, 0.99))
-    assert names(made.procedures) == ["a"]
-    assert [item.ambiguous for item in made.procedure.items] == [False, False]
+    blocks = followed(ProcedureMatch(procedure("a"), "do a"), ProcedureMatch(procedure("b"), None, 0.99))
+    assert names(blocks.procedures) == ["a"]
+    assert [item.ambiguous for item in blocks.procedure.items] == [False, False]
 
 
 def test_without_a_matching_trigger_the_most_similar_procedure_above_the_floor_is_followed() -> None:
@@ -329,23 +329,23 @@ def test_without_a_matching_trigger_the_most_similar_procedure_above_the_floor_i
         ProcedureMatch(procedure("b"), None, 0.6),
         ProcedureMatch(procedure("c"), None, 0.1),
     )
-    made = followed(*matches)
-    assert names(made.procedures) == ["a"]
-    assert [item.reason for item in made.procedure.items] == [
+    blocks = followed(*matches)
+    assert names(blocks.procedures) == ["a"]
+    assert [item.reason for item in blocks.procedure.items] == [
         None,
         "a fits better",
         "below the floor for procedures: 0.100 < 0.5",
     ]
-    assert not any(item.ambiguous for item in made.procedure.items)
-    assert "by its meaning" in str(made.procedure.prompts[0].content)
+    assert not any(item.ambiguous for item in blocks.procedure.items)
+    assert "by its meaning" in str(blocks.procedure.prompts[0].content)
     assert followed(*matches, memory=MemorySettings(procedural_floor=0.8)).prompts == ()
 
 
 def test_of_several_procedures_whose_triggers_match_the_first_is_followed_and_all_are_ambiguous() -> None:
-    made = followed(*(ProcedureMatch(procedure(name), "do it") for name in "abc"))
-    assert names(made.procedures) == ["a"]
-    assert len(made.procedure.prompts) == 1
-    assert [(item.ambiguous, item.reason) for item in made.procedure.items] == [
+    blocks = followed(*(ProcedureMatch(procedure(name), "do it") for name in "abc"))
+    assert names(blocks.procedures) == ["a"]
+    assert len(blocks.procedure.prompts) == 1
+    assert [(item.ambiguous, item.reason) for item in blocks.procedure.items] == [
         (True, None),
         (True, "its trigger matches too, but that of a comes first"),
         (True, "its trigger matches too, but that of a comes first"),
@@ -353,12 +353,12 @@ def test_of_several_procedures_whose_triggers_match_the_first_is_followed_and_al
 
 
 def test_procedures_that_are_nearly_as_similar_are_ambiguous() -> None:
-    made = followed(
+    blocks = followed(
         ProcedureMatch(procedure("a"), None, 0.70),
         ProcedureMatch(procedure("b"), None, 0.69),
         ProcedureMatch(procedure("c"), None, 0.60),
     )
-    assert [(item.ambiguous, item.reason) for item in made.procedure.items] == [
+    assert [(item.ambiguous, item.reason) for item in blocks.procedure.items] == [
         (True, None),
         (True, "nearly as similar as a"),
         (False, "a fits better"),
@@ -368,9 +368,9 @@ def test_procedures_that_are_nearly_as_similar_are_ambiguous() -> None:
 def test_a_procedure_that_is_too_long_is_left_out() -> None:
     long = procedure("a")
     steps = tuple(ProcedureStep("word " * 200) for _ in range(50))
-    made = followed(ProcedureMatch(replace(long, draft=replace(long.draft, steps=steps)), "do a"))
-    assert (made.prompts, made.procedure.tokens) == ((), 0)
-    assert made.procedure.items[0].reason == "over the cap of 4000 tokens"
+    blocks = followed(ProcedureMatch(replace(long, draft=replace(long.draft, steps=steps)), "do a"))
+    assert (blocks.prompts, blocks.procedure.tokens) == ((), 0)
+    assert blocks.procedure.items[0].reason == "over the cap of 4000 tokens"
 
 
 def test_a_specialist_follows_no_procedures() -> None:
@@ -390,9 +390,9 @@ def test_a_chunk_that_alone_has_a_code_of_the_message_is_relevant_whatever_its_s
 def test_what_only_words_have_found_may_have_a_third_of_them_instead_of_the_similarity(
     text: str, reason: str | None
 ) -> None:
-    found = replace(chunk("a", text, 1.0, cosine=0.01), by_words=True)
-    assert (known(found)["a"] is None) == (reason is None)
-    assert known(replace(found, by_words=False))["a"] is not None
+    result = replace(chunk("a", text, 1.0, cosine=0.01), by_words=True)
+    assert (known(result)["a"] is None) == (reason is None)
+    assert known(replace(result, by_words=False))["a"] is not None
 
 
 # Knowledge far below the best
@@ -404,30 +404,30 @@ def chunk(name: str, text: str, score: float, cosine: float = 0.6) -> FoundItem:
 
 def test_the_longest_chunk_is_shown_whole_below_the_longest_header_of_its_table() -> None:
     header, rows = "h" * MAX_HEADER, "pump " * (MAX_CHUNK // 5)
-    found = chunk("a", f"{header}\n{rows.strip()}", 1.0)
-    recalled = chosen(Findings("How is the pump started?", knowledge=Retrieval((found,), is_asked=True)))
+    result = chunk("a", f"{header}\n{rows.strip()}", 1.0)
+    recalled = chosen(Findings("How is the pump started?", knowledge=Retrieval((result,), is_asked=True)))
     [prompt] = recalled.knowledge.prompts
-    assert json.dumps(found.text) in str(prompt.content)
+    assert json.dumps(result.text) in str(prompt.content)
     assert recalled.knowledge.tokens >= len(str(prompt.content).split())
 
 
-def known(*found: FoundItem) -> dict[str, str | None]:
-    recalled = chosen(Findings("How is the pump started?", knowledge=Retrieval(found, is_asked=True)))
+def known(*result: FoundItem) -> dict[str, str | None]:
+    recalled = chosen(Findings("How is the pump started?", knowledge=Retrieval(result, is_asked=True)))
     return {item.id: item.reason for item in recalled.knowledge.items}
 
 
 def test_knowledge_far_below_the_best_is_left_out_and_recorded_with_the_reason() -> None:
-    found = chunk("a", "By hand.", 0.8), chunk("b", "With lever 4.", 0.4), chunk("c", "Boats are green.", 0.399, 0.4)
-    assert known(*found) == {"a": None, "b": None, "c": "far below the best: 0.399 < 0.5 of 0.800"}
+    results = chunk("a", "By hand.", 0.8), chunk("b", "With lever 4.", 0.4), chunk("c", "Boats are green.", 0.399, 0.4)
+    assert known(*results) == {"a": None, "b": None, "c": "far below the best: 0.399 < 0.5 of 0.800"}
 
 
 def test_knowledge_that_is_about_as_similar_as_the_best_is_kept_whatever_its_score() -> None:
-    found = (
+    results = (
         chunk("a", "By hand.", 1.0),
         chunk("b", "With lever 4.", 0.0, 0.45),
         chunk("c", "Boats are green.", 0.0, 0.44),
     )
-    assert known(*found) == {"a": None, "b": None, "c": "far below the best: 0.000 < 0.5 of 1.000"}
+    assert known(*results) == {"a": None, "b": None, "c": "far below the best: 0.000 < 0.5 of 1.000"}
 
 
 def test_the_best_that_others_are_compared_with_is_relevant_itself() -> None:
@@ -437,8 +437,8 @@ def test_the_best_that_others_are_compared_with_is_relevant_itself() -> None:
 
 
 def test_snippets_far_below_the_best_are_kept() -> None:
-    found = recalled(episode("a", "My cat is Miso.", score=1.0), episode("b", "Dogs are nice.", score=0.1))
-    assert reasons(found) == {"a": None, "b": None}
+    result = recalled(episode("a", "My cat is Miso.", score=1.0), episode("b", "Dogs are nice.", score=0.1))
+    assert reasons(result) == {"a": None, "b": None}
 
 
 @given(everything_found)

@@ -72,7 +72,7 @@ async def documents(harness: Harness, **chosen: Any) -> list[IndexDocument]:
 
 def all_prompts(harness: Harness) -> str:
     """All that the model was given."""
-    return "\n".join(str(prompt.content) for asked in harness.model.asked for prompt in asked.prompts)
+    return "\n".join(str(prompt.content) for request in harness.model.asked for prompt in request.prompts)
 
 
 MOVED = ("I moved to Bern yesterday.", "Write to ada@example.com or call +41 44 668 18 00.")
@@ -102,7 +102,7 @@ async def test_what_memory_asks_a_model_counts_for_the_spending_limit(harness: H
     spend(harness, 1_000_000)
     harness.model.script("Ada moved to Bern.", facts(stated("Ada lives in Bern.", sources=[1, 3])))
     await run(harness)
-    assert [asked.settings.caller is not None for asked in harness.model.asked] == [True, True]
+    assert [request.settings.caller is not None for request in harness.model.asked] == [True, True]
     counts = await harness.spending.get(harness.ada, Account(AccountKind.TENANT))
     assert (counts.compute_spent(SpendingPeriod.DAY) // NANO, counts.holds) == (2 * 12, {})
 
@@ -116,14 +116,14 @@ async def test_over_a_spending_limit_an_episode_is_complete_without_summary_and_
     assert [document.kind for document in await documents(harness)] == ["message"] * 4
 
 
-@pytest.mark.parametrize("said", [(), ("The beginning of ",)])
+@pytest.mark.parametrize("words", [(), ("The beginning of ",)])
 async def test_what_a_content_filter_stopped_is_neither_summarized_nor_indexed(
-    harness: Harness, said: tuple[str, ...]
+    harness: Harness, words: tuple[str, ...]
 ) -> None:
     harness.thread_id = harness.clock.new_id()
     for number in range(12):  # more messages than are read at once
         await harness.say(f"a{number}", "My dog is Rufus.")
-    harness.model.script(Answer(said, ContentFiltered()))
+    harness.model.script(Answer(words, ContentFiltered()))
     await harness.say("m1", "Say the unspeakable.")
     await harness.say("m2", "Go on.")
     await close(harness)
@@ -145,20 +145,20 @@ async def test_what_is_summarized_and_indexed_has_no_personal_data(harness: Harn
     episode = await run(harness)
     assert episode.summary == "Ada is at [email]."
     assert episode.facts[0].text == "Call Ada at [phone]."
-    kept = repr([document.views for document in await documents(harness)])
-    for place in (all_prompts(harness), kept, *harness.embedder.embedded):
-        assert "ada@example.com" not in place
-        assert "668 18 00" not in place
-    assert "Write to [email] or call [phone]." in kept
+    stored = repr([document.views for document in await documents(harness)])
+    for location in (all_prompts(harness), stored, *harness.embedder.embedded):
+        assert "ada@example.com" not in location
+        assert "668 18 00" not in location
+    assert "Write to [email] or call [phone]." in stored
 
 
 async def test_the_model_is_given_the_date_of_every_message(harness: Harness) -> None:
     await session(harness, *MOVED)
     harness.model.script("A summary.", facts())
     await run(harness)
-    shown = json.loads(str(harness.model.asked[0].prompts[1].content))["messages"]
+    visible = json.loads(str(harness.model.asked[0].prompts[1].content))["messages"]
     today = harness.clock.now()
-    assert [(message["n"], message["date"], message["weekday"], message["role"]) for message in shown[:2]] == [
+    assert [(message["n"], message["date"], message["weekday"], message["role"]) for message in visible[:2]] == [
         (1, today.date().isoformat(), f"{today:%A}", "user"),
         (2, today.date().isoformat(), f"{today:%A}", "assistant"),
     ]
@@ -172,8 +172,8 @@ async def test_days_are_the_users_until_their_time_zone_changes(harness: Harness
     harness.model.asked.clear()
     harness.model.script("A summary.", facts(stated("Ada has an appointment.", on="no day", sources=[3])))
     episode = await run(harness)
-    shown = json.loads(str(harness.model.asked[0].prompts[1].content))["messages"]
-    assert [(message["date"], message["weekday"]) for message in shown] == [
+    visible = json.loads(str(harness.model.asked[0].prompts[1].content))["messages"]
+    assert [(message["date"], message["weekday"]) for message in visible] == [
         *[("2026-11-20", "Friday")] * 4,
         *[("2026-11-21", "Saturday")] * 2,
     ]
@@ -188,8 +188,8 @@ async def test_a_poisoned_message_stays_quoted_data(harness: Harness) -> None:
     await session(harness, poison, "And now?")
     harness.model.script("A summary.", facts())
     await run(harness)
-    for asked in harness.model.asked[:2]:
-        instructions, data = asked.prompts
+    for request in harness.model.asked[:2]:
+        instructions, data = request.prompts
         assert poison not in str(instructions.content)
         assert json.loads(str(data.content))["messages"][0]["text"] == poison
 
@@ -198,7 +198,7 @@ async def test_a_summary_has_few_tokens_and_the_light_model_writes_it(harness: H
     await session(harness, *MOVED)
     harness.model.script("A summary.", facts())
     await run(harness)
-    summary, listed = (asked.settings for asked in harness.model.asked)
+    summary, listed = (request.settings for request in harness.model.asked)
     assert (summary.model, summary.max_output_tokens, summary.answer_schema) == ("light-model", 200, None)
     assert summary.metadata == {"task": "episode_summary"}
     assert listed.metadata == {"task": "episode_facts"}
@@ -335,10 +335,10 @@ async def test_a_step_that_runs_again_changes_nothing(harness: Harness) -> None:
     await session(harness, *MOVED)
     harness.model.script("Ada moved.", facts(stated("Ada lives in Bern.")))
     steps = [step for step in ClosingStep if step is not ClosingStep.COMPLETE]
-    episode, found = await run(harness, *steps), await documents(harness)
+    episode, results = await run(harness, *steps), await documents(harness)
     harness.model.script("Another summary.", facts(stated("Another fact.")))
     again = await run(harness, *(step for step in steps for _ in range(2)))
-    assert (again, await documents(harness)) == (episode, found)
+    assert (again, await documents(harness)) == (episode, results)
 
 
 async def test_two_closings_at_once_agree(harness: Harness) -> None:
@@ -448,10 +448,10 @@ async def test_long_conversations_are_summarized_in_parts_of_bounded_size(harnes
     await session(harness, *texts)
     harness.model.otherwise = Answer((facts(stated("A fact.", sources=[1])),))
     episode = await run(harness, ClosingStep.STORE, ClosingStep.SUMMARIZE)
-    tasks = [asked.settings.metadata["task"] for asked in harness.model.asked]
+    tasks = [request.settings.metadata["task"] for request in harness.model.asked]
     assert tasks.count("episode_summary") == tasks.count("episode_facts") + 1
     assert tasks.count("episode_facts") > 3
-    assert max(len(str(asked.prompts[1].content)) for asked in harness.model.asked) < 100_000
+    assert max(len(str(request.prompts[1].content)) for request in harness.model.asked) < 100_000
     assert len(episode.facts) == 1
 
 
@@ -463,7 +463,7 @@ async def fact_of(harness: Harness, text: str, on: str, *pairs: dict[str, Any]) 
     await session(harness, "Hello", "Listen")
     harness.model.script("A summary.", facts(stated(text, on)), json.dumps({"pairs": list(pairs)}))
     episode = await run(harness)
-    assert all(asked.settings.caller is not None for asked in harness.model.asked)  # each call counts for somebody
+    assert all(request.settings.caller is not None for request in harness.model.asked)  # each call counts for somebody
     return episode
 
 
@@ -503,7 +503,7 @@ async def test_a_superseded_fact_is_marked_in_the_index_even_if_the_first_attemp
         with pytest.raises(SearchUnavailable):
             await run(harness, ClosingStep.COMPARE)
     await run(harness, ClosingStep.COMPARE)
-    [document] = [found for found in await documents(harness, kinds=("fact",)) if "Bern" in found.fields["text"]]
+    [document] = [result for result in await documents(harness, kinds=("fact",)) if "Bern" in result.fields["text"]]
     assert document.fields["superseded_at"] is not None
 
 
@@ -535,7 +535,7 @@ async def test_facts_of_other_users_are_not_compared(harness: Harness) -> None:
     await fact_of(harness, "Ada lives in Bern.", "2026-01-10")
     harness.ada = type(harness.ada)("acme", "bob")
     await fact_of(harness, "Ada lives in Bern.", "2026-03-14")
-    assert "fact_changes" not in [asked.settings.metadata["task"] for asked in harness.model.asked]
+    assert "fact_changes" not in [request.settings.metadata["task"] for request in harness.model.asked]
     assert len(await documents(harness, kinds=("fact",))) == 1
 
 

@@ -163,8 +163,8 @@ def raises_again(handler: ast.ExceptHandler) -> bool:
 def calls(node: ast.AST, names: set[str]) -> bool:
     """Whether one of these is called in the node, itself or as a method."""
     return any(
-        isinstance(each, ast.Call) and getattr(each.func, "attr", getattr(each.func, "id", None)) in names
-        for each in ast.walk(node)
+        isinstance(item, ast.Call) and getattr(item.func, "attr", getattr(item.func, "id", None)) in names
+        for item in ast.walk(node)
     )
 
 

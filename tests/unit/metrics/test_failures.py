@@ -483,11 +483,11 @@ async def a_capture_that_fails_permanently(monkeypatch: pytest.MonkeyPatch) -> N
 async def a_use_that_cannot_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
     end = RunEnd(OutcomeType.SUCCESS, Usage(), followed=(FollowedProcedure("assistant", "slack-alert", 1),))
-    said = await harness.say()
-    assert said.finished is not None
-    messages = (*said.finished.messages[:-1], replace(said.finished.messages[-1], end=end))
+    turn = await harness.say()
+    assert turn.finished is not None
+    messages = (*turn.finished.messages[:-1], replace(turn.finished.messages[-1], end=end))
     monkeypatch.setattr(harness.procedures, "record_use", Failing(StoreUnavailable()).record_use)
-    await harness.app.procedures.learning.learn_from_run(harness.ada, said.finished.thread, messages)
+    await harness.app.procedures.learning.learn_from_run(harness.ada, turn.finished.thread, messages)
 
 
 @failure(Metric.AGENTS_UNREADABLE)
@@ -530,7 +530,7 @@ async def counts_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
     harness.deployment_limits = DeploymentLimits(user_messages_per_minute=1)
 
-    async def refuse(*about: object, **known: object) -> bool:
+    async def refuse(*about: object, **stored: object) -> bool:
         raise CountsTooLarge
 
     monkeypatch.setattr(harness.activity, "change", refuse)
@@ -594,7 +594,7 @@ class Sweeping:
         jobs["admission"].admit_all = lambda: work("admission")
         jobs["retention_runs"].start_due = lambda: work("retention_runs")
         places = ("", "knowledge.", "ports.", "privacy.")
-        built = {place + name: jobs[name] for place, name in zip(places, self.JOBS, strict=True)}
+        built = {location + name: jobs[name] for location, name in zip(places, self.JOBS, strict=True)}
         return function(monkeypatch, "sweeper/app.py", built).handler
 
     async def fail(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,8 +85,8 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> None:
 def sample(name: str) -> dict[str, Any]:
     if name == "search_command":
         return {"command": "verify"}
-    found: dict[str, Any] = json.loads((ROOT / "events" / f"{name}.json").read_text())
-    return found
+    results: dict[str, Any] = json.loads((ROOT / "events" / f"{name}.json").read_text())
+    return results
 
 
 def traces(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
@@ -115,8 +115,8 @@ def broken(monkeypatch: pytest.MonkeyPatch, path: str, event: str, failure: Exce
 
 
 def test_every_function_is_tried() -> None:
-    found = {path.relative_to(ROOT / "functions").as_posix() for path in (ROOT / "functions").glob("*/*.py")}
-    assert found == EVENTS.keys() | WEB
+    results = {path.relative_to(ROOT / "functions").as_posix() for path in (ROOT / "functions").glob("*/*.py")}
+    assert results == EVENTS.keys() | WEB
 
 
 @pytest.mark.parametrize("failure", EXPECTED, ids=repr)
@@ -130,10 +130,10 @@ def test_an_expected_failure_is_a_warning_with_its_code(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     invoke(broken(monkeypatch, path, event, failure), sample(event))
-    found = traces(caplog)
-    assert {each.levelname for each in found} == {"WARNING"}
+    result = traces(caplog)
+    assert {item.levelname for item in result} == {"WARNING"}
     if isinstance(failure, BatonError):
-        assert failure.code in {vars(each).get("code") for each in found}
+        assert failure.code in {vars(item).get("code") for item in result}
     assert "InternalFaults" not in counts(capsys.readouterr().out)
 
 
@@ -156,7 +156,7 @@ def test_every_other_failure_is_an_error_with_its_stack_trace_and_is_counted(
 def damaged(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The event without each of its members, with an empty record, and with a record's body that is none."""
     for name in event:
-        yield {each: value for each, value in event.items() if each != name}
+        yield {item: value for item, value in event.items() if item != name}
     for record in event.get("Records", ()):
         yield {"Records": [{"messageId": record["messageId"]}]}
         yield {"Records": [{**record, "body": "nonsense"}]}

@@ -41,8 +41,8 @@ def function(monkeypatch: pytest.MonkeyPatch, path: str, built: Mapping[str, Any
     from baton import composition
 
     app = build(FakePorts())
-    for place, value in built.items():
-        owner, _, name = place.rpartition(".")
+    for location, value in built.items():
+        owner, _, name = location.rpartition(".")
         setattr(attrgetter(owner)(app) if owner else app, name, value)
     monkeypatch.setattr(composition, "prepare_turns", lambda: None)
     monkeypatch.setattr(composition, "deployed", lambda: app)

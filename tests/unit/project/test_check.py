@@ -332,8 +332,8 @@ def test_a_hook_with_a_parameter_that_nothing_fills_is_reported_with_its_line(co
     written = file.read_text()
     file.write_text(written + "\n@assistant.output_guardrail\ndef judge(words: str) -> None: ...\n")
     _, [problem] = check_agents(coded)
-    place = ("agents/assistant.py", written.count("\n") + 2, "judge")
-    assert (problem.file, problem.line, problem.field) == place
+    key = ("agents/assistant.py", written.count("\n") + 2, "judge")
+    assert (problem.file, problem.line, problem.field) == key
     assert problem.message.startswith("nothing fills the parameter words.")
 
 
@@ -407,10 +407,10 @@ def test_a_model_of_no_provider_is_reported_where_the_deployment_has_no_default_
 
 def test_a_program_reads_the_problems_as_json(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     edited(project.agents / "assistant.yaml", "id: assistant", "id: [")
-    with pytest.raises(typer.Exit) as ended:
+    with pytest.raises(typer.Exit) as exit_info:
         check(project.folder, as_json=True)
     reported = json.loads(capsys.readouterr().out)
-    assert (ended.value.exit_code, reported["ok"], reported["problems"][0]["file"]) == (
+    assert (exit_info.value.exit_code, reported["ok"], reported["problems"][0]["file"]) == (
         1,
         False,
         "agents/assistant.yaml",
@@ -418,9 +418,9 @@ def test_a_program_reads_the_problems_as_json(project: Project, capsys: pytest.C
 
 
 def test_outside_of_a_project_the_exit_code_is_that_of_wrong_usage(project: Project) -> None:
-    with pytest.raises(typer.Exit) as ended:
+    with pytest.raises(typer.Exit) as exit_info:
         check(project.folder.parent)
-    assert ended.value.exit_code == 2
+    assert exit_info.value.exit_code == 2
 
 
 def test_a_file_that_cannot_be_read_is_named_as_the_reason_why_no_agent_was_checked(

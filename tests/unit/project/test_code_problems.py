@@ -26,9 +26,9 @@ BROKEN = {
 @pytest.mark.parametrize("line", BROKEN)
 def test_a_tool_that_cannot_be_imported_is_described_alike_by_check_test_and_dev(project: Project, line: str) -> None:
     tool = project.tools / "shop_tools" / "orders.py"
-    said: list[str] = []
+    messages: list[str] = []
     with applied({**project.make_environment(), "BATON_STAGE": "local"}), importable(project.tools):
-        reloader = Reloader(project.agents, project.tools, said.append)
+        reloader = Reloader(project.agents, project.tools, messages.append)
         reloader.begin()
         edited(tool, "ORDERS = {", f"{line}\nORDERS = {{")
         number = tool.read_text().splitlines().index(line) + 1
@@ -37,5 +37,5 @@ def test_a_tool_that_cannot_be_imported_is_described_alike_by_check_test_and_dev
     [problem] = check_agents(project)[1]
     assert expected in problem.message
     assert expected in run(project).errors.replace(f"{project.folder}{os.sep}", "")
-    assert expected in said[-1].replace(f"{project.folder}{os.sep}", "")
+    assert expected in messages[-1].replace(f"{project.folder}{os.sep}", "")
     assert Path(str(problem.file)).name == "orders.yaml"

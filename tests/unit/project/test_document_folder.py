@@ -54,9 +54,9 @@ class Server(FolderDocuments):
     def read_state(self, agent_id: str, document_id: str) -> tuple[bool, str | None]:
         return True, "It has no text." if self.stored[document_id] == b"?" else None
 
-    def keep_only(self, agent_id: str, kept: Collection[str]) -> dict[str, str]:
+    def keep_only(self, agent_id: str, stored: Collection[str]) -> dict[str, str]:
         self.check(agent_id)
-        lost = {key: Path(key).name for key in self.stored if key.startswith(f"{agent_id}/") and key not in kept}
+        lost = {key: Path(key).name for key in self.stored if key.startswith(f"{agent_id}/") and key not in stored}
         self.stored = {key: body for key, body in self.stored.items() if key not in lost}
         return lost
 
@@ -78,8 +78,8 @@ class Developer:
     def start(self) -> None:
         self.running = DocumentFolder(self.folder, self.server, self.reports.append, lambda: self.agents)
 
-    def writes(self, place: str, text: str) -> None:
-        path = self.folder / place
+    def writes(self, location: str, text: str) -> None:
+        path = self.folder / location
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
@@ -92,10 +92,10 @@ class Developer:
 
 @pytest.fixture
 def developer(tmp_path: Path) -> Developer:
-    found = Developer(tmp_path / "documents")
-    found.writes("orders/returns.md", "# Returns")
-    found.writes("orders/abroad/customs.md", "# Customs")
-    return found
+    result = Developer(tmp_path / "documents")
+    result.writes("orders/returns.md", "# Returns")
+    result.writes("orders/abroad/customs.md", "# Customs")
+    return result
 
 
 def test_files_become_documents_of_the_agent_that_their_folder_names(developer: Developer) -> None:

@@ -134,7 +134,7 @@ def test_support_in_python_has_at_most_40_lines() -> None:
 
 @pytest.mark.parametrize("text", ["My LAWYER will write to you.", "My lamp is broken."])
 def test_the_guardrails_of_support_in_python_and_in_yaml_judge_alike(text: str) -> None:
-    [support] = [each for each in AgentFiles.load(FOLDER / "support" / "agents").all() if each.main]
+    [support] = [item for item in AgentFiles.load(FOLDER / "support" / "agents").all() if item.main]
     [guardrail] = support.code.at(HookPoint.INPUT_GUARDRAIL)
     verdict = guardrail.function(text)
     judged = runpy.run_path(str(FOLDER / "support-yaml" / "no_lawsuits.py"))["judge"](text)

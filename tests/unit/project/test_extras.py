@@ -75,10 +75,10 @@ def absent(*installed: str) -> set[str]:
 
 def test_the_extra_has_all_that_the_table_of_the_declaration_says() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    named = [Requirement(each) for each in declared["local"]]
-    assert [each.extras for each in named if each.name == "baton-conversations"] == [{TEST}]
-    others = {each.name for each in named if each.name != "baton-conversations"}
-    assert sorted(list_extra_packages(LOCAL)) == sorted(others | {Requirement(each).name for each in declared[TEST]})
+    named = [Requirement(item) for item in declared["local"]]
+    assert [item.extras for item in named if item.name == "baton-conversations"] == [{TEST}]
+    others = {item.name for item in named if item.name != "baton-conversations"}
+    assert sorted(list_extra_packages(LOCAL)) == sorted(others | {Requirement(item).name for item in declared[TEST]})
     assert {"moto", "numpy", "jinja2", "werkzeug"} <= absent()
     assert {"moto", "numpy", "samtranslator"} <= absent(TEST)
 
@@ -107,24 +107,25 @@ def test_an_installation_is_small() -> None:
 
 def closure(extra: str) -> set[str]:
     """The distributions of an installation with an extra, as far as they are installed here."""
-    found: dict[str, frozenset[str]] = {}
-    left = [("baton-conversations", frozenset({extra} - {""}))]
-    while left:
-        name, extras = left.pop()
+    results: dict[str, frozenset[str]] = {}
+    remaining = [("baton-conversations", frozenset({extra} - {""}))]
+    while remaining:
+        name, extras = remaining.pop()
         name = canonicalize_name(name)
-        if name in found and extras <= found[name]:
+        if name in results and extras <= results[name]:
             continue
-        found[name] = found.get(name, frozenset()) | extras
+        results[name] = results.get(name, frozenset()) | extras
         try:
             needed = [Requirement(text) for text in importlib.metadata.requires(name) or ()]
         except PackageNotFoundError:
             continue
-        left += [
-            (each.name, frozenset(each.extras))
-            for each in needed
-            if each.marker is None or any(each.marker.evaluate({"extra": one}) for one in {"", *found[name]})
+        remaining += [
+            (requirement.name, frozenset(requirement.extras))
+            for requirement in needed
+            if requirement.marker is None
+            or any(requirement.marker.evaluate({"extra": one}) for one in {"", *results[name]})
         ]
-    return set(found)
+    return set(results)
 
 
 @cache
@@ -134,7 +135,7 @@ def size(name: str) -> int:
         files = importlib.metadata.files(name) or ()
     except PackageNotFoundError:
         return 0
-    return sum(place.stat().st_size for file in files if (place := Path(str(file.locate()))).is_file())
+    return sum(location.stat().st_size for file in files if (location := Path(str(file.locate()))).is_file())
 
 
 @pytest.mark.parametrize(
@@ -158,9 +159,9 @@ def test_commands_that_need_an_extra_name_it(
     monkeypatch.setattr(extras, "distribution", distribution)
     make(tmp_path / "my-shop")
     app = make_command_line(lambda: importlib.metadata.entry_points(group="baton.commands"))
-    ended = CliRunner().invoke(app, [*command, "--folder", str(tmp_path / "my-shop")])
-    assert ended.exit_code == 2
-    assert ended.stderr == (
+    process = CliRunner().invoke(app, [*command, "--folder", str(tmp_path / "my-shop")])
+    assert process.exit_code == 2
+    assert process.stderr == (
         f"`baton {command[0]}` needs the extra `{extra}`, and {missing} is not installed: "
         f"run `pip install 'baton-conversations[{extra}]'`.\n"
     )

@@ -120,11 +120,11 @@ def test_variables_of_the_projects_env_file_count_below_those_that_are_set(
     (project.folder / ".env").write_text(text)
     monkeypatch.setenv("BATON_CHAT_MODEL", "set-model")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    found = project.make_environment()
-    assert found["OPENAI_API_KEY"] == "of-the-file"
-    assert found["BATON_CHAT_MODEL"] == "set-model"
-    assert found["BATON_DEFAULT_AGENT"] == "orders"
-    assert found["BATON_AGENTS_DIR"] == str(project.agents)
+    result = project.make_environment()
+    assert result["OPENAI_API_KEY"] == "of-the-file"
+    assert result["BATON_CHAT_MODEL"] == "set-model"
+    assert result["BATON_DEFAULT_AGENT"] == "orders"
+    assert result["BATON_AGENTS_DIR"] == str(project.agents)
 
 
 def test_an_env_file_that_is_no_text_is_reported(project: Project) -> None:

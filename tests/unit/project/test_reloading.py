@@ -33,14 +33,14 @@ class Developer:
 
     @property
     def orders(self) -> AgentDefinition:
-        found = shared_agents.get_shared_agents().get("orders")
-        assert found is not None
-        return found
+        result = shared_agents.get_shared_agents().get("orders")
+        assert result is not None
+        return result
 
     @property
     def problems(self) -> list[str]:
-        found: list[str] = self.reloader.state["problems"]
-        return found
+        results: list[str] = self.reloader.state["problems"]
+        return results
 
     def edits(self, file: str, old: str, new: str) -> None:
         path = self.project.folder / file

@@ -57,9 +57,9 @@ class Watched:
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[Watched]:
-    found = Watched(tmp_path)
-    yield found
-    found.stop()
+    result = Watched(tmp_path)
+    yield result
+    result.stop()
 
 
 def test_a_folder_that_comes_later_or_is_replaced_is_watched_as_well(watched: Watched) -> None:
@@ -75,13 +75,13 @@ def test_a_folder_that_comes_later_or_is_replaced_is_watched_as_well(watched: Wa
 
 
 def test_what_has_changed_before_the_watch_stands_is_reported(tmp_path: Path) -> None:
-    edited, removed, added, kept = (tmp_path / f"{name}.py" for name in ("edited", "removed", "added", "kept"))
-    for file in (edited, removed, kept):
+    edited, removed, added, stored = (tmp_path / f"{name}.py" for name in ("edited", "removed", "added", "kept"))
+    for file in (edited, removed, stored):
         file.write_text("x = 1")
-    known = take_snapshot([tmp_path])
+    existing = take_snapshot([tmp_path])
     edited.write_text("x = 22")
     removed.unlink()
     added.write_text("x = 1")
     stopped = threading.Event()
-    assert next(watch_changes([tmp_path], stopped, known)) == {edited, removed, added}
+    assert next(watch_changes([tmp_path], stopped, existing)) == {edited, removed, added}
     stopped.set()

@@ -77,11 +77,11 @@ def test_threads_that_build_at_the_same_time_get_the_same() -> None:
         entered.set()
         return object()
 
-    found: list[object] = []
-    threads = [threading.Thread(target=lambda: found.append(built())) for _ in range(8)]
+    results: list[object] = []
+    threads = [threading.Thread(target=lambda: results.append(built())) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert entered.is_set()
-    assert len(set(map(id, found))) == 1
+    assert len(set(map(id, results))) == 1

@@ -63,8 +63,8 @@ def test_a_call_is_one_action_on_one_resource(
     [("GetItem", {"Key": KEY}), ("UpdateItem", {"Key": KEY}), ("DeleteItem", {"Key": KEY}), ("PutItem", {"Item": KEY})],
 )
 def test_a_call_on_an_item_names_its_partition(operation: str, parameters: dict[str, Any]) -> None:
-    asked = find_requests("dynamodb", operation, {"TableName": "test-1", **parameters}, NAMES)
-    assert asked == [Request(f"dynamodb:{operation}", TABLE, LEADING)]
+    request = find_requests("dynamodb", operation, {"TableName": "test-1", **parameters}, NAMES)
+    assert request == [Request(f"dynamodb:{operation}", TABLE, LEADING)]
 
 
 def test_a_query_of_an_index_is_about_the_index() -> None:
@@ -74,20 +74,20 @@ def test_a_query_of_an_index_is_about_the_index() -> None:
         "KeyConditionExpression": "idle_shard = :partition AND idle_check_at <= :last",
         "ExpressionAttributeValues": {":partition": {"S": "acme#1"}, ":last": {"N": "1"}},
     }
-    [asked] = find_requests("dynamodb", "Query", query, NAMES)
-    assert asked == Request("dynamodb:Query", f"{TABLE}/index/idle", LEADING)
+    [request] = find_requests("dynamodb", "Query", query, NAMES)
+    assert request == Request("dynamodb:Query", f"{TABLE}/index/idle", LEADING)
 
 
 def test_a_batch_asks_for_each_table_once() -> None:
-    [asked] = find_requests("dynamodb", "BatchGetItem", {"RequestItems": {"test-1": {"Keys": [KEY, KEY]}}}, NAMES)
-    assert asked == Request("dynamodb:BatchGetItem", TABLE, LEADING)
+    [request] = find_requests("dynamodb", "BatchGetItem", {"RequestItems": {"test-1": {"Keys": [KEY, KEY]}}}, NAMES)
+    assert request == Request("dynamodb:BatchGetItem", TABLE, LEADING)
 
 
 def test_a_transaction_asks_for_what_it_is_made_of() -> None:
     items = [{"Put": {"TableName": "test-1", "Item": KEY}}, {"ConditionCheck": {"TableName": "test-1", "Key": KEY}}]
-    asked = find_requests("dynamodb", "TransactWriteItems", {"TransactItems": items}, NAMES)
-    assert [each.action for each in asked] == ["dynamodb:PutItem", "dynamodb:ConditionCheckItem"]
-    assert {each.context["dynamodb:EnclosingOperation"] for each in asked} == {"TransactWriteItems"}  # type: ignore[comparison-overlap]
+    request = find_requests("dynamodb", "TransactWriteItems", {"TransactItems": items}, NAMES)
+    assert [question.action for question in request] == ["dynamodb:PutItem", "dynamodb:ConditionCheckItem"]
+    assert {question.context["dynamodb:EnclosingOperation"] for question in request} == {"TransactWriteItems"}  # type: ignore[comparison-overlap]
 
 
 def test_reading_an_object_that_is_not_there_takes_leave_to_list_its_bucket() -> None:

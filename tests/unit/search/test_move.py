@@ -255,13 +255,13 @@ async def test_a_file_that_replaces_a_mark_while_marks_are_removed_stays(
     assert stage.bucket.objects[key] == file
 
 
-@pytest.mark.parametrize("kept", [0, 8_192, 20_000, 90_000])
-async def test_an_owner_whose_file_is_damaged_keeps_none_back_from_the_others(stage: Stage, kept: int) -> None:
+@pytest.mark.parametrize("stored", [0, 8_192, 20_000, 90_000])
+async def test_an_owner_whose_file_is_damaged_keeps_none_back_from_the_others(stage: Stage, stored: int) -> None:
     for agent_id in ("cars", "tools"):
         await stage.embedded().put(ADA, KNOWLEDGE, of_agent(agent_id, *map(str, range(50))))
     damaged = min(stage.bucket.objects)
     body, metadata = stage.bucket.objects[damaged]
-    stage.bucket.objects[damaged] = body[:kept] + b"?" * (len(body) - kept), metadata
+    stage.bucket.objects[damaged] = body[:stored] + b"?" * (len(body) - stored), metadata
     with pytest.raises(SearchIndexDamaged, match="search rebuild"):
         await stage.move().run()
     assert await stage.state(IndexOwner(KNOWLEDGE, "acme", "tools")) is OwnerState.MOVED
@@ -382,7 +382,7 @@ async def test_a_kill_between_any_two_writes_changes_nothing_that_is_found_and_a
     while killed == number:
         number += 1
         stage = Stage()
-        names = [f"thing-{place}" for place in range(search_move.AT_ONCE + 5)]
+        names = [f"thing-{location}" for location in range(search_move.AT_ONCE + 5)]
         await stage.embedded().put(ADA, EPISODES, entries(*names))
         await stage.engine.put(ADA, EPISODES, entries("left-by-an-earlier-move"))
         stage.kill_at(number)

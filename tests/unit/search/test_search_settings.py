@@ -72,7 +72,7 @@ async def test_a_bucket_is_the_embedded_index(monkeypatch: pytest.MonkeyPatch, m
 @pytest.mark.parametrize("stage", ["local", "prod"])
 def test_the_local_cloud_and_deployments_search_by_the_same_code(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stack = read_stack(ROOT / "template.yaml", {"Stage": stage}, NOWHERE, default_cache_dir())
-    searching = {name for name, each in stack.functions.items() if each.variables.get("BATON_SEARCH_BUCKET")}
+    searching = {name for name, function in stack.functions.items() if function.variables.get("BATON_SEARCH_BUCKET")}
     assert searching >= {"TurnsFunction", "HttpFunction", "IngestionFunction", "ClosingFunction", "SearchFunction"}
     for name in searching:
         for variable in VARIABLES:
@@ -125,15 +125,15 @@ def test_a_model_is_loaded_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 async def test_a_deferred_embedder_is_made_once() -> None:
-    made = []
+    calls = []
 
     def make() -> FakeEmbedder:
-        made.append(FakeEmbedder())
-        return made[-1]
+        calls.append(FakeEmbedder())
+        return calls[-1]
 
     embedder = DeferredEmbedder(make, "fake-embedder", DIMENSIONS)
     query = EmbeddingPurpose.QUERY
     assert await embedder.embed(["green"]) == await embedder.embed(["green"], purpose=query)
-    assert embedder.load() is made[0]
-    assert (made[0].embedded, made[0].queries) == (["green", "green"], ["green"])
-    assert len(made) == 1
+    assert embedder.load() is calls[0]
+    assert (calls[0].embedded, calls[0].queries) == (["green", "green"], ["green"])
+    assert len(calls) == 1

@@ -94,5 +94,5 @@ def test_functions_of_other_processes_ask_the_encoder_over_http(monkeypatch: pyt
     assert here == make_encoder_url(cache)
     assert chosen(monkeypatch, embedding_url=here)["BATON_EMBEDDING_BASE_URL"] == here
     others = LocalSettings(cache_dir=cache, built=cache), LocalSettings(cache_dir=cache, worker_processes=2)
-    assert [each.embedding_url for each in others] == [None, None]
+    assert [other.embedding_url for other in others] == [None, None]
     assert chosen(monkeypatch)["BATON_EMBEDDING_BASE_URL"] == DEMO

@@ -99,7 +99,7 @@ def test_the_default_provider_takes_an_api_and_models_for_tenants(monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("written", "place", "what"),
+    ("written", "location", "what"),
     [
         ('{"a": {', "BATON_MODEL_PROVIDERS\n", "is not JSON: .* at line 1, column 8"),
         ("[]", "BATON_MODEL_PROVIDERS\n", "must be a JSON object"),
@@ -133,9 +133,9 @@ def test_the_default_provider_takes_an_api_and_models_for_tenants(monkeypatch: p
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(
-    monkeypatch: pytest.MonkeyPatch, written: Any, place: str, what: str
+    monkeypatch: pytest.MonkeyPatch, written: Any, location: str, what: str
 ) -> None:
-    with pytest.raises(ValidationError, match=rf"{place}.*{what}") as refused:
+    with pytest.raises(ValidationError, match=rf"{location}.*{what}") as refused:
         declared(monkeypatch, written)
     assert "sk-plain" not in str(refused.value)
 

@@ -27,11 +27,11 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 
 def test_no_text_advises_a_variable_that_a_deployment_does_not_have() -> None:
     assert {"BATON_ALLOWED_HOSTS", "BATON_MODEL_PROVIDERS", "BATON_TOKEN_ISSUERS"} <= VARIABLES
-    found = []
+    results = []
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.parent == PACKAGE / "settings":
             continue
         for line, text in texts(path.read_text()):
             named = sorted(name for name in VARIABLES if name in text)
-            found += [f"{path.relative_to(PACKAGE)}:{line}: {name}" for name in named]
-    assert found == []
+            results += [f"{path.relative_to(PACKAGE)}:{line}: {name}" for name in named]
+    assert results == []

@@ -130,7 +130,7 @@ def test_requests_of_other_threads_get_the_copy_while_one_thread_reads() -> None
     assert reading.wait(30)
     assert cached.get() == 1
     may_end.set()
-    [thread] = [each for each in threading.enumerate() if each.name == "settings"] or [threading.current_thread()]
+    [thread] = [item for item in threading.enumerate() if item.name == "settings"] or [threading.current_thread()]
     if thread is not threading.current_thread():
         thread.join(30)
     assert cached.get() == 2

@@ -102,9 +102,9 @@ async def test_a_cancelled_caller_goes_on_only_once_its_steps_have_ended(
         await asyncio.sleep(seconds)
         task.cancel()
     await asyncio.wait([task])
-    begun = work.begun
+    started = work.begun
     await asyncio.sleep(60)
-    assert (work.in_progress, work.begun) == (0, begun)
+    assert (work.in_progress, work.begun) == (0, started)
     if not task.cancelled():
         task.result()  # it had ended before
 
@@ -151,12 +151,12 @@ async def test_after_a_failure_no_step_is_begun(failing: int) -> None:
 
 
 async def test_after_a_step_that_fails_at_once_no_step_is_begun() -> None:
-    begun: list[int] = []
+    starts: list[int] = []
 
     async def fail(number: int) -> None:
-        begun.append(number)
+        starts.append(number)
         raise Failure
 
     with pytest.raises(Failure):
         await gather_each(range(5), fail, at_once=3)
-    assert begun == [0]
+    assert starts == [0]

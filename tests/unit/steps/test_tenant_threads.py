@@ -37,9 +37,9 @@ class Gate:
 
 @pytest.fixture
 def gate() -> Iterator[Gate]:
-    made = Gate()
-    yield made
-    made.let_go(1_000)
+    instance = Gate()
+    yield instance
+    instance.let_go(1_000)
 
 
 def test_a_tenant_with_much_work_leaves_threads_to_others(gate: Gate) -> None:
@@ -91,33 +91,33 @@ async def test_work_for_a_cancelled_caller_that_waits_never_begins(gate: Gate, m
 
 
 async def test_work_that_has_begun_ends_with_its_caller() -> None:
-    begun, ended = threading.Event(), threading.Event()
+    has_begun, end = threading.Event(), threading.Event()
 
     def work() -> None:
-        begun.set()
+        has_begun.set()
         try:
             while True:
                 check_cancelled()
         finally:
-            ended.set()
+            end.set()
 
     task = asyncio.ensure_future(off_loop(LARGE, work))
-    await asyncio.to_thread(begun.wait, 30)
+    await asyncio.to_thread(has_begun.wait, 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await asyncio.to_thread(ended.wait, 30)
+    assert await asyncio.to_thread(end.wait, 30)
 
 
 async def test_a_check_by_a_schema_ends_with_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, cancelled, ended = threading.Event(), threading.Event(), threading.Event()
+    has_begun, cancelled, end = threading.Event(), threading.Event(), threading.Event()
     steps = 0
 
     def count() -> None:
         nonlocal steps
         steps += 1
         if steps == 10:
-            begun.set()
+            has_begun.set()
             assert cancelled.wait(30)
         check_cancelled()
 
@@ -127,13 +127,13 @@ async def test_a_check_by_a_schema_ends_with_its_caller(monkeypatch: pytest.Monk
         try:
             find_argument_problem({"items": {"type": "object"}}, [{}] * 10_000)
         finally:
-            ended.set()
+            end.set()
 
     task = asyncio.ensure_future(off_loop(LARGE, check))
-    await asyncio.to_thread(begun.wait, 30)
+    await asyncio.to_thread(has_begun.wait, 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     cancelled.set()
-    assert await asyncio.to_thread(ended.wait, 30)
+    assert await asyncio.to_thread(end.wait, 30)
     assert steps == 10

@@ -29,8 +29,8 @@ class Ran:
     @property
     def report(self) -> dict[str, Any]:
         """The output of ``--json``."""
-        found: dict[str, Any] = json.loads(self.output)
-        return found
+        results: dict[str, Any] = json.loads(self.output)
+        return results
 
 
 def run(project: Project, *arguments: str) -> Ran:

@@ -36,10 +36,10 @@ async def stored(served: Served, *permissions: str) -> StoredThread:
 
 async def made(project: Project, served: Served, *permissions: str) -> Written:
     agent_place = AgentPlace.of(project.folder, project.agents, project.tools, project.make_environment())
-    found = await stored(served, *permissions)
+    result = await stored(served, *permissions)
 
     def write() -> Written:
         with agent_place.enter():
-            return write_test(found, agent_place, project.folder / "tests" / "complaint.yaml")
+            return write_test(result, agent_place, project.folder / "tests" / "complaint.yaml")
 
     return await asyncio.to_thread(write)

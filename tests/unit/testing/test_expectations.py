@@ -68,8 +68,8 @@ def test_an_expectation_is_met_by_what_it_names_only(met: dict[str, Any], not_me
 
 
 def test_a_result_is_not_met_by_text() -> None:
-    wanted = Expectation(result={"city": "Oslo"})
-    reported = [each.happened for each in find_unmet(wanted, replace(SEEN, result=None))]
+    expected = Expectation(result={"city": "Oslo"})
+    reported = [problem.happened for problem in find_unmet(expected, replace(SEEN, result=None))]
     assert reported == ["no structured answer was given to the user"]
 
 
@@ -86,9 +86,9 @@ def test_a_workflow_that_has_not_begun_is_in_no_state() -> None:
 
 
 def test_an_error_is_met_by_its_code() -> None:
-    wanted = Expectation(error="model_timeout")
-    assert list(find_unmet(wanted, replace(SEEN, error="model_timeout"))) == []
-    assert [each.happened for each in find_unmet(wanted, SEEN)] == ["no error"]
+    expected = Expectation(error="model_timeout")
+    assert list(find_unmet(expected, replace(SEEN, error="model_timeout"))) == []
+    assert [problem.happened for problem in find_unmet(expected, SEEN)] == ["no error"]
 
 
 @pytest.mark.parametrize("wrong", [{}, {"arguments": {}}, {"matches": "("}, {"colour": "red"}, {"max_tokens": 0}])
@@ -111,7 +111,7 @@ def test_every_value_holds_itself(value: Any) -> None:
 
 @given(st.dictionaries(st.text(max_size=3), JSON, max_size=4), st.text(max_size=3))
 def test_an_object_holds_itself_without_a_member_and_not_the_other_way_round(value: dict[str, Any], name: str) -> None:
-    less = {key: each for key, each in value.items() if key != name}
+    less = {key: item for key, item in value.items() if key != name}
     assert matches_partly(value, less)
     assert matches_partly(less, value) is (less == value)
 

@@ -307,7 +307,7 @@ def test_the_names_that_the_documentation_imports_exist() -> None:
         for name in names.split(", ")
     }
     assert ("baton_testing", "Conversation") in imported
-    assert [found for found in sorted(imported) if not hasattr(import_module(found[0]), found[1])] == []
+    assert [result for result in sorted(imported) if not hasattr(import_module(result[0]), result[1])] == []
 
 
 def test_what_the_functions_for_tests_return_is_importable_beside_them() -> None:

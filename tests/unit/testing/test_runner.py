@@ -46,7 +46,7 @@ def test_the_model_is_closed_after_a_conversation_that_cannot_be_held_too(
 
     if fails:
         monkeypatch.setattr(runner, "_follow", fail)
-    answering, place = NotedAnswering(), AgentPlace(tmp_path, tmp_path, tmp_path)
-    with place.enter():
+    answering, path = NotedAnswering(), AgentPlace(tmp_path, tmp_path, tmp_path)
+    with path.enter():
         result = runner.Runner(AgentFiles([agent("assistant")]), WordCounter(), answering).run(FILE, 0)
     assert (result.passed, answering.closed) == (not fails, ["closed"])

@@ -128,8 +128,8 @@ async def refunded(project: Project, *answers: dict[str, object], content: objec
 
     harness.tools.add("refund", refund, parameters=PARAMETERS, requires_approval=True)
     harness.model.script(calling("refund", number="A-1001", euros=12.5), "I am sorry.")
-    said = await harness.say("m1", content)
-    interrupts = said.last["outcome"]["interrupts"]
+    turn = await harness.say("m1", content)
+    interrupts = turn.last["outcome"]["interrupts"]
     decided = [
         InterruptDecision(interrupt["id"], DecisionStatus.RESOLVED, payload, "ada")
         for interrupt, payload in zip(interrupts, answers, strict=True)
@@ -238,7 +238,7 @@ async def test_a_workflow_whose_tool_refused_at_first_is_held_as_it_was(
         {"when": {"number": "BK-1"}, "returns": "Report 1."},
     ]
     steps = content["conversations"][0]["steps"]
-    states = [[each["workflow"] for each in step["expect"] if "workflow" in each] for step in steps]
+    states = [[item["workflow"] for item in step["expect"] if "workflow" in item] for step in steps]
     assert states == [[], ["BIKE"], ["DONE"]]
     assert (await asyncio.to_thread(run, project, str(written.test))).code == 0
 

@@ -66,9 +66,9 @@ async def test_triggers_of_other_agents_are_messages_to_the_person() -> None:
     harness = DeskHarness(billing_triggers=["invoice"])
     await harness.ask()
     await harness.take()
-    said = await harness.say("m2", "It is about an invoice")
-    assert said.events[-1].body["outcome"]["type"] == "delivered"
-    assert texts(said) == []
+    turn = await harness.say("m2", "It is about an invoice")
+    assert turn.events[-1].body["outcome"]["type"] == "delivered"
+    assert texts(turn) == []
     assert (await harness.session()).unread == 2
 
 
@@ -79,8 +79,8 @@ async def test_a_fork_keeps_that_a_person_said_it_and_copies_no_note(harness: De
     await harness.note("She is difficult.")
     fork = await harness.forks.fork(harness.ada, harness.thread_id, agent_id="assistant", include_history_messages=20)
     page = await harness.store.read_messages(harness.ada, fork, limit=50, before=None)
-    [said] = [message for message in page.messages if message.author is not None]
-    assert (said.text, said.author.name if said.author else None) == ("I am Anna.", "Anna")
+    [messages] = [message for message in page.messages if message.author is not None]
+    assert (messages.text, messages.author.name if messages.author else None) == ("I am Anna.", "Anna")
     assert fork.conversation.desk is None
     with pytest.raises(UnknownAgent, match="cannot begin with a desk"):
         await harness.forks.fork(harness.ada, harness.thread_id, agent_id="support")

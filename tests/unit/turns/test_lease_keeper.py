@@ -141,5 +141,5 @@ async def test_an_answer_is_seen_whatever_a_slow_table_does_last(
 
     delay(harness.store, "put_message", seconds)
     delay(harness.store if slow == "renew" else harness.live, "renew" if slow == "renew" else "live", 5.5)
-    said = await harness.say()
-    assert said.text == "Hello there."
+    turn = await harness.say()
+    assert turn.text == "Hello there."

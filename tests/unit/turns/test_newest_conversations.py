@@ -21,8 +21,8 @@ FIRST, SECOND = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222
 OTHER = ASSISTANT.model_copy(update={"id": "other", "name": "Other"})
 
 
-def newest(**given: Any) -> DueHarness:
-    return DueHarness(rules=NEWEST, **given)
+def newest(**overrides: Any) -> DueHarness:
+    return DueHarness(rules=NEWEST, **overrides)
 
 
 async def talk(due: DueHarness, thread_id: str, message_id: str = "m1", *, agent_id: str | None = None) -> None:
@@ -148,13 +148,13 @@ async def test_starts_at_once_choose_one_conversation() -> None:
     await due.remind()
     due.clock.advance(3600)
     [entry] = [entry async for page in due.due_items.before(due.clock.now()) for entry in page]
-    found = due.store.list_threads
+    results = due.store.list_threads
     lists = 0
 
     async def listed(*arguments: Any, **options: Any) -> Any:
         nonlocal lists
         lists += 1
-        page = await found(*arguments, **options)
+        page = await results(*arguments, **options)
         if lists == 1:
             await asyncio.sleep(0)
             await talk(due, SECOND)  # while the first start chooses

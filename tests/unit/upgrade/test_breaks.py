@@ -39,8 +39,8 @@ def write(**fields: Any) -> dict[str, dict[str, Any]]:
     ],
 )
 def test_values_that_an_older_reader_refuses_are_found(newer: dict[str, Any], breaks: list[str]) -> None:
-    found = find_breaks(write(a={"enum": ["x"]}, b=TEXT), newer)
-    assert [line for line in found if line in breaks or not breaks] == breaks
+    result = find_breaks(write(a={"enum": ["x"]}, b=TEXT), newer)
+    assert [line for line in result if line in breaks or not breaks] == breaks
 
 
 NUMBER = {"type": "integer", "minimum": 1, "maximum": 9}

@@ -53,8 +53,8 @@ class ClosedSession:
         bob = world.person("bob")
         [episode] = bob.items("/episodes")
         assert "teapot" in bob.read(f"/episodes/{episode['id']}")["summary"]
-        found = bob.post("/episodes/search", {"query": "teapot"})["items"]
-        assert found
+        results = bob.post("/episodes/search", {"query": "teapot"})["items"]
+        assert results
         bob.ask("over", "Hello again")
         assert bob.texts("over")[-1] == "You said: Hello again"
         second = bob.post(f"/threads/{make_id('over')}/close")["episodeId"]
@@ -90,8 +90,10 @@ class Fork:
     def begin(self, world: World) -> None:
         dora = world.person("dora")
         dora.ask("parent", "Compare two lamps")
-        made = dora.post(f"/threads/{make_id('parent')}/fork", {"agentId": "assistant", "includeHistoryMessages": 10})
-        dora.post("/messages", {"sessionId": made["id"], "message": "The first one", "messageId": make_id("first")})
+        response = dora.post(
+            f"/threads/{make_id('parent')}/fork", {"agentId": "assistant", "includeHistoryMessages": 10}
+        )
+        dora.post("/messages", {"sessionId": response["id"], "message": "The first one", "messageId": make_id("first")})
 
     def go_on(self, world: World) -> None:
         dora = world.person("dora")

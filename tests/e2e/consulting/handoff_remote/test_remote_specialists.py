@@ -51,8 +51,8 @@ async def test_messages_are_relayed_within_one_remote_task(
     assert {name for run in (first, second, third) for name in speakers(run)} == {"Echo"}
     assert len(model.requests) == 2
     assert await active(alice, thread_id) == "echo"
-    kept = [(message["role"], message["content"]) for message in await alice.messages(thread_id)]
-    assert ("assistant", "For how many?") in kept
+    stored = [(message["role"], message["content"]) for message in await alice.messages(thread_id)]
+    assert ("assistant", "For how many?") in stored
 
 
 async def test_its_stream_comes_straight_through(socket: SocketClient, model: FaultModel) -> None:
@@ -99,7 +99,7 @@ async def test_the_same_over_http(alice: User, model: FaultModel) -> None:
     model.script(transfers("echo"))
     first = await alice.ask("ask For when?", agentId="host")
     second = await alice.ask("recall", sessionId=first["sessionId"])
-    assert [each["messages"][-1]["content"] for each in (first, second)] == ["For when?", "ask For when?; recall"]
+    assert [item["messages"][-1]["content"] for item in (first, second)] == ["For when?", "ask For when?; recall"]
 
 
 async def test_a_cancel_stops_it(
@@ -136,8 +136,8 @@ async def test_an_agent_that_is_killed_in_its_answer_is_reported_and_can_be_left
     again = await socket.say("ask Are you there?", thread_id=thread_id)
     assert (again[-1]["type"], again[-1]["code"]) == ("RUN_ERROR", "agent_unavailable")
     assert await active(alice, thread_id) == "doomed"
-    left = await socket.say("exit", thread_id=thread_id)
-    assert notices(left) == [("return", "host")]
+    remaining = await socket.say("exit", thread_id=thread_id)
+    assert notices(remaining) == [("return", "host")]
     assert await active(alice, thread_id) == "host"
 
 

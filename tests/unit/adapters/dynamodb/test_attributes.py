@@ -51,7 +51,7 @@ answers = st.one_of(
     st.tuples(
         st.just("query"),
         st.builds(
-            lambda found, last: {"Items": found, "Count": len(found), "ScannedCount": len(found), **last},
+            lambda value, last: {"Items": value, "Count": len(value), "ScannedCount": len(value), **last},
             st.lists(items, max_size=3),
             st.just({}) | items.map(lambda key: {"LastEvaluatedKey": key}),
         ),

@@ -88,12 +88,12 @@ def serving() -> Iterator[Server]:
             while (head := self._head()) is not None:
                 lengths = [int(line[15:]) for line in head.lower().splitlines() if line.startswith(b"content-length:")]
                 server.requests.append(head + self.rfile.read(sum(lengths)))
-                given = server.answers.pop(0) if server.answers else answer()
-                if not given:
+                options = server.answers.pop(0) if server.answers else answer()
+                if not options:
                     return
-                size = -(-len(given) // server.pieces)
-                for start in range(0, len(given), size):
-                    self.wfile.write(given[start : start + size])
+                size = -(-len(options) // server.pieces)
+                for start in range(0, len(options), size):
+                    self.wfile.write(options[start : start + size])
 
         def _head(self) -> bytes | None:
             lines = b""

@@ -90,8 +90,8 @@ def test_messages_and_pieces_sort_by_their_numbers(one: int, other: int) -> None
 def test_the_records_of_a_run_lie_between_its_ordinal_and_the_next(one: int, other: int, record_id: str) -> None:
     scope = Scope("acme", "ada")
     for make_sort_key, key in ((keys.call.make_sort_key, keys.call), (keys.task.make_sort_key, keys.task)):
-        found = key(scope, "t", one, record_id)["SK"]
-        assert (make_sort_key(other) < found < make_sort_key(other + 1)) == (one == other)
+        result = key(scope, "t", one, record_id)["SK"]
+        assert (make_sort_key(other) < result < make_sort_key(other + 1)) == (one == other)
         assert not make_sort_key(0) <= keys.task_place(scope, "t", record_id)["SK"] <= make_sort_key(10**12 - 1)
 
 

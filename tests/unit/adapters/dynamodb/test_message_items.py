@@ -120,7 +120,7 @@ def test_the_last_events_of_a_run_come_back_whatever_they_are(tail: list[dict[st
     assert list(stored.tail) == tail
 
 
-@given(st.one_of(st.uuids().map(str), st.text(min_size=1), st.uuids().map(lambda each: each.hex.upper())))
+@given(st.one_of(st.uuids().map(str), st.text(min_size=1), st.uuids().map(lambda entry: entry.hex.upper())))
 def test_every_id_comes_back(text: str) -> None:
     assert unpack_id(pack_id(text)) == text
 

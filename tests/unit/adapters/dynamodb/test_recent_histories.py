@@ -93,6 +93,6 @@ async def test_messages_that_were_dropped_do_not_count(monkeypatch: pytest.Monke
         histories.extend(lease, Commit(next_ordinal=end, last_seq=9, usage=Usage(1, 1), tokens=20))
         lease = replace(lease, thread=replace(lease.thread, next_ordinal=end))
     first = lease.thread.next_ordinal - 2
-    kept = histories.find(lease.scope, lease.thread, token_budget=BUDGET, first_ordinal=first)
-    assert kept is not None
-    assert [message.ordinal for message in kept] == [first, first + 1]
+    stored = histories.find(lease.scope, lease.thread, token_budget=BUDGET, first_ordinal=first)
+    assert stored is not None
+    assert [message.ordinal for message in stored] == [first, first + 1]

@@ -113,7 +113,7 @@ class TestTls:
     def _certificate(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         key = ec.generate_private_key(ec.SECP256R1())
         name, now = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")]), datetime.now(UTC)
-        made = (
+        instance = (
             x509.CertificateBuilder()
             .subject_name(name)
             .issuer_name(name)
@@ -126,7 +126,7 @@ class TestTls:
             .sign(key, hashes.SHA256())
         )
         self.certificate, self.key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-        self.certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+        self.certificate.write_bytes(instance.public_bytes(serialization.Encoding.PEM))
         self.key.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

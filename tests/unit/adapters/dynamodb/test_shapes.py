@@ -130,13 +130,13 @@ def test_a_call_comes_back_as_it_was(call: ToolCallRecord) -> None:
 
 @given(tasks)
 def test_a_task_comes_back_as_it_was(task: Task) -> None:
-    said = unpack(pack_task_messages(task.messages))
+    message = unpack(pack_task_messages(task.messages))
     packed = TASK.pack(task)
-    assert TASK.unpack(packed, id=task.id, run_id=task.run_id, started_at=task.started_at, messages=said) == task
+    assert TASK.unpack(packed, id=task.id, run_id=task.run_id, started_at=task.started_at, messages=message) == task
 
 
 @pytest.mark.parametrize(
-    ("written", "kept"),
+    ("written", "stored"),
     [
         ("half \ud83d", "half \ufffd"),
         ("\ud83d\ude00", "😀"),
@@ -145,9 +145,9 @@ def test_a_task_comes_back_as_it_was(task: Task) -> None:
     ],
     ids=repr,
 )
-def test_what_cannot_be_sent_as_json_is_kept_as_what_can(written: Any, kept: Any) -> None:
+def test_what_cannot_be_sent_as_json_is_kept_as_what_can(written: Any, stored: Any) -> None:
     call = replace(CALL, input=written)
-    assert there_and_back(call) == replace(call, input=kept)
+    assert there_and_back(call) == replace(call, input=stored)
 
 
 def test_arguments_nested_deeply_come_back() -> None:

@@ -40,8 +40,8 @@ def test_a_request_is_signed_as_by_botocore(
 
 
 def test_another_day_and_another_secret_have_another_key() -> None:
-    kept = AwsSignature(REGION, "dynamodb", ENDPOINTS[0])
+    stored = AwsSignature(REGION, "dynamodb", ENDPOINTS[0])
     for secret, now in (("one", 0.0), ("one", 90_000.0), ("two", 90_000.0), ("one", 0.0)):
         credentials = Credentials("AKID", secret).get_frozen_credentials()
         alone = AwsSignature(REGION, "dynamodb", ENDPOINTS[0]).sign("POST", "/", {}, b"{}", credentials, now=now)
-        assert kept.sign("POST", "/", {}, b"{}", credentials, now=now) == alone
+        assert stored.sign("POST", "/", {}, b"{}", credentials, now=now) == alone

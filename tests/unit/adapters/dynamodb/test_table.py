@@ -31,8 +31,8 @@ class Throttled:
     def batch_get_item(self, RequestItems: dict[str, Any]) -> dict[str, Any]:  # noqa: N803 - AWS's own name
         keys = RequestItems["table"]["Keys"]
         count = self._answered.pop(0)
-        left = {"table": {"Keys": keys[count:]}} if keys[count:] else {}
-        return {"Responses": {"table": keys[:count]}, "UnprocessedKeys": left}
+        remaining = {"table": {"Keys": keys[count:]}} if keys[count:] else {}
+        return {"Responses": {"table": keys[:count]}, "UnprocessedKeys": remaining}
 
 
 async def test_what_was_left_undone_is_asked_for_again_ever_more_slowly() -> None:

@@ -158,12 +158,12 @@ def test_a_run_whose_table_falls_silent_ends_before_its_lease_does(hears_nothing
 def test_a_slow_table_does_not_keep_the_lease_from_being_renewed() -> None:
     """Every answer takes as long as one may: the renewal has its turn between any two of them."""
     lease, clock = leased(), in_memory().clock
-    asked: list[tuple[float, str]] = []
+    requests: list[tuple[float, str]] = []
 
     class Listed(Mute):
         def __getattr__(self, operation: str) -> Callable[..., dict[str, Any]]:
             def answer(**request: Any) -> dict[str, Any]:
-                asked.append((loop.time(), operation))
+                requests.append((loop.time(), operation))
                 return super(Listed, self).__getattr__(operation)(**request)
 
             return answer
@@ -188,7 +188,7 @@ def test_a_slow_table_does_not_keep_the_lease_from_being_renewed() -> None:
     loop = DeterministicLoop(lambda: (0.0, 7.5))
     loop.run_until_complete(run())
     loop.close()
-    renewals = [0.0, *(at for at, operation in asked if operation == "update_item")]
+    renewals = [0.0, *(at for at, operation in requests if operation == "update_item")]
     assert len(renewals) > 4
     assert max(later + 7.5 - earlier for earlier, later in pairwise(renewals)) < SAFE_SECONDS
 

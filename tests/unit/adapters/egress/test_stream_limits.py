@@ -85,10 +85,10 @@ async def test_what_is_read_from_is_closed_however_the_reading_ends(ending: str)
         finally:
             closed.append(ending)
 
-    kept = source()  # a reference, so that nothing but the reader closes it
+    stored = source()  # a reference, so that nothing but the reader closes it
     read = []
     try:
-        async with aclosing(MeteredIterator(kept, LIMITS)) as pieces:
+        async with aclosing(MeteredIterator(stored, LIMITS)) as pieces:
             async for piece in pieces:
                 read.append(piece)
                 if ending == "the reader":

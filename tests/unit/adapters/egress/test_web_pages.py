@@ -61,10 +61,10 @@ class Site:
 
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
-    found = Site()
-    server = await asyncio.start_server(found.handle, "127.0.0.1", 0)
-    found.port = server.sockets[0].getsockname()[1]
-    yield found
+    result = Site()
+    server = await asyncio.start_server(result.handle, "127.0.0.1", 0)
+    result.port = server.sockets[0].getsockname()[1]
+    yield result
     server.close()
 
 

@@ -61,7 +61,7 @@ async def ask(
     tools = settings.pop("tools", ())
     stream = model.stream(ModelSettings("m", **settings), prompts, thread_files=MemoryThreadFiles(), tools=tools)
     try:
-        return [each async for each in stream]
+        return [item async for item in stream]
     finally:
         await model.aclose()
 

@@ -130,8 +130,8 @@ class Endpoint(httpx.AsyncBaseTransport):
 
     def model(self, base_url: str = OPENAI, **options: Any) -> OpenAIChatModel:
         """Return the product's client of this endpoint, which does not wait between attempts."""
-        given = {"api_key": KEY, "base_url": base_url, "backoff_seconds": 0.0, "transport": self} | options
-        return OpenAIChatModel(**given)
+        value = {"api_key": KEY, "base_url": base_url, "backoff_seconds": 0.0, "transport": self} | options
+        return OpenAIChatModel(**value)
 
 
 def settings(model: str = "gpt-6-sol", **fields: Any) -> ModelSettings:
@@ -225,29 +225,34 @@ def ended(*items: dict[str, Any], status: str = "completed", **fields: Any) -> E
 
 
 def _events(index: int, item: dict[str, Any]) -> Iterator[Event]:
-    place = {"output_index": index, "item_id": item["id"]}
-    begun = {**item, "status": "in_progress"}
+    location = {"output_index": index, "item_id": item["id"]}
+    started = {**item, "status": "in_progress"}
     match item["type"]:
         case "message":
-            yield _added(index, begun | {"content": []})
+            yield _added(index, started | {"content": []})
             for piece in _pieces(item["content"][0]["text"]):
                 yield {
                     "type": "response.output_text.delta",
-                    **place,
+                    **location,
                     "content_index": 0,
                     "delta": piece,
                     "logprobs": [],
                 }
-            yield {"type": "response.output_text.done", **place, "content_index": 0, "text": item["content"][0]["text"]}
+            yield {
+                "type": "response.output_text.done",
+                **location,
+                "content_index": 0,
+                "text": item["content"][0]["text"],
+            }
         case "function_call":
-            yield _added(index, begun | {"arguments": ""})
+            yield _added(index, started | {"arguments": ""})
             for piece in _pieces(item["arguments"]):
-                yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}
-            yield {"type": "response.function_call_arguments.done", **place, "arguments": item["arguments"]}
+                yield {"type": "response.function_call_arguments.delta", **location, "delta": piece}
+            yield {"type": "response.function_call_arguments.done", **location, "arguments": item["arguments"]}
         case "reasoning":
             yield _added(index, item | {"summary": [], "encrypted_content": "unfinished"})
             for number, part in enumerate(item["summary"]):
-                at = {**place, "summary_index": number}
+                at = {**location, "summary_index": number}
                 yield {
                     "type": "response.reasoning_summary_part.added",
                     **at,

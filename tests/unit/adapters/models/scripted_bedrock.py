@@ -157,9 +157,9 @@ async def ask(
     **settings: Any,
 ) -> list[ModelChunk]:
     """Return the chunks of an answer."""
-    asked = replace(ModelSettings(model_id, timeout_seconds=30.0), **settings)
+    request = replace(ModelSettings(model_id, timeout_seconds=30.0), **settings)
     stream = (model or model_over(bedrock)).stream(
-        asked, prompts or HELLO, thread_files=files or MemoryThreadFiles(), tools=tools
+        request, prompts or HELLO, thread_files=files or MemoryThreadFiles(), tools=tools
     )
     return [chunk async for chunk in stream]
 

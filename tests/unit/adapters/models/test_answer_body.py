@@ -29,7 +29,7 @@ def response(body: str | bytes, kind: str | None = "text/event-stream", status: 
 
 
 def events(values: Sequence[Any], *, begin: str = "data: ", end: str = "\n\n") -> str:
-    return "".join(f"{begin}{each if isinstance(each, str) else json.dumps(each)}{end}" for each in values)
+    return "".join(f"{begin}{value if isinstance(value, str) else json.dumps(value)}{end}" for value in values)
 
 
 async def said(body: str | bytes, kind: str | None = "text/event-stream", api: str = "chat") -> list[ModelChunk]:
@@ -58,7 +58,7 @@ FORMS = {
     "empty values": lambda values: events(["null", "{}", "[]", *values]),
     "other fields": lambda values: events([*values, MARK], begin="id: 1\nretry: 5\ndata: "),
     "one value over several lines": lambda values: "".join(
-        "data: " + json.dumps(each, indent=1).replace("\n", "\ndata: ") + "\n\n" for each in values
+        "data: " + json.dumps(value, indent=1).replace("\n", "\ndata: ") + "\n\n" for value in values
     ),
     "lines of JSON": lambda values: "\n".join(map(json.dumps, values)),
     "comments after the mark": lambda values: events([*values, MARK]) + ": bye\n\n" * 9,
@@ -71,7 +71,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 async def test_an_answer_is_read_in_any_form_and_under_any_content_type(form: str, api: str, kind: str | None) -> None:
     chunks = await said(FORMS[form](CHAT if api == "chat" else RESPONSES), kind, api)
-    assert "".join(each.text for each in chunks if isinstance(each, TextDelta)) == "Hello you."
+    assert "".join(item.text for item in chunks if isinstance(item, TextDelta)) == "Hello you."
     assert isinstance(chunks[-1], Finished)
     assert chunks[-1].reason is FinishReason.STOP
 
@@ -81,7 +81,7 @@ async def test_an_answer_is_read_in_any_form_and_under_any_content_type(form: st
 async def test_a_whole_answer_needs_no_reason_to_stop_and_no_content_type(kind: str | None, indent: int | None) -> None:
     whole = {"object": "chat.completion", "model": "m", "choices": [{"message": {"content": "Hello you."}}]}
     chunks = await said(json.dumps(whole, indent=indent), kind)
-    assert [type(each) for each in chunks] == [TextDelta, Finished]
+    assert [type(item) for item in chunks] == [TextDelta, Finished]
 
 
 async def test_the_types_of_events_may_be_their_names_only() -> None:
@@ -133,7 +133,7 @@ async def test_an_error_in_an_answer_is_known_in_any_form(body: str, api: str) -
 @pytest.mark.parametrize("form", ["usual", "CRLF", "no empty lines", "lines of JSON"])
 async def test_a_long_answer_is_read_whole_in_any_form(form: str) -> None:
     chunks = await said(FORMS[form]([chunk({"content": "word "})] * 3_000 + [chunk({}, "stop")]))
-    assert "".join(each.text for each in chunks if isinstance(each, TextDelta)) == "word " * 3_000
+    assert "".join(item.text for item in chunks if isinstance(item, TextDelta)) == "word " * 3_000
     assert isinstance(chunks[-1], Finished)
     assert chunks[-1].reason is FinishReason.STOP
 
@@ -158,7 +158,7 @@ async def test_lines_may_be_cut_anywhere(size: int) -> None:
                 yield body[at : at + size]
 
     read = AnswerBody(httpx2.Response(200, stream=Pieces(b"")), LIMITS)
-    assert [each.value async for each in read] == [{"n": 1}, {"n": "\u00e9\u2028"}]
+    assert [item.value async for item in read] == [{"n": 1}, {"n": "\u00e9\u2028"}]
     assert read.has_end_mark
 
 
@@ -177,4 +177,4 @@ async def test_an_event_that_the_end_cuts_is_no_answer() -> None:
 
 async def test_characters_that_are_no_utf8_cost_no_more_than_themselves() -> None:
     body = events(CHAT).encode().replace(b" you", b" y\xffu")
-    assert "".join(each.text for each in await said(body) if isinstance(each, TextDelta)) == "Hello y\ufffdu."
+    assert "".join(message.text for message in await said(body) if isinstance(message, TextDelta)) == "Hello y\ufffdu."

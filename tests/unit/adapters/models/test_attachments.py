@@ -106,7 +106,7 @@ async def test_a_csv_file_that_windows_calls_a_workbook_is_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("announced", "name", "shown"),
+    ("announced", "name", "visible"),
     [
         ("text/csv", "data.csv", "text/csv"),
         ("text/csv; charset=utf-16", "data.csv", "text/csv"),
@@ -127,9 +127,9 @@ async def test_a_csv_file_that_windows_calls_a_workbook_is_text() -> None:
         ("nonsense", None, "text/plain"),
     ],
 )
-async def test_text_is_text_whatever_it_was_announced_as(announced: str, name: str | None, shown: str) -> None:
+async def test_text_is_text_whatever_it_was_announced_as(announced: str, name: str | None, visible: str) -> None:
     framed = await piece_of(document(b"a,b\n1,2", announced, name), TEXT_ONLY)
-    assert framed == f'<document name="{name or "document"}" type="{shown}" bytes="7">\na,b\n1,2\n</document>'
+    assert framed == f'<document name="{name or "document"}" type="{visible}" bytes="7">\na,b\n1,2\n</document>'
 
 
 @pytest.mark.parametrize(

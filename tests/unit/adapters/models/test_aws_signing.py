@@ -66,11 +66,11 @@ async def ask(model: OpenAIChatModel, name: str = "openai.gpt-oss-120b-1:0") -> 
     models = ProviderModels({"aws": lambda: model})
     settings = ModelSettings(model=f"aws/{name}")
     stream = models.stream(settings, [Prompt(Role.USER, "Hello")], thread_files=cast("ThreadFiles", None))
-    return [each async for each in stream if isinstance(each, TextDelta)]
+    return [item async for item in stream if isinstance(item, TextDelta)]
 
 
 @pytest.mark.parametrize(
-    ("base_url", "region", "asked", "credential"),
+    ("base_url", "region", "question", "credential"),
     [
         (None, "eu-west-1", "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1", "eu-west-1/bedrock/"),
         (None, "us-east-1", "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1", "us-east-1/bedrock/"),
@@ -89,14 +89,14 @@ async def ask(model: OpenAIChatModel, name: str = "openai.gpt-oss-120b-1:0") -> 
     ],
 )
 async def test_requests_are_signed_for_their_region_and_endpoint(
-    base_url: str | None, region: str, asked: str, credential: str
+    base_url: str | None, region: str, question: str, credential: str
 ) -> None:
     endpoint = Endpoint()
     signing = AwsSigning(FunctionRole(), region)
     model = OpenAIChatModel(api_key="", base_url=base_url, signing=signing, transport=endpoint)
     assert await ask(model) == [TextDelta("Hello.")]
     [request] = endpoint.requests
-    assert str(request.url) == f"{asked}/chat/completions"
+    assert str(request.url) == f"{question}/chat/completions"
     assert f"/{credential}aws4_request" in request.headers["authorization"]
     assert request.headers["x-amz-security-token"] == "a-token"
     await model.aclose()

@@ -105,8 +105,8 @@ async def test_a_model_that_calls_instead_of_answering_is_asked_without_tools() 
 async def test_thinking_is_shown_only_if_it_is_asked_for() -> None:
     frames = [*SIGNED, *text("3", index=1), *end()]
     assert (await ask(ScriptedBedrock([frames])))[0] == TextDelta("3")
-    shown = await ask(ScriptedBedrock([frames]), shows_reasoning=True)
-    assert shown[:2] == [ReasoningDelta("I add "), ReasoningDelta("them.")]
+    visible = await ask(ScriptedBedrock([frames]), shows_reasoning=True)
+    assert visible[:2] == [ReasoningDelta("I add "), ReasoningDelta("them.")]
 
 
 async def test_thinking_goes_back_unchanged_in_its_place() -> None:
@@ -284,8 +284,8 @@ async def test_an_answer_that_a_gateway_sends_whole_may_be_longer_than_an_event(
 async def test_calls_under_one_index_stay_apart(before: list[bytes]) -> None:
     calls = [*call("add", '{"x":', "1}", call_id="a"), *call("add", '{"x":', "2}", call_id="b")]
     chunks = await ask(ScriptedBedrock([[*before, *calls, *end("tool_use")]]), tools=(ADD,))
-    found = [chunk for chunk in chunks if isinstance(chunk, ToolCall)]
-    assert found == [ToolCall("a", "add", '{"x":1}'), ToolCall("b", "add", '{"x":2}')]
+    results = [chunk for chunk in chunks if isinstance(chunk, ToolCall)]
+    assert results == [ToolCall("a", "add", '{"x":1}'), ToolCall("b", "add", '{"x":2}')]
 
 
 @pytest.mark.parametrize(

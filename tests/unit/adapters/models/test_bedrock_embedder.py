@@ -52,9 +52,9 @@ def _answer(path: str, body: dict[str, Any]) -> dict[str, Any]:
     if "titan" in path:
         return {"embedding": vector(body["inputText"], body["dimensions"]), "inputTextTokenCount": 3}
     if "nova" in path:
-        asked = body["singleEmbeddingParams"]
-        made = vector(asked["text"]["value"], asked["embeddingDimension"])
-        return {"embeddings": [{"embeddingType": "TEXT", "embedding": made}]}
+        request = body["singleEmbeddingParams"]
+        instance = vector(request["text"]["value"], request["embeddingDimension"])
+        return {"embeddings": [{"embeddingType": "TEXT", "embedding": instance}]}
     made_of_each = [vector(text, body.get("output_dimension", 1024)) for text in body["texts"]]
     return {"embeddings": {"float": made_of_each} if "embedding_types" in body else made_of_each}
 
@@ -65,8 +65,8 @@ def vector(text: str, dimensions: int) -> list[float]:
 
 def embedder(model: str, bedrock: ScriptedBedrock, **options: Any) -> BedrockEmbedder:
     connection = BedrockConnection("eu-west-1", Keys, transport=bedrock)
-    given: dict[str, Any] = {"connection": connection, "counter": WordCounter(), "backoff_seconds": 0.0}
-    return BedrockEmbedder(model, options.pop("dimensions", DIMENSIONS.get(model, 256)), **(given | options))
+    value: dict[str, Any] = {"connection": connection, "counter": WordCounter(), "backoff_seconds": 0.0}
+    return BedrockEmbedder(model, options.pop("dimensions", DIMENSIONS.get(model, 256)), **(value | options))
 
 
 @pytest.mark.parametrize("model", DIMENSIONS)
@@ -208,5 +208,5 @@ async def test_a_length_that_the_model_does_not_make_is_the_operators_matter() -
 
 def test_a_name_may_hide_the_family() -> None:
     arn = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/ab12cd34ef56"
-    made = embedder(arn, Embedding(), family=TITAN, name="bedrock/titan")
-    assert (made.name, made.dimensions) == ("bedrock/titan", 256)
+    instance = embedder(arn, Embedding(), family=TITAN, name="bedrock/titan")
+    assert (instance.name, instance.dimensions) == ("bedrock/titan", 256)

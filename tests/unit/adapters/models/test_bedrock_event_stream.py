@@ -53,9 +53,9 @@ async def test_an_event_without_payload_has_no_fields() -> None:
     assert await decoded(event_frame("somethingNew", b"")) == [StreamEvent("somethingNew", {})]
 
 
-@pytest.mark.parametrize("place", range(0, len(STOP), 5))
-async def test_a_changed_byte_is_found_by_the_sums(place: int) -> None:
-    changed = STOP[:place] + bytes([STOP[place] ^ 0x10]) + STOP[place + 1 :]
+@pytest.mark.parametrize("location", range(0, len(STOP), 5))
+async def test_a_changed_byte_is_found_by_the_sums(location: int) -> None:
+    changed = STOP[:location] + bytes([STOP[location] ^ 0x10]) + STOP[location + 1 :]
     with pytest.raises(BrokenStream):
         await decoded(changed)
 

@@ -91,7 +91,7 @@ async def test_an_error_before_the_answer_has_its_class(
 
 
 @pytest.mark.parametrize(
-    ("name", "error", "asked"),
+    ("name", "error", "question"),
     [
         ("throttlingException", ModelRateLimited, 4),
         ("ThrottlingException", ModelRateLimited, 4),
@@ -103,11 +103,13 @@ async def test_an_error_before_the_answer_has_its_class(
         ("aNewException", ModelUnavailable, 4),
     ],
 )
-async def test_an_error_in_the_stream_has_its_class_by_its_name(name: str, error: type[ModelError], asked: int) -> None:
+async def test_an_error_in_the_stream_has_its_class_by_its_name(
+    name: str, error: type[ModelError], question: int
+) -> None:
     bedrock = ScriptedBedrock([[exception_frame(name, "It went wrong.")]])
     with pytest.raises(ModelError) as raised:
         await ask(bedrock)
-    assert (type(raised.value), len(bedrock.requests)) == (error, asked)
+    assert (type(raised.value), len(bedrock.requests)) == (error, question)
 
 
 async def test_an_overflow_in_the_stream_is_one() -> None:
@@ -146,12 +148,12 @@ async def test_a_model_that_is_being_subscribed_to_is_not_asked_again() -> None:
 
 
 async def test_expired_credentials_are_looked_for_again_once() -> None:
-    found: list[Credentials] = []
+    results: list[Credentials] = []
 
     class Renewed:
         def get_credentials(self) -> Credentials:
-            found.append(Credentials(f"AKID{len(found)}", "secret"))
-            return found[-1]
+            results.append(Credentials(f"AKID{len(results)}", "secret"))
+            return results[-1]
 
     expired = refused(403, "ExpiredTokenException", "The security token included in the request is expired")
     bedrock = ScriptedBedrock([expired, SAYS_HELLO])

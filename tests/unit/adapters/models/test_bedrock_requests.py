@@ -53,10 +53,10 @@ def bedrock(operation: OperationModel) -> Iterator[ScriptedBedrock]:
 def _blobs_decoded(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            key: base64.b64decode(each) if key in ("bytes", "redactedContent") else _blobs_decoded(each)
-            for key, each in value.items()
+            key: base64.b64decode(item) if key in ("bytes", "redactedContent") else _blobs_decoded(item)
+            for key, item in value.items()
         }
-    return [_blobs_decoded(each) for each in value] if isinstance(value, list) else value
+    return [_blobs_decoded(item) for item in value] if isinstance(value, list) else value
 
 
 async def test_system_messages_come_first_and_notes_are_the_users(bedrock: ScriptedBedrock) -> None:

@@ -27,8 +27,8 @@ MODELS = (
 class Found:
     """A session that finds the same credentials each time, and counts how often it was asked."""
 
-    def __init__(self, *found: Any) -> None:
-        self.found = list(found)
+    def __init__(self, *result: Any) -> None:
+        self.found = list(result)
         self.asked = 0
 
     def get_credentials(self) -> Any:

@@ -173,10 +173,10 @@ async def test_nothing_of_a_call_is_shown_where_no_tool_may_be_called_or_the_ans
 async def test_text_after_a_mark_is_held_back_for_a_bounded_length() -> None:
     pieces = ["<tool_call> ", *["word "] * 1_000]
     chunks: list[ModelChunk] = await APIS["chat"](pieces, tools=[LOOKUP])
-    shown = [chunk for chunk in chunks if isinstance(chunk, TextDelta)]
+    visible = [chunk for chunk in chunks if isinstance(chunk, TextDelta)]
     assert text_of(chunks) == "".join(pieces)
-    assert len(shown[0].text) < 2_100
-    assert len(shown) > 500
+    assert len(visible[0].text) < 2_100
+    assert len(visible) > 500
 
 
 async def test_a_text_of_nothing_but_marks_is_read_in_time_that_its_length_bounds() -> None:
@@ -220,9 +220,9 @@ async def test_long_texts_of_blanks_are_looked_at_once(text: str) -> None:
     # A search that takes the square of their length runs into the time limit of tests.
     tools = ModelTools((OfferedTool("lookup", "Looks up.", {"type": "object"}),))
     tags, calls = ThinkingTags(), WrittenCalls(tools, reads_bare=True)
-    said = "".join(calls.take(tags.take(text[at : at + 4]).text) for at in range(0, len(text), 4))
+    full_text = "".join(calls.take(tags.take(text[at : at + 4]).text) for at in range(0, len(text), 4))
     rest, _ = calls.end(cut=False)
-    assert (said + rest).strip() in {"", "Yes."}
+    assert (full_text + rest).strip() in {"", "Yes."}
 
 
 async def test_calls_in_one_answer_are_bounded() -> None:

@@ -37,7 +37,7 @@ async def test_fragments_of_nothing_count_in_the_limit_of_an_answer(monkeypatch:
     monkeypatch.setattr("baton.adapters.models.openai.tool_calls.MIN_FRAGMENT", MAX_ANSWER_BYTES // 100)
     endpoint = Endpoint(lambda _: sse(*[fragment(None)] * 200, chunk({}, "tool_calls")))
     chunks = await ask(endpoint, tools=[LOOKUP])
-    assert [each.reason for each in chunks if isinstance(each, Finished)] == [FinishReason.LENGTH]
+    assert [item.reason for item in chunks if isinstance(item, Finished)] == [FinishReason.LENGTH]
     assert len(endpoint.bodies) == 1
 
 
@@ -78,10 +78,10 @@ async def test_a_redirect_of_a_models_endpoint_is_an_error_for_the_operator(stat
 
 
 async def test_an_endpoint_of_embeddings_is_not_followed_either() -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:
-        asked.append(request.url.host)
+        requests.append(request.url.host)
         return httpx2.Response(302, headers={"location": "http://elsewhere.test/v1/embeddings"})
 
     embedder = OpenAIEmbedder(
@@ -94,4 +94,4 @@ async def test_an_endpoint_of_embeddings_is_not_followed_either() -> None:
     )
     with pytest.raises(BatonError):
         await embedder.embed(["text"])
-    assert set(asked) == {"model.test"}
+    assert set(requests) == {"model.test"}

@@ -484,15 +484,15 @@ def test_a_wait_that_is_too_long_is_not_waited_for() -> None:
 @pytest.mark.parametrize("at", range(MAX_LOGGED - 12, MAX_LOGGED + 2, 3))
 def test_no_part_of_a_key_is_logged(at: int) -> None:
     key = "sk-0123456789"
-    said = ProviderFailure("E", status=400, code=f"no {key}", type=f"no {key}", text="." * at + key)
-    logged = str(said.log_fields(key))
+    messages = ProviderFailure("E", status=400, code=f"no {key}", type=f"no {key}", text="." * at + key)
+    logged = str(messages.log_fields(key))
     assert not any(key[:length] in logged for length in range(4, len(key) + 1))
 
 
 @pytest.mark.parametrize("status", [502, 503, 504, 529])
 def test_an_error_of_a_gateway_is_no_refusal_whatever_it_quotes(status: int) -> None:
-    said = failure(status, message("Unsupported parameter: 'temperature' must be 1"))
-    assert not said.may_be_refusal
+    text = failure(status, message("Unsupported parameter: 'temperature' must be 1"))
+    assert not text.may_be_refusal
 
 
 def test_a_server_error_that_asks_to_try_again_is_no_refusal() -> None:

@@ -55,9 +55,9 @@ def model_at(endpoint: Endpoint) -> OpenAIChatModel:
 
 async def ask(model: OpenAIChatModel, prompts: list[Prompt], *tools: ToolSpec) -> list[ModelChunk]:
     settings = ModelSettings("acme-chat-1", caller=ModelCaller("acme", "ada", "t1"))
-    chunks = [each async for each in model.stream(settings, prompts, thread_files=MemoryThreadFiles(), tools=tools)]
-    [end] = [each for each in chunks if isinstance(each, Finished)]
-    calls = tuple(each for each in chunks if isinstance(each, ToolCall))
+    chunks = [item async for item in model.stream(settings, prompts, thread_files=MemoryThreadFiles(), tools=tools)]
+    [end] = [item for item in chunks if isinstance(item, Finished)]
+    calls = tuple(item for item in chunks if isinstance(item, ToolCall))
     prompts.append(Prompt(Role.ASSISTANT, text(chunks), tool_calls=calls, provider_parts=end.provider_parts))
     return chunks
 

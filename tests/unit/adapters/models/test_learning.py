@@ -181,7 +181,7 @@ def test_what_a_refusal_names_is_changed(body: Any, changed: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "remaining"),
     [
         ("Unsupported chat content part type: image_url", {"images": False}),
         ("This model does not support image input", {"images": False}),
@@ -191,10 +191,10 @@ def test_what_a_refusal_names_is_changed(body: Any, changed: dict[str, Any]) -> 
         ("Something else is wrong", {"images": False, "documents": frozenset()}),
     ],
 )
-def test_refused_attachments_are_left_out(text: str, left: dict[str, Any]) -> None:
+def test_refused_attachments_are_left_out(text: str, remaining: dict[str, Any]) -> None:
     form = adapt_form(RequestForm(ModelProfile()), refusal(message(text)), SentFeatures(has_media=True))
     assert form is not None
-    assert changes(form.profile) == left
+    assert changes(form.profile) == remaining
 
 
 @pytest.mark.parametrize(
@@ -243,11 +243,11 @@ def test_what_was_left_out_already_is_not_left_out_again() -> None:
 
 def test_an_endpoint_that_refuses_everything_is_asked_a_bounded_number_of_times() -> None:
     form: RequestForm | None = RequestForm(ModelProfile())
-    asked = 0
-    while form is not None and asked < 100:
-        left = tuple(name for name in EVERYTHING.fields if name not in form.profile.dropped)
+    request_count = 0
+    while form is not None and request_count < 100:
+        remaining = tuple(name for name in EVERYTHING.fields if name not in form.profile.dropped)
         words = " ".join(f"'{name}'" for name in EVERYTHING.fields)
-        form = adapt_form(form, refusal(message(f"unsupported {words}")), replace(EVERYTHING, fields=left))
-        asked += 1
-    assert asked < 100
+        form = adapt_form(form, refusal(message(f"unsupported {words}")), replace(EVERYTHING, fields=remaining))
+        request_count += 1
+    assert request_count < 100
     assert MAX_ADAPTATIONS < 20

@@ -31,10 +31,10 @@ def changes(form: RequestForm | None) -> dict[str, Any]:
     if form is None:
         return {}
     facts = {field.name: getattr(form.profile, field.name) for field in fields(ModelProfile)}
-    found = {name: value for name, value in facts.items() if value != getattr(UNKNOWN, name)}
-    if "dropped_keywords" in found:
-        found["dropped_keywords"] -= UNKNOWN.dropped_keywords
-    return found
+    results = {name: value for name, value in facts.items() if value != getattr(UNKNOWN, name)}
+    if "dropped_keywords" in results:
+        results["dropped_keywords"] -= UNKNOWN.dropped_keywords
+    return results
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_properties_of_tools_with_the_names_of_fields_are_no_fields() -> None:
     text = (
         "Invalid schema for function 'weather': In context=('properties', 'temperature'), 'uri' is not a valid format."
     )
-    for place in ("tools[0].function.parameters", "tools[0].function.parameters.temperature", ""):
-        assert changes(adapt_form(RequestForm(UNKNOWN), refusal(text, param=place), SENT)) == {
+    for location in ("tools[0].function.parameters", "tools[0].function.parameters.temperature", ""):
+        assert changes(adapt_form(RequestForm(UNKNOWN), refusal(text, param=location), SENT)) == {
             "dropped_keywords": {"format"}
         }
 
@@ -105,10 +105,10 @@ def test_templates_say_in_many_words_which_roles_they_take(text: str, changed: d
 
 
 def test_an_endpoint_with_a_system_field_of_its_own_gets_no_system_message() -> None:
-    said = refusal('messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter')
-    form = adapt_form(RequestForm(UNKNOWN), said, SENT)
+    message = refusal('messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter')
+    form = adapt_form(RequestForm(UNKNOWN), message, SENT)
     assert form is not None
-    assert changes(adapt_form(form, said, SENT)) == NO_SYSTEM
+    assert changes(adapt_form(form, message, SENT)) == NO_SYSTEM
 
 
 @pytest.mark.parametrize(
@@ -177,13 +177,13 @@ def test_keys_limits_and_outages_teach_nothing(status: int) -> None:
 
 def test_a_limit_that_is_refused_under_both_names_is_not_tried_in_turns() -> None:
     form: RequestForm | None = RequestForm(UNKNOWN)
-    said = refusal("Use 'max_tokens' or 'max_completion_tokens'")
-    asked = 0
+    message = refusal("Use 'max_tokens' or 'max_completion_tokens'")
+    request_count = 0
     while form is not None:
-        asked += 1
+        request_count += 1
         names = tuple({form.profile.limit_field} - form.profile.dropped)
-        form = adapt_form(form, said, SentFeatures(fields=names))
-    assert asked < MAX_ADAPTATIONS
+        form = adapt_form(form, message, SentFeatures(fields=names))
+    assert request_count < MAX_ADAPTATIONS
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ async def test_an_answer_that_is_no_stream_is_read_all_the_same() -> None:
     }
     chunks = await ask(Endpoint(lambda _: body(whole)))
     assert text(chunks) == "Whole."
-    [end] = [each for each in chunks if isinstance(each, Finished)]
+    [end] = [item for item in chunks if isinstance(item, Finished)]
     assert (end.model, end.reason, end.usage is not None) == ("served-1", FinishReason.STOP, True)
 
 
@@ -123,7 +123,7 @@ async def test_an_ending_that_is_none_is_an_error(ending: str, error: type[Model
 )
 async def test_endings_are_read_in_any_form(ending: Any, reason: FinishReason) -> None:
     chunks = await ask(Endpoint(lambda _: sse(chunk({"content": "Fine."}), chunk({}, ending))))
-    assert [each.reason for each in chunks if isinstance(each, Finished)] == [reason]
+    assert [item.reason for item in chunks if isinstance(item, Finished)] == [reason]
 
 
 @pytest.mark.parametrize("content", [["Fi", "ne."], {"type": "text", "text": "Fine."}, [{"text": "Fine."}]])
@@ -156,7 +156,7 @@ async def test_parts_that_no_request_can_hold_are_not_kept(value: Any) -> None:
         "extra_content": {"signature": value},
     }
     chunks = await ask(Endpoint(lambda _: sse(chunk({"tool_calls": [call]}), chunk({}, "tool_calls"))))
-    assert [each.provider_parts for each in chunks if isinstance(each, Finished)] == [None]
+    assert [item.provider_parts for item in chunks if isinstance(item, Finished)] == [None]
 
 
 async def test_halves_of_characters_in_the_prompt_are_mended() -> None:
@@ -203,7 +203,7 @@ async def test_an_answer_of_nothing_to_a_prompt_that_was_read_is_empty_and_not_t
     counts = {"prompt_tokens": 4_000, "completion_tokens": 0, "total_tokens": 4_000}
     endpoint = Endpoint(lambda _: sse(chunk({}, "stop"), {**chunk({}), "choices": [], "usage": counts}))
     chunks = await ask(endpoint, [Prompt(Role.USER, "word " * 4_000)])
-    assert [type(each) for each in chunks] == [Finished]
+    assert [type(item) for item in chunks] == [Finished]
 
 
 async def test_an_answer_that_fills_the_context_is_cut() -> None:
@@ -211,7 +211,7 @@ async def test_an_answer_that_fills_the_context_is_cut() -> None:
     endpoint = Endpoint(lambda _: sse(chunk({"content": "Half of it"}), error))
     chunks = await ask(endpoint)
     assert text(chunks) == "Half of it"
-    assert [each.reason for each in chunks if isinstance(each, Finished)] == [FinishReason.LENGTH]
+    assert [item.reason for item in chunks if isinstance(item, Finished)] == [FinishReason.LENGTH]
     assert len(endpoint.bodies) == 1
 
 
@@ -301,7 +301,7 @@ async def test_what_is_no_number_of_tokens_is_none(counts: tuple[Any, Any]) -> N
 )
 async def test_thinking_is_shown_under_any_of_its_names(delta: dict[str, Any]) -> None:
     chunks = await ask(Endpoint(lambda _: sse(chunk(delta), chunk({"content": "So."}, "stop"))), shows_reasoning=True)
-    assert [each.text for each in chunks if isinstance(each, ReasoningDelta)] == ["Hm."]
+    assert [item.text for item in chunks if isinstance(item, ReasoningDelta)] == ["Hm."]
 
 
 CALL = {"name": "add", "arguments": '{"x": 1}'}
@@ -321,7 +321,7 @@ CALL = {"name": "add", "arguments": '{"x": 1}'}
 )
 async def test_a_call_is_read_in_any_form(deltas: list[dict[str, Any]]) -> None:
     chunks = await ask(Endpoint(lambda _: sse(*map(chunk, deltas), chunk({}, "stop"))), tools=(ADD,))
-    [call] = [each for each in chunks if isinstance(each, ToolCall)]
+    [call] = [item for item in chunks if isinstance(item, ToolCall)]
     assert (call.name, json.loads(call.arguments)) == ("add", {"x": 1})
 
 

@@ -50,8 +50,8 @@ def test_the_api_is_known_by_host_and_model(host: str, model: str, api: Api) -> 
     "model", ["gpt-5", "gpt-5-mini", "gpt-5.2", "gpt-5.6-sol", "gpt-6-astra", "o3", "openai/gpt-6-sol"]
 )
 def test_reasoning_models_have_their_own_limit_and_room_for_thinking(host: str, model: str) -> None:
-    known = profile(host, model)
-    assert (known.limit_field, known.thinking_tokens) == ("max_completion_tokens", 4_000)
+    existing = profile(host, model)
+    assert (existing.limit_field, existing.thinking_tokens) == ("max_completion_tokens", 4_000)
 
 
 @pytest.mark.parametrize(

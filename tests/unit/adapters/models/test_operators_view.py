@@ -63,7 +63,7 @@ async def finished(model: OpenAIChatModel, content: Content = "Hello", **setting
     stream = model.stream(
         ModelSettings(model="m", **settings), [Prompt(Role.USER, content)], thread_files=MemoryThreadFiles()
     )
-    [end] = [each async for each in stream if isinstance(each, Finished)]
+    [end] = [item async for item in stream if isinstance(item, Finished)]
     return end
 
 
@@ -129,7 +129,7 @@ async def test_a_refusal_that_names_nothing_has_its_reason_too() -> None:
 
 def test_declaring_what_was_learned_gives_the_learned_profile() -> None:
     declared = ModelProfile(dropped=frozenset({"verbosity"}), further={"a": "b"})
-    known = with_facts(
+    existing = with_facts(
         declared,
         {
             "dropped": ["temperature"],
@@ -142,10 +142,10 @@ def test_declaring_what_was_learned_gives_the_learned_profile() -> None:
             "further": {"streams_tools": "no"},
         },
     )
-    facts = list_learned_facts(declared, known)
+    facts = list_learned_facts(declared, existing)
     assert facts["dropped"] == ["temperature"]
     assert facts["documents"] == []
-    assert with_facts(declared, read_profile_overrides(json.loads(json.dumps({"m": facts})))["m"]) == known
+    assert with_facts(declared, read_profile_overrides(json.loads(json.dumps({"m": facts})))["m"]) == existing
 
 
 def test_requests_that_learn_at_the_same_time_keep_what_each_has_learned() -> None:

@@ -85,12 +85,12 @@ def test_a_user_cannot_write_a_note_of_the_system() -> None:
     assert "</system-note>" not in messages[1][1]
 
 
-@pytest.mark.parametrize("place", SystemPlace)
+@pytest.mark.parametrize("location", SystemPlace)
 @pytest.mark.parametrize("alternates", [True, False])
 def test_context_is_framed_text_of_the_user_wherever_system_messages_may_stand(
-    place: SystemPlace, *, alternates: bool
+    location: SystemPlace, *, alternates: bool
 ) -> None:
-    profile = replace(PLAIN, system=place, alternates=alternates, user_first=True)
+    profile = replace(PLAIN, system=location, alternates=alternates, user_first=True)
     prompts = [
         system("Be kind."),
         context("MARK 1"),
@@ -115,10 +115,10 @@ def test_context_before_the_message_is_joined_with_it() -> None:
     )
 
 
-@pytest.mark.parametrize("place", SystemPlace)
+@pytest.mark.parametrize("location", SystemPlace)
 @pytest.mark.parametrize("tag", ["</quoted-context>", "<system-note>", "</SYSTEM-NOTE>", "<quoted-context>"])
-def test_context_can_neither_end_its_frame_nor_open_another(place: SystemPlace, tag: str) -> None:
-    reported = "\n".join(text for _, text in shown([context(f"a {tag} b")], replace(PLAIN, system=place)))
+def test_context_can_neither_end_its_frame_nor_open_another(location: SystemPlace, tag: str) -> None:
+    reported = "\n".join(text for _, text in shown([context(f"a {tag} b")], replace(PLAIN, system=location)))
     assert re.findall(r"</?(?:quoted-context|system-note)>", reported, re.IGNORECASE) == [
         "<quoted-context>",
         "</quoted-context>",
@@ -179,7 +179,7 @@ def test_ids_that_a_model_does_not_take_are_replaced_alike_in_call_and_result() 
     messages = laid([user("Hi"), said("", long, CALL), result("1", long.id), result("2")], profile)
     ids = [call.id for call in messages[1].calls]
     assert ids == [messages[2].call_id, messages[3].call_id]
-    assert all(re.fullmatch(r"[a-zA-Z0-9]{9}", each) for each in ids)
+    assert all(re.fullmatch(r"[a-zA-Z0-9]{9}", item) for item in ids)
     assert len(set(ids)) == 2
 
 

@@ -52,7 +52,7 @@ class Deployment:
     @property
     def asked(self) -> dict[str, list[str]]:
         """The names that each provider was asked for."""
-        return {name: [each.settings.model for each in model.asked] for name, model in self.by_name.items()}
+        return {name: [question.settings.model for question in model.asked] for name, model in self.by_name.items()}
 
     def stream(self, model: str, *fallback: str, **settings: Any) -> AsyncGenerator[ModelChunk, None]:
         asking = ModelSettings(model=model, fallback=fallback, **settings)
@@ -63,7 +63,7 @@ class Deployment:
 
 
 @pytest.mark.parametrize(
-    ("name", "provider", "asked"),
+    ("name", "provider", "question"),
     [
         ("gpt-6-sol", "default", "gpt-6-sol"),
         ("groq/llama-4", "groq", "llama-4"),
@@ -80,12 +80,12 @@ class Deployment:
         ("Groq/llama-4", "default", "Groq/llama-4"),
     ],
 )
-async def test_the_first_segment_of_a_name_selects_the_provider(name: str, provider: str, asked: str) -> None:
+async def test_the_first_segment_of_a_name_selects_the_provider(name: str, provider: str, question: str) -> None:
     deployment = Deployment()
     *_, end = await deployment.ask(name)
     assert isinstance(end, Finished)
-    assert end.model == asked
-    assert deployment.asked == {"default": [], "bedrock": [], "groq": []} | {provider: [asked]}
+    assert end.model == question
+    assert deployment.asked == {"default": [], "bedrock": [], "groq": []} | {provider: [question]}
 
 
 async def test_a_provider_is_made_once_by_its_first_call_and_off_the_event_loop() -> None:
@@ -134,8 +134,8 @@ async def test_a_fallback_answers_for_a_model_that_cannot(
     deployment, counted = Deployment(), {}
     deployment.by_name["default"].script(failure)
     with collect_counts(counted.update):
-        *said, end = await deployment.ask("gpt-6-sol", "bedrock/claude")
-    assert said == [AnsweredBy("claude"), *ANSWERED]
+        *message, end = await deployment.ask("gpt-6-sol", "bedrock/claude")
+    assert message == [AnsweredBy("claude"), *ANSWERED]
     assert isinstance(end, Finished)
     assert end.model == "claude"
     assert counted == {Metric.MODEL_FALLBACKS: 1}
@@ -150,9 +150,9 @@ async def test_fallbacks_are_asked_in_their_order_with_the_same_settings() -> No
     deployment.by_name["default"].script(ModelUnavailable(), ModelTimeout())
     await deployment.ask("gpt-6-sol", "gpt-6-luna", "groq/llama-4", "bedrock/nova", temperature=0.5, top_p=0.9)
     assert deployment.asked == {"default": ["gpt-6-sol", "gpt-6-luna"], "groq": ["llama-4"], "bedrock": []}
-    [asked] = deployment.by_name["groq"].asked
-    assert asked.settings == ModelSettings(model="llama-4", temperature=0.5, top_p=0.9)
-    assert list(asked.prompts) == HELLO
+    [request] = deployment.by_name["groq"].asked
+    assert request.settings == ModelSettings(model="llama-4", temperature=0.5, top_p=0.9)
+    assert list(request.prompts) == HELLO
 
 
 @pytest.mark.parametrize(

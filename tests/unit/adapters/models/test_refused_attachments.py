@@ -60,7 +60,7 @@ async def answer(model: OpenAIChatModel, *contents: Content) -> str:
     """The answer to the last of the user's messages."""
     prompts = [Prompt(Role.USER, content) for content in contents]
     stream = model.stream(ModelSettings(model="m"), prompts, thread_files=MemoryThreadFiles())
-    return "".join([each.text async for each in stream if isinstance(each, TextDelta)])
+    return "".join([item.text async for item in stream if isinstance(item, TextDelta)])
 
 
 @pytest.fixture
@@ -78,8 +78,10 @@ def model(endpoint: TextOnlyEndpoint) -> OpenAIChatModel:
 async def test_text_that_is_called_a_workbook_is_answered_at_once(
     model: OpenAIChatModel, endpoint: TextOnlyEndpoint
 ) -> None:
-    heard = await answer(model, parse_content(CASE))
-    assert heard.startswith('What is in the file?\n\n<document name="data.csv" type="text/csv" bytes="8">\na;b\n1;2\n')
+    received = await answer(model, parse_content(CASE))
+    assert received.startswith(
+        'What is in the file?\n\n<document name="data.csv" type="text/csv" bytes="8">\na;b\n1;2\n'
+    )
     assert endpoint.refused == 0
 
 

@@ -33,8 +33,8 @@ def test_pieces_of_an_entry_are_joined_and_its_signature_stays_with_it() -> None
 
 
 def test_entries_without_an_index_end_with_their_signature() -> None:
-    found = joined(details(text="One "), details(text="two.", signature="a"), details(text="Three."))
-    assert [entry["text"] for entry in found["reasoning_details"]] == ["One two.", "Three."]
+    result = joined(details(text="One "), details(text="two.", signature="a"), details(text="Three."))
+    assert [entry["text"] for entry in result["reasoning_details"]] == ["One two.", "Three."]
 
 
 def test_halves_of_a_character_become_one() -> None:
@@ -58,8 +58,8 @@ def test_unknown_text_counts_and_thinking_does_not_count_twice() -> None:
 
 
 def test_entries_are_bounded() -> None:
-    found = joined(*(details(index=at, text="x") for at in range(MAX_ENTRIES + 10)))
-    assert len(found["reasoning_details"]) == MAX_ENTRIES
+    result = joined(*(details(index=at, text="x") for at in range(MAX_ENTRIES + 10)))
+    assert len(result["reasoning_details"]) == MAX_ENTRIES
 
 
 def test_values_that_are_no_entries_are_left_out() -> None:

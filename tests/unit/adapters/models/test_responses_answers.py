@@ -77,8 +77,8 @@ async def test_parallel_calls_come_whole_and_in_order() -> None:
 
 @pytest.mark.parametrize("arguments", ["", "null", "{}"])
 async def test_a_call_without_arguments_has_an_empty_object(arguments: str) -> None:
-    [made] = calls_of(await heard(*answers(call("add", arguments))))
-    assert made.arguments == "{}"
+    [tool_call] = calls_of(await heard(*answers(call("add", arguments))))
+    assert tool_call.arguments == "{}"
 
 
 async def test_calls_with_the_same_id_get_ids_of_their_own() -> None:
@@ -224,11 +224,11 @@ async def test_what_is_not_known_is_left_out() -> None:
 
 def without(events: list[Event], *names: str, kinds: tuple[str, ...] = ()) -> list[Event]:
     """Return events without these fields, also of their items, and without those of these kinds."""
-    kept = [event for event in events if not event["type"].endswith(kinds or ("\0",))]
-    for event in kept:
+    stored = [event for event in events if not event["type"].endswith(kinds or ("\0",))]
+    for event in stored:
         if isinstance(event.get("item"), dict):
             event["item"] = {name: value for name, value in event["item"].items() if name not in names}
-    return [{name: value for name, value in event.items() if name not in names} for event in kept]
+    return [{name: value for name, value in event.items() if name not in names} for event in stored]
 
 
 GAPS: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
@@ -261,13 +261,13 @@ async def test_items_under_one_index_are_distinguished_by_their_ids() -> None:
     events = answers(message("Hi."), call("add", '{"x": 1}'), call("add", '{"x": 2}', item_id="fc_2", call_id="call_2"))
     chunks = await heard(*[event | ({"output_index": 0} if "output_index" in event else {}) for event in events])
     assert text_of(chunks) == "Hi."
-    assert [made.arguments for made in calls_of(chunks)] == ['{"x": 1}', '{"x": 2}']
+    assert [tool_call.arguments for tool_call in calls_of(chunks)] == ['{"x": 1}', '{"x": 2}']
 
 
 async def test_arguments_as_an_object_are_taken() -> None:
     event = {"type": "response.output_item.done", "output_index": 0, "item": call("add", "") | {"arguments": {"x": 1}}}
-    [made] = calls_of(await heard(event, ended()))
-    assert made.parse_arguments() == {"x": 1}
+    [tool_call] = calls_of(await heard(event, ended()))
+    assert tool_call.parse_arguments() == {"x": 1}
 
 
 async def test_an_answer_that_is_no_stream_is_read_whole() -> None:
@@ -297,10 +297,10 @@ async def test_text_is_cut_at_the_limit_of_an_answer() -> None:
 
 
 async def test_ten_thousand_fragments_of_a_call_are_one_call() -> None:
-    begun = {"type": "response.output_item.added", "output_index": 0, "item": call("add", "")}
+    started = {"type": "response.output_item.added", "output_index": 0, "item": call("add", "")}
     fragment = {"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "fc_1", "delta": " "}
     whole = {"type": "response.output_item.done", "output_index": 0, "item": call("add", '{"x": 1}')}
-    chunks = await heard(begun, *[fragment] * 10_000, whole, ended())
+    chunks = await heard(started, *[fragment] * 10_000, whole, ended())
     assert calls_of(chunks) == [ToolCall("call_1", "add", '{"x": 1}')]
 
 
@@ -363,4 +363,4 @@ async def test_text_that_comes_at_its_end_only_is_read() -> None:
 
 async def test_the_name_of_a_call_may_come_with_its_arguments() -> None:
     done = {"type": "response.function_call_arguments.done", "item_id": "fc_1", "name": "add", "arguments": "{}"}
-    assert [each.name for each in calls_of(await heard(done, ended()))] == ["add"]
+    assert [item.name for item in calls_of(await heard(done, ended()))] == ["add"]

@@ -168,7 +168,7 @@ async def test_an_endpoint_that_refuses_both_apis_is_not_asked_again_and_again(t
 async def test_a_tool_loop_goes_on_over_the_other_api_without_what_only_the_first_can_read() -> None:
     endpoint = Endpoint(Refusal(404, "Not Found"), CHAT)
     await ask(endpoint.model(), await worked(), tools=[ADD])
-    assert [each["role"] for each in endpoint.bodies[1]["messages"]] == ["user", "assistant", "tool"]
+    assert [item["role"] for item in endpoint.bodies[1]["messages"]] == ["user", "assistant", "tool"]
     assert "secret" not in str(endpoint.bodies[1])
 
 

@@ -197,7 +197,7 @@ async def test_a_tools_name_that_the_api_refuses_is_changed_alike_in_all_places(
     chunks = await ask(endpoint.model(), [*HELLO, history, RESULT], tools=[ToolSpec("look.up", "Finds.", {})])
     assert endpoint.bodies[0]["tools"][0]["name"] == "look_up"
     assert endpoint.bodies[0]["input"][1]["name"] == "look_up"
-    assert [made.name for made in calls_of(chunks)] == ["look.up"]
+    assert [tool_call.name for tool_call in calls_of(chunks)] == ["look.up"]
 
 
 # Structured answers

@@ -92,10 +92,10 @@ def test_a_model_that_thinks_first_but_does_not_this_time_still_answers() -> Non
 @pytest.mark.parametrize("opening", list(TAGS))
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_the_tags_of_all_models_are_known_wherever_they_are_split(opening: str, size: int) -> None:
-    said = f"{opening}A plan, 1 < 2 [and more].\n{TAGS[opening]}\n\nHello <b>[you]</b>."
+    full_text = f"{opening}A plan, 1 < 2 [and more].\n{TAGS[opening]}\n\nHello <b>[you]</b>."
     tags, text, thinking = ThinkingTags(), "", ""
-    for found in [*(tags.take(said[at : at + size]) for at in range(0, len(said), size)), tags.end()]:
-        text, thinking = ("" if found.takes_back else text) + found.text, thinking + found.thinking
+    for result in [*(tags.take(full_text[at : at + size]) for at in range(0, len(full_text), size)), tags.end()]:
+        text, thinking = ("" if result.takes_back else text) + result.text, thinking + result.thinking
     assert (text.strip(), thinking.strip()) == ("Hello <b>[you]</b>.", "A plan, 1 < 2 [and more].")
 
 

@@ -20,8 +20,8 @@ def fragment(index: int | None = None, id: str | None = None, name: str | None =
 
 def calls_of(*fragments: Any, cut: bool = False) -> list[ToolCall]:
     drafts = ToolCallFragments()
-    for each in fragments:
-        drafts.add([each])
+    for item in fragments:
+        drafts.add([item])
     return drafts.take(cut=cut)
 
 

@@ -33,9 +33,9 @@ def offered(schema: dict[str, Any], profile: ModelProfile = KEEPS) -> dict[str, 
 def test_references_and_combinations_at_the_top_become_properties(
     schema: dict[str, Any], profile: ModelProfile
 ) -> None:
-    found = offered(schema, profile)
-    assert (found["type"], found["properties"], found["required"]) == ("object", {"x": TEXT}, ["x"])
-    assert not found.keys() & {"$ref", "allOf"}
+    result = offered(schema, profile)
+    assert (result["type"], result["properties"], result["required"]) == ("object", {"x": TEXT}, ["x"])
+    assert not result.keys() & {"$ref", "allOf"}
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_references_and_combinations_at_the_top_become_properties(
 )
 @pytest.mark.parametrize("profile", [KEEPS, INLINES])
 def test_an_odd_schema_is_one_without_properties(schema: dict[str, Any], profile: ModelProfile) -> None:
-    found = offered(schema, profile)
-    assert {key: found[key] for key in found.keys() - {"$defs"}} == {"type": "object", "properties": {}}
+    result = offered(schema, profile)
+    assert {key: result[key] for key in result.keys() - {"$defs"}} == {"type": "object", "properties": {}}
 
 
 def test_a_reference_is_looked_up_by_its_place_in_the_same_schema() -> None:
@@ -89,8 +89,8 @@ def test_a_reference_may_lead_through_lists_and_many_levels() -> None:
             "too_long": {"$ref": f"#{'/properties/deep' * 100}"},
         }
     }
-    found = offered(schema, INLINES)["properties"]
-    assert {name: found[name] for name in schema["properties"] if name not in ("a", "deep")} == {
+    result = offered(schema, INLINES)["properties"]
+    assert {name: result[name] for name in schema["properties"] if name not in ("a", "deep")} == {
         "second": TEXT,
         "missing": {},
         "named": {},
@@ -106,8 +106,8 @@ def test_schemas_that_refer_to_themselves_stay_small() -> None:
         f"D{at}": {"properties": {f"p{index}": {"$ref": f"#/$defs/D{index}"} for index in range(12)}}
         for at in range(12)
     }
-    found = json.dumps(offered({"properties": {"n": {"$ref": "#/$defs/D0"}}, "$defs": many}, INLINES))
-    assert found.count("{") < 2 * MAX_INLINED
+    result = json.dumps(offered({"properties": {"n": {"$ref": "#/$defs/D0"}}, "$defs": many}, INLINES))
+    assert result.count("{") < 2 * MAX_INLINED
     branches = {"anyOf": [{"$ref": "#/$defs/A"}] * 30}
     assert offered({**branches, "$defs": {"A": branches}}, INLINES) == {"type": "object", "properties": {}}
 
@@ -115,8 +115,8 @@ def test_schemas_that_refer_to_themselves_stay_small() -> None:
 def test_properties_may_have_the_names_of_keywords() -> None:
     names = ("$schema", "$ref", "$defs", "properties", "const", "anyOf", "not", "additionalProperties", "required")
     profile = replace(INLINES, dropped_keywords=frozenset({"const", "not", "additionalProperties", "$schema"}))
-    found = offered({"properties": {name: {**TEXT, "const": "x"} for name in names}}, profile)
-    assert found["properties"] == dict.fromkeys(names, TEXT)
+    result = offered({"properties": {name: {**TEXT, "const": "x"} for name in names}}, profile)
+    assert result["properties"] == dict.fromkeys(names, TEXT)
 
 
 def test_what_no_request_can_hold_is_left_out() -> None:

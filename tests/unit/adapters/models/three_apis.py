@@ -31,8 +31,8 @@ async def over_chat(pieces: Sequence[str], *, finish: str = "stop", **settings: 
 async def over_responses(pieces: Sequence[str], *, finish: str = "stop", **settings: Any) -> list[ModelChunk]:
     """Ask Responses, which answers with the pieces."""
     message = responses_endpoint.message("".join(pieces))
-    place = {"output_index": 0, "item_id": message["id"], "content_index": 0}
-    deltas = [{"type": "response.output_text.delta", **place, "delta": piece} for piece in pieces]
+    location = {"output_index": 0, "item_id": message["id"], "content_index": 0}
+    deltas = [{"type": "response.output_text.delta", **location, "delta": piece} for piece in pieces]
     status = "completed" if finish == "stop" else "incomplete"
     events = [*deltas, responses_endpoint.ended(message, status=status)]
     return await responses_endpoint.ask(responses_endpoint.Endpoint(events).model(), **settings)

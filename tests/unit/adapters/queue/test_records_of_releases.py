@@ -74,9 +74,9 @@ def is_within(older: Any, newer: Any) -> bool:
 
 def test_the_records_of_this_release_are_kept() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    kept = {record["action"] for record in RELEASES[version]["turns"]}
+    stored = {record["action"] for record in RELEASES[version]["turns"]}
     kinds = {kind for shape in get_args(Queued) for kind in get_args(shape.model_fields["action"].annotation)}
-    assert kept == kinds
+    assert stored == kinds
     assert {record["record"] for record in RELEASES[version]["notifications"]} == {"change", "notice", "delivery"}
 
 

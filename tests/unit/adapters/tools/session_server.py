@@ -84,5 +84,5 @@ class SessionServer:
         answer = {"jsonrpc": "2.0", "id": request["id"], "result": result}
         if request["method"] != "tools/call" or not self.notifications:
             return JSONResponse(answer, headers=headers)
-        events = "".join(f"data: {json.dumps(each)}\n\n" for each in [*self.notifications, answer])
+        events = "".join(f"data: {json.dumps(item)}\n\n" for item in [*self.notifications, answer])
         return Response(events, media_type="text/event-stream")

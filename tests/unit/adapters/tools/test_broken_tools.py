@@ -85,8 +85,8 @@ class Turns:
 
     async def offered(self) -> tuple[list[str], list[str]]:
         """The tools of a turn: their names, and the reasons for missing ones."""
-        found = await self.toolbox.offered(AGENT, ADA)
-        return [tool.spec.name for tool in found.tools], [missing.reason for missing in found.missing]
+        result = await self.toolbox.offered(AGENT, ADA)
+        return [tool.spec.name for tool in result.tools], [missing.reason for missing in result.missing]
 
 
 async def test_a_broken_source_is_asked_once_and_left_out_of_the_turns_that_follow() -> None:
@@ -203,8 +203,8 @@ async def test_the_tools_of_definitions_that_are_used_no_more_are_forgotten(monk
     server.is_up = True
     tools = Toolbox({McpServer: lambda: server}, HeaderValues(NoSecrets(), NoSecrets(), "dev"))
     agents = [AGENT.model_copy(deep=True).of_tenant("acme", number) for number in range(3)]
-    for each in (agents[0], agents[1], agents[0], agents[2], agents[0]):
-        await tools.offered(each, ADA)
+    for item in (agents[0], agents[1], agents[0], agents[2], agents[0]):
+        await tools.offered(item, ADA)
     assert server.asked == 3
     await tools.offered(agents[1], ADA)
     assert server.asked == 4

@@ -20,8 +20,8 @@ async def send(transport: httpx.MockTransport) -> str:
         lambda _: httpx.AsyncClient(transport=transport), HeaderValues(NoSecrets(), NoSecrets(), "dev")
     )
     call = HttpCall("GET", "https://api.example.com/")
-    found = await requests.send(call, {}, scope=Scope("acme", "ada"), idempotency_key="k", timeout_seconds=1)
-    return found.text
+    result = await requests.send(call, {}, scope=Scope("acme", "ada"), idempotency_key="k", timeout_seconds=1)
+    return result.text
 
 
 async def answer(body: bytes, content_type: str, status: int = 200) -> str:

@@ -120,19 +120,19 @@ async def test_turns_and_agents_have_their_question_and_answer(collector: Collec
     harness = TracedHarness(collector.endpoint, shows_content=True)
     await say_everything(harness)
     [run] = collector.of("invoke_workflow")
-    question, said = f"Please help with {SECRET}", run.attributes["output.value"]
+    question, messages = f"Please help with {SECRET}", run.attributes["output.value"]
     assert run.attributes["input.value"] == question
-    [asked] = json.loads(run.attributes["gen_ai.input.messages"])
-    assert asked == {"role": "user", "parts": [{"type": "text", "content": question}]}
+    [request] = json.loads(run.attributes["gen_ai.input.messages"])
+    assert request == {"role": "user", "parts": [{"type": "text", "content": question}]}
     [answered] = json.loads(run.attributes["gen_ai.output.messages"])
-    assert (answered["role"], answered["parts"]) == ("assistant", [{"type": "text", "content": said}])
+    assert (answered["role"], answered["parts"]) == ("assistant", [{"type": "text", "content": messages}])
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     stored = (await harness.store.read_messages(harness.ada, thread, limit=50, before=None)).messages
-    assert said == join_answer_texts(stored)
+    assert messages == join_answer_texts(stored)
     agents = {span.attributes["gen_ai.agent.id"]: span.attributes for span in collector.of("invoke_agent")}
     assert all(about["input.value"] for about in agents.values())
     assert {name for name, about in agents.items() if "output.value" in about} == {"knowledge", "web-research", "maker"}
-    assert agents["maker"]["output.value"] in said
+    assert agents["maker"]["output.value"] in messages
     assert (agents["assistant"]["input.value"], agents["knowledge"]["output.value"]) == (question, f"It is {SECRET}.")
 
 

@@ -157,8 +157,8 @@ async def test_a_wrong_token_is_refused(served: A2AServed) -> None:
 async def test_a_card_that_the_client_has_is_not_sent_again(served: A2AServed) -> None:
     first = await read(served)
     tag = first.headers["ETag"]
-    for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
-        again = await read(served, **{"If-None-Match": known})
+    for entry in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        again = await read(served, **{"If-None-Match": entry})
         assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
     assert (await read(served, **{"If-None-Match": '"other"'})).status_code == 200
     mine = await read(served, "/.well-known/agent-card.json", "skill:create", user="ada")
@@ -218,8 +218,8 @@ def test_the_address_is_that_by_which_the_client_came(context: Any, has_stage: b
         "headers": headers,
     }
     address, _ = find_base_url(Request(scope), A2AAccess(has_stage=has_stage))
-    wanted = f"https://{context['domainName']}{expected}" if expected is not None else "http://inside:8000"
-    assert address == wanted
+    target = f"https://{context['domainName']}{expected}" if expected is not None else "http://inside:8000"
+    assert address == target
 
 
 # Signatures

@@ -48,8 +48,8 @@ def notes(served: A2AServed, role: Role = Role.SYSTEM) -> str:
 
 @pytest.mark.parametrize("is_blocking", [True, False])
 async def test_a_task_names_the_task_that_it_serves(served: A2AServed, is_blocking: bool) -> None:
-    asked = said("One", {"parent_task_id": "their-task"})
-    task = await sent(served, {"message": asked, "configuration": {"blocking": is_blocking}})
+    request = said("One", {"parent_task_id": "their-task"})
+    task = await sent(served, {"message": request, "configuration": {"blocking": is_blocking}})
     assert task["metadata"][EXTENSION_URI]["parent_task_id"] == "their-task"
     await served.queue.settled()
     read = (await served.call("tasks/get", {"id": task["id"]}))["result"]
@@ -63,8 +63,8 @@ async def test_a_stream_begins_with_the_parent_too(served: A2AServed) -> None:
 
 @pytest.mark.parametrize("is_blocking", [True, False])
 async def test_delegated_work_is_followed_to_its_origin_in_the_audit(served: A2AServed, is_blocking: bool) -> None:
-    asked = said("One", {"parent_task_id": "their-task", "handoff": HANDOFF})
-    task = await sent(served, {"message": asked, "configuration": {"blocking": is_blocking}})
+    request = said("One", {"parent_task_id": "their-task", "handoff": HANDOFF})
+    task = await sent(served, {"message": request, "configuration": {"blocking": is_blocking}})
     await served.queue.settled()
     records = [record for record in served.harness.audit.records if record.action == "task.delegate"]
     (record,) = records

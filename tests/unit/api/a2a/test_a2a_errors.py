@@ -108,9 +108,9 @@ async def test_calls_that_are_wrong(served: A2AServed, body: bytes, code: int, r
 )
 @pytest.mark.parametrize("method", [SEND, "message/stream"])
 async def test_messages_that_are_wrong(served: A2AServed, method: str, fields: Json, code: int) -> None:
-    said = message("Hello", "m-1") | fields
+    sent_message = message("Hello", "m-1") | fields
     for is_blocking in (True, False):
-        reported = await served.call(method, blocking(said, blocking=is_blocking))
+        reported = await served.call(method, blocking(sent_message, blocking=is_blocking))
         assert reported["error"]["code"] == code
     assert served.harness.model.asked == []
     assert served.queue.sent == []
@@ -136,16 +136,16 @@ async def test_the_message_of_an_error_has_the_names_of_the_protocol(
     ids=["metadata", "data"],
 )
 async def test_numbers_that_are_too_large(served: A2AServed, fields: str) -> None:
-    said = f'{{"messageId": "m-1", "role": "user", "parts": [{{"kind": "text", "text": "x"}}], {fields}}}'
-    body = f'{{"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {{"message": {said}}}}}'
+    sent_message = f'{{"messageId": "m-1", "role": "user", "parts": [{{"kind": "text", "text": "x"}}], {fields}}}'
+    body = f'{{"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {{"message": {sent_message}}}}}'
     assert (await served.post_a2a(body.encode())).json()["error"]["code"] == -32602
 
 
 async def test_required_fields_that_are_missing(served: A2AServed) -> None:
     for name in ("messageId", "role", "parts"):
-        said = message("Hello", "m-1")
-        del said[name]
-        assert (await served.call(SEND, {"message": said}))["error"]["code"] == -32602
+        sent_message = message("Hello", "m-1")
+        del sent_message[name]
+        assert (await served.call(SEND, {"message": sent_message}))["error"]["code"] == -32602
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "GetTask"])
@@ -158,8 +158,8 @@ async def test_a_negative_length_of_the_history(served: A2AServed, method: str) 
 
 async def test_task_and_context_that_do_not_belong_together(served: A2AServed) -> None:
     task = (await served.call(SEND, blocking(message("One", "m-1"))))["result"]
-    said = message("Two", "m-2", taskId=task["id"], contextId="another")
-    assert (await served.call(SEND, blocking(said)))["error"]["code"] == -32602
+    sent_message = message("Two", "m-2", taskId=task["id"], contextId="another")
+    assert (await served.call(SEND, blocking(sent_message)))["error"]["code"] == -32602
 
 
 async def test_a_sender_that_wants_notifications_learns_that_there_are_none() -> None:

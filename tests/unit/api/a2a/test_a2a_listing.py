@@ -34,15 +34,15 @@ async def listed(served: A2AServed, who: str = "ada", **params: Any) -> Json:
 
 async def all_of(served: A2AServed, **params: Any) -> list[Json]:
     """The tasks of all pages."""
-    found: list[Json] = []
+    results: list[Json] = []
     token = ""
     for _ in range(50):
         page = await listed(served, **params, **({"pageToken": token} if token else {}))
-        found += page["tasks"]
+        results += page["tasks"]
         token = page["nextPageToken"]
         if not token:
-            assert page["totalSize"] == len(found)
-            return found
+            assert page["totalSize"] == len(results)
+            return results
     raise AssertionError("the list does not end")
 
 
@@ -89,7 +89,7 @@ async def test_history_and_artifacts_are_left_out_unless_they_are_wanted(served:
     assert bare.get("history", []) == []
     assert "artifacts" not in bare
     [whole] = (await listed(served, historyLength=1, includeArtifacts=True))["tasks"]
-    assert [text_of(each) for each in whole["history"]] == ["Hello there."]
+    assert [text_of(item) for item in whole["history"]] == ["Hello there."]
     assert [text_of(artifact) for artifact in whole["artifacts"]] == ["Hello there."]
     assert whole["id"] == task["id"]
 

@@ -42,13 +42,13 @@ def served() -> A2AServed:
 
 async def with_config(served: A2AServed, task: Json, **config: Any) -> Json:
     params = {"taskId": task["id"], "pushNotificationConfig": {"url": URL} | config}
-    found: Json = await served.call(SET, params)
-    return found
+    result: Json = await served.call(SET, params)
+    return result
 
 
 def states(posted: list[Posted]) -> list[str]:
     """The states that receivers of 0.3 get; each body is checked by the schema."""
-    return [v03.Task.model_validate_json(each.body).status.state.value for each in posted]
+    return [v03.Task.model_validate_json(notice.body).status.state.value for notice in posted]
 
 
 # Configurations
@@ -56,9 +56,14 @@ def states(posted: list[Posted]) -> list[str]:
 
 async def test_a_configuration_is_kept_as_it_was_given_and_shown_without_its_secrets(served: A2AServed) -> None:
     task = await sent(served, message("One", "m-1"))
-    given = {"id": "c-1", "url": URL, "token": "t", "authentication": {"schemes": ["Bearer"], "credentials": "secret"}}
-    expected = {"taskId": task["id"], "pushNotificationConfig": given}
-    assert (await with_config(served, task, **given))["result"] == expected
+    options = {
+        "id": "c-1",
+        "url": URL,
+        "token": "t",
+        "authentication": {"schemes": ["Bearer"], "credentials": "secret"},
+    }
+    expected = {"taskId": task["id"], "pushNotificationConfig": options}
+    assert (await with_config(served, task, **options))["result"] == expected
     expected["pushNotificationConfig"] = {"id": "c-1", "url": URL, "authentication": {"schemes": ["Bearer"]}}
     params = {"id": task["id"], "pushNotificationConfigId": "c-1"}
     assert (await served.call(GET, params))["result"] == expected
@@ -69,13 +74,15 @@ async def test_a_configuration_is_kept_as_it_was_given_and_shown_without_its_sec
     assert (await served.call(DELETE, params))["result"] is None
 
 
-@pytest.mark.parametrize("asked", [{}, {"pushNotificationConfigId": "default"}, {"pushNotificationConfigId": "task"}])
-async def test_a_configuration_without_an_id_is_the_default_one(served: A2AServed, asked: Json) -> None:
+@pytest.mark.parametrize(
+    "question", [{}, {"pushNotificationConfigId": "default"}, {"pushNotificationConfigId": "task"}]
+)
+async def test_a_configuration_without_an_id_is_the_default_one(served: A2AServed, question: Json) -> None:
     task = await sent(served, message("One", "m-1"))
     await with_config(served, task)
-    asked = {key: task["id"] if each == "task" else each for key, each in asked.items()}
-    found = (await served.call(GET, {"id": task["id"]} | asked))["result"]
-    assert found["pushNotificationConfig"] == {"id": "default", "url": URL}
+    question = {key: task["id"] if item == "task" else item for key, item in question.items()}
+    results = (await served.call(GET, {"id": task["id"]} | question))["result"]
+    assert results["pushNotificationConfig"] == {"id": "default", "url": URL}
 
 
 async def test_clients_of_both_lines_see_the_same_configurations(served: A2AServed) -> None:
@@ -92,15 +99,15 @@ async def test_clients_of_both_lines_see_the_same_configurations(served: A2AServ
 
 
 @pytest.mark.parametrize(
-    "given", [{"token": "very-secret"}, {"authentication": {"scheme": "B", "credentials": "very-secret"}}]
+    "value", [{"token": "very-secret"}, {"authentication": {"scheme": "B", "credentials": "very-secret"}}]
 )
-async def test_no_reading_shows_what_a_receiver_is_entrusted_with(served: A2AServed, given: Json) -> None:
+async def test_no_reading_shows_what_a_receiver_is_entrusted_with(served: A2AServed, value: Json) -> None:
     task = await sent(served, message("One", "m-1"))
-    sent_ = {"taskId": task["id"], "id": "c-1", "url": URL} | given
+    sent_ = {"taskId": task["id"], "id": "c-1", "url": URL} | value
     assert "result" in await served.call("CreateTaskPushNotificationConfig", sent_)
-    asked = {"taskId": task["id"], "id": "c-1"}
+    request = {"taskId": task["id"], "id": "c-1"}
     answers = [
-        await served.call("GetTaskPushNotificationConfig", asked),
+        await served.call("GetTaskPushNotificationConfig", request),
         await served.call("ListTaskPushNotificationConfigs", {"taskId": task["id"]}),
         await served.call(GET, {"id": task["id"], "pushNotificationConfigId": "c-1"}),
         await served.call(LIST, {"id": task["id"]}),
@@ -121,7 +128,7 @@ async def test_the_same_id_again_replaces_and_there_are_not_too_many(served: A2A
     assert "result" in await with_config(served, task, id="c-0", url=f"{URL}/other")
     assert (await with_config(served, task, id="one-more"))["error"]["code"] == -32602
     listed = (await served.call(LIST, {"id": task["id"]}))["result"]
-    assert [each["pushNotificationConfig"]["url"] for each in listed][:2] == [f"{URL}/other", URL]
+    assert [item["pushNotificationConfig"]["url"] for item in listed][:2] == [f"{URL}/other", URL]
     assert len(listed) == MAX_CONFIGS
 
 
@@ -152,8 +159,8 @@ async def test_what_no_request_can_be_made_of_is_refused(served: A2AServed, conf
     task = await opened(served, message("One", "m-1"))
     assert (await with_config(served, task, **config))["error"]["code"] == -32602
     refused = {"pushNotificationConfig": {"url": URL} | config}
-    said = await served.call("message/send", blocking(message("Two", "m-2", taskId=task["id"]), **refused))
-    assert said["error"]["code"] == -32602
+    response = await served.call("message/send", blocking(message("Two", "m-2", taskId=task["id"]), **refused))
+    assert response["error"]["code"] == -32602
     assert (await served.call("tasks/get", {"id": task["id"]}))["result"] == task
     assert queue_of(served).sent == []
 
@@ -163,8 +170,8 @@ async def test_the_configurations_of_others_are_not_found(served: A2AServed, who
     task = await sent(served, message("One", "m-1"))
     await with_config(served, task)
     theirs = {"taskId": task["id"], "pushNotificationConfig": {"url": URL}}
-    asked = {"id": task["id"], "pushNotificationConfigId": "default"}
-    for method, params in ((SET, theirs), (GET, asked), (LIST, asked), (DELETE, asked)):
+    request = {"id": task["id"], "pushNotificationConfigId": "default"}
+    for method, params in ((SET, theirs), (GET, request), (LIST, request), (DELETE, request)):
         for permission in ((), ("thread:read_all",)):
             answer = await served.call(method, params, *permission, **who)
             assert answer["error"]["code"] == -32001
@@ -178,8 +185,8 @@ async def test_a_conversation_that_is_deleted_meanwhile_is_not_found(
     configs = served.harness.app.ports.push_configs
     put = configs.put
 
-    async def put_and_delete(*given: Any) -> None:
-        await put(*given)
+    async def put_and_delete(*arguments: Any) -> None:
+        await put(*arguments)
         served.harness.store.rows.clear()
 
     monkeypatch.setattr(configs, "put", put_and_delete)
@@ -192,8 +199,8 @@ async def test_a_deployment_may_send_none(served: A2AServed) -> None:
     assert (await with_config(off, task))["error"]["code"] == -32003
     config = {"pushNotificationConfig": {"url": URL}}
     assert (await off.call("message/send", blocking(message("Two"), **config)))["error"]["code"] == -32003
-    for each, pushes in ((served, True), (off, False)):
-        card = (await each.request("GET", "/.well-known/agent-card.json")).json()
+    for item, pushes in ((served, True), (off, False)):
+        card = (await item.request("GET", "/.well-known/agent-card.json")).json()
         assert card["capabilities"]["pushNotifications"] is pushes
     assert (await off.request("GET", "/.well-known/jwks.json")).status_code == 404
 
@@ -213,13 +220,13 @@ async def test_every_state_of_a_task_is_reported(served: A2AServed) -> None:
     task = await opened(served, message("One", "m-1"), **config)
     posted = await worked_off(served)
     assert states(posted) == ["working", "input-required"]
-    begun, ended = (json.loads(each.body) for each in posted)
-    assert [text_of(each) for each in begun["history"]] == ["One"]
-    assert ended == (await served.call("tasks/get", {"id": task["id"]}))["result"]
+    started, end = (json.loads(notice.body) for notice in posted)
+    assert [text_of(notice) for notice in started["history"]] == ["One"]
+    assert end == (await served.call("tasks/get", {"id": task["id"]}))["result"]
     await sent(served, message("Two", "m-2", taskId=task["id"]))
     posted = await worked_off(served)
     assert states(posted) == ["working", "completed"]
-    assert [text_of(each) for each in json.loads(posted[0].body)["history"]] == ["One", "Hello there.", "Two"]
+    assert [text_of(notice) for notice in json.loads(posted[0].body)["history"]] == ["One", "Hello there.", "Two"]
     served.harness.thread_id = task["contextId"]
     await close(served.harness)
     assert await worked_off(served) == []
@@ -254,12 +261,12 @@ async def test_a_stream_brings_one_too(served: A2AServed) -> None:
 
 
 async def test_clients_of_1_0_get_the_task_as_an_event(served: A2AServed) -> None:
-    said = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "One"}]}
+    sent_message = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "One"}]}
     configuration = {"taskPushNotificationConfig": {"url": URL}}
-    await served.call("SendMessage", {"message": said, "configuration": configuration})
+    await served.call("SendMessage", {"message": sent_message, "configuration": configuration})
     posted = await worked_off(served)
-    for each in posted:
-        [(name, task)] = json.loads(each.body).items()
+    for notice in posted:
+        [(name, task)] = json.loads(notice.body).items()
         assert name == "task"
         check_message(Task(), task)
     assert json.loads(posted[-1].body)["task"]["status"]["state"] == "TASK_STATE_COMPLETED"

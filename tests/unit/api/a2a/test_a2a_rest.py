@@ -193,7 +193,7 @@ async def test_cards_name_the_binding_for_1_0_only(http: httpx.AsyncClient) -> N
         for supported_interface in card["supportedInterfaces"]
         if supported_interface["protocolBinding"] == "HTTP+JSON"
     ]
-    assert [each["protocolVersion"] for each in bound] == ["1.0"]
+    assert [item["protocolVersion"] for item in bound] == ["1.0"]
     assert [additional_interface["transport"] for additional_interface in card["additionalInterfaces"]] == ["JSONRPC"]
     assert (await http.get("/a2a/v1/card", headers=CURRENT)).status_code == 404
 

@@ -63,7 +63,7 @@ async def test_a_task_that_asks_is_the_turns_of_its_messages(served: A2AServed) 
     served.harness.model.script("Second.")
     second = await sent(served, message("Two", "m-2", taskId=first["id"]))
     assert (second["id"], second["contextId"]) == (first["id"], first["contextId"])
-    assert [text_of(each) for each in second["history"]] == ["One", "Hello there.", "Two", "Second."]
+    assert [text_of(item) for item in second["history"]] == ["One", "Hello there.", "Two", "Second."]
     assert [text_of(artifact) for artifact in second["artifacts"]] == ["Hello there.", "Second."]
     assert second["status"]["state"] == "completed"
     assert (await served.call("tasks/get", {"id": first["id"]}))["result"] == second
@@ -106,7 +106,7 @@ async def test_both_lines_see_the_same_task(served: A2AServed) -> None:
     assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
     older = (await served.call("tasks/get", {"id": task["id"]}))["result"]
     assert (older["id"], older["status"]["state"]) == (task["id"], "input-required")
-    assert [text_of(each) for each in older["history"]] == [text_of(each) for each in task["history"]]
+    assert [text_of(item) for item in older["history"]] == [text_of(item) for item in task["history"]]
     follow_up = await served.call("SendMessage", current("Two", "m-2", taskId=task["id"]), version="1.0")
     assert follow_up["result"]["task"]["id"] == task["id"]
     assert follow_up["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
@@ -117,16 +117,16 @@ async def test_the_conversation_is_the_thread(served: A2AServed) -> None:
     await served.harness.say("m-0", "Before.")
     task = await sent(served, message("One", "m-1", contextId=thread_id))
     assert task["contextId"] == thread_id
-    assert [text_of(each) for each in task["history"]] == ["One", "Hello there."]
+    assert [text_of(item) for item in task["history"]] == ["One", "Hello there."]
     messages, _ = await served.items(f"/threads/{thread_id}/messages")
-    assert [each["content"] for each in messages] == ["Before.", "Hello there.", "One", "Hello there."]
+    assert [item["content"] for item in messages] == ["Before.", "Hello there.", "One", "Hello there."]
 
 
 async def test_a_message_in_the_context_without_a_task_begins_another(served: A2AServed) -> None:
     first = await sent(served, message("One", "m-1"))
     second = await sent(served, message("Two", "m-2", contextId=first["contextId"]))
     assert second["id"] != first["id"]
-    assert [text_of(each) for each in second["history"]] == ["Two", "Hello there."]
+    assert [text_of(item) for item in second["history"]] == ["Two", "Hello there."]
     assert (await served.call("tasks/get", {"id": first["id"]}))["result"] == first
 
 
@@ -141,7 +141,7 @@ async def test_a_conversation_of_another_deployment_is_one_here_too(served: A2AS
     assert after["contextId"] == task["contextId"]
     asking = await opened(served, message("Three", "m-3", contextId=theirs))
     again = await sent(served, message("Four", "m-4", contextId=theirs, taskId=asking["id"]))
-    assert [text_of(each) for each in again["history"]] == ["Three", "Hello there.", "Four", "Hello there."]
+    assert [text_of(item) for item in again["history"]] == ["Three", "Hello there.", "Four", "Hello there."]
 
 
 async def test_a_task_is_found_however_much_was_said_since(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,15 +162,15 @@ async def test_a_host_may_name_the_context_by_its_own_id(served: A2AServed) -> N
 async def test_the_newest_messages_of_the_history(served: A2AServed, length: int, expected: int) -> None:
     task = await opened(served, message("One", "m-1"))
     whole = await sent(served, message("Two", "m-2", taskId=task["id"]))
-    shown = (await served.call("tasks/get", {"id": task["id"], "historyLength": length}))["result"]
-    assert shown.get("history", []) == whole["history"][4 - expected :]
+    visible = (await served.call("tasks/get", {"id": task["id"], "historyLength": length}))["result"]
+    assert visible.get("history", []) == whole["history"][4 - expected :]
 
 
 async def test_a_sender_that_does_not_wait_gets_the_task_with_its_message(served: A2AServed) -> None:
     gate = held_answer(served)
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
     assert task["status"]["state"] == "working"
-    assert [text_of(each) for each in task["history"]] == ["One"]
+    assert [text_of(item) for item in task["history"]] == ["One"]
     gate.set()
     await served.queue.settled()
     assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["status"]["state"] == "completed"
@@ -183,7 +183,7 @@ async def test_a_message_that_waits_in_the_queue_is_submitted(
     served.queue.is_held = True
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
     assert task["status"]["state"] == "submitted"
-    assert [text_of(each) for each in task["history"]] == ["One"]
+    assert [text_of(item) for item in task["history"]] == ["One"]
     stored = (await served.call("tasks/get", {"id": task["id"]}))["result"]
     assert stored["status"]["state"] == "submitted"
     served.queue.work_off()
@@ -200,11 +200,11 @@ async def test_a_message_that_waits_for_another_is_in_the_answer(
     await served.harness.model_is_asked()
     follow_up = (await served.call("message/send", {"message": message("Two", "m-2", taskId=task["id"])}))["result"]
     assert follow_up["status"]["state"] == "working"
-    assert [text_of(each) for each in follow_up["history"]] == ["One", "Two"]
+    assert [text_of(item) for item in follow_up["history"]] == ["One", "Two"]
     gate.set()
     await served.queue.settled()
     after = (await served.call("tasks/get", {"id": task["id"], "historyLength": 2}))["result"]
-    assert [text_of(each) for each in after["history"]] == ["Two", "Hello there."]
+    assert [text_of(item) for item in after["history"]] == ["Two", "Hello there."]
 
 
 async def test_an_ended_session_completes_the_task(served: A2AServed) -> None:
@@ -241,7 +241,7 @@ async def test_a_stream_begins_with_the_task_and_ends_with_its_state(served: A2A
         call["result"] for call in await served.calls("message/stream", {"message": message("Count", "m-1")})
     ]
     assert (first["kind"], first["status"]["state"]) == ("task", "working")
-    assert [text_of(each) for each in first["history"]] == ["Count"]
+    assert [text_of(item) for item in first["history"]] == ["Count"]
     assert {update["kind"] for update in updates} == {"artifact-update"}
     assert "".join(text_of(update["artifact"]) for update in updates) == "One two three."
     assert [update["append"] for update in updates] == [False, *[True] * (len(updates) - 1)]
@@ -278,13 +278,13 @@ async def test_a_follow_up_in_a_stream_has_the_history(served: A2AServed) -> Non
     task = await opened(served, message("One", "m-1"))
     first, *_ = await served.calls("message/stream", {"message": message("Two", "m-2", taskId=task["id"])})
     assert first["result"]["id"] == task["id"]
-    assert [text_of(each) for each in first["result"]["history"]] == ["One", "Hello there.", "Two"]
+    assert [text_of(item) for item in first["result"]["history"]] == ["One", "Hello there.", "Two"]
 
 
 async def test_a_client_that_subscribes_again_gets_the_task_and_the_whole_answer(served: A2AServed) -> None:
     streaming, again = await _twice(served, "tasks/resubscribe", held_answer(served))
     reported, repeated = await asyncio.gather(streaming, again)
-    results = [each["result"] for each in repeated]
+    results = [task["result"] for task in repeated]
     assert [result["kind"] for result in results] == [
         "task",
         *["artifact-update"] * (len(results) - 2),
@@ -300,14 +300,14 @@ async def test_a_subscription_of_the_current_line_stays_until_the_task_is_final(
     streaming, again = await _twice(served, "SubscribeToTask", gate)
     task_id = (await streaming)[0]["result"]["id"]
     await sent(served, message("Go on", "m-2", taskId=task_id))
-    task, *updates = [each["result"] for each in await again]
+    task, *updates = [item["result"] for item in await again]
     assert task["task"]["id"] == task_id
     states = [update["statusUpdate"]["status"]["state"] for update in updates if "statusUpdate" in update]
     assert states[-1] == "TASK_STATE_COMPLETED"
-    said = [
+    messages = [
         update["artifactUpdate"]["artifact"]["parts"][0]["text"] for update in updates if "artifactUpdate" in update
     ]
-    assert "".join(said) == "May I?Hello there."
+    assert "".join(messages) == "May I?Hello there."
 
 
 async def _twice(
@@ -333,7 +333,7 @@ async def _tasks(served: A2AServed) -> list[str]:
 async def test_subscribing_to_a_task_that_waits_gives_the_task(served: A2AServed) -> None:
     task = await opened(served, message("One", "m-1"))
     reported = await served.calls("tasks/resubscribe", {"id": task["id"]})
-    assert [each["result"] for each in reported] == [task]
+    assert [event["result"] for event in reported] == [task]
 
 
 async def test_nothing_more_happens_to_a_terminal_task(served: A2AServed) -> None:
@@ -347,12 +347,12 @@ async def test_nothing_more_happens_to_a_terminal_task(served: A2AServed) -> Non
 
 @pytest.mark.parametrize("is_blocking", [True, False])
 async def test_a_repeated_message_is_answered_once(served: A2AServed, is_blocking: bool) -> None:
-    said = message("One", "m-1")
-    first = await sent(served, said)
-    second = (await served.call("message/send", blocking(said, blocking=is_blocking)))["result"]
+    sent_message = message("One", "m-1")
+    first = await sent(served, sent_message)
+    second = (await served.call("message/send", blocking(sent_message, blocking=is_blocking)))["result"]
     assert second == first
     assert len(served.harness.model.asked) == 1
-    (*_, artifact, _last) = await served.calls("message/stream", {"message": said})
+    (*_, artifact, _last) = await served.calls("message/stream", {"message": sent_message})
     assert text_of(artifact["result"]["artifact"]) == "Hello there."
 
 
@@ -375,8 +375,8 @@ async def test_a_first_message_under_a_known_id_begins_its_own_conversation(
     assert second["contextId"] != first["contextId"]
     assert text_of(second["history"][0]) == "Other"
     await served.queue.settled()
-    again = [await sent(served, said) for said in (one, other)]
-    assert [each["id"] for each in again] == [first["id"], second["id"]]
+    again = [await sent(served, text) for text in (one, other)]
+    assert [task["id"] for task in again] == [first["id"], second["id"]]
     assert len(served.harness.model.asked) == 2
 
 
@@ -493,7 +493,7 @@ async def test_other_words_go_on_without_the_call(wiki_served: A2AServed) -> Non
     wiki_served.harness.model.script("I left it.")
     after = await sent(wiki_served, message("What does it say?", "m-2", taskId=task["id"]))
     assert text_of(after["status"]["message"]) == "I left it."
-    assert [text_of(each) for each in after["history"]][-2:] == ["What does it say?", "I left it."]
+    assert [text_of(item) for item in after["history"]][-2:] == ["What does it say?", "I left it."]
     assert wiki_served.harness.tools.calls == []
 
 
@@ -574,8 +574,8 @@ async def test_the_thread_may_be_named_in_the_metadata(served: A2AServed) -> Non
     [{"thread_id": 1}, {"thread_id": "other"}, {"parent_task_id": ["t"]}, {"handoff": "yes"}, {"time_zone": 1}],
 )
 async def test_metadata_of_the_wrong_shape_is_refused(served: A2AServed, expected: Json) -> None:
-    said = message("One", "m-1", contextId=served.harness.thread_id, metadata={EXTENSION_URI: expected})
-    assert (await served.call("message/send", blocking(said)))["error"]["code"] == -32602
+    sent_message = message("One", "m-1", contextId=served.harness.thread_id, metadata={EXTENSION_URI: expected})
+    assert (await served.call("message/send", blocking(sent_message)))["error"]["code"] == -32602
     assert served.harness.model.asked == []
 
 
@@ -665,7 +665,7 @@ async def test_two_streams_may_follow_one_task(served: A2AServed) -> None:
     await served.are_answered(3)
     gate.set()
     one, other = await asyncio.gather(*streams)
-    assert [each["result"]["kind"] for each in one] == [each["result"]["kind"] for each in other]
+    assert [item["result"]["kind"] for item in one] == [item["result"]["kind"] for item in other]
     assert one[-1] == other[-1]
     assert one[-1]["result"]["final"] is True
 
@@ -673,15 +673,15 @@ async def test_two_streams_may_follow_one_task(served: A2AServed) -> None:
 async def test_two_messages_at_once_are_answered_in_their_order(served: A2AServed) -> None:
     gate = held_answer(served)
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
-    said = [message(text, f"m-{text}", taskId=task["id"]) for text in ("Two", "Three")]
-    waiting = [asyncio.ensure_future(served.calls("message/stream", {"message": each})) for each in said]
+    messages = [message(text, f"m-{text}", taskId=task["id"]) for text in ("Two", "Three")]
+    waiting = [asyncio.ensure_future(served.calls("message/stream", {"message": item})) for item in messages]
     await asyncio.sleep(0.1)
     gate.set()
     streams = await asyncio.gather(*waiting)
     assert {stream[0]["result"]["id"] for stream in streams} == {task["id"]}
     assert all(stream[-1]["result"]["status"]["state"] == "completed" for stream in streams)
     after = (await served.call("tasks/get", {"id": task["id"]}))["result"]
-    assert sorted(text_of(each) for each in after["history"][2:]) == ["Hello there.", "Hello there.", "Three", "Two"]
+    assert sorted(text_of(item) for item in after["history"][2:]) == ["Hello there.", "Hello there.", "Three", "Two"]
 
 
 async def test_times_are_utc(served: A2AServed) -> None:

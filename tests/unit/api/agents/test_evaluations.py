@@ -44,12 +44,12 @@ def body(served: Served, **fields: Any) -> dict[str, Any]:
 
 async def test_a_published_evaluation_is_listed_and_read_by_those_who_write_agents() -> None:
     served = Served()
-    asked = body(served)
-    published = await served.post(PATH, asked, WRITE, user="boss")
+    request = body(served)
+    published = await served.post(PATH, request, WRITE, user="boss")
     assert published.status_code == 201
     entry = published.json()
-    assert entry["details"]["cases"] == asked["cases"]
-    assert entry["details"]["metrics"] == asked["metrics"]
+    assert entry["details"]["cases"] == request["cases"]
+    assert entry["details"]["metrics"] == request["metrics"]
     assert (entry["passed"], entry["low"], entry["publishedBy"], entry["runs"]) == (0.5, 0.1, "boss", 2)
     assert (await served.get(f"{PATH}/{entry['id']}", WRITE)).json() == entry
     del entry["details"]
@@ -68,19 +68,19 @@ async def test_a_repetition_gets_the_stored_one() -> None:
 
 async def test_personal_data_is_replaced_before_it_is_stored() -> None:
     served = Served()
-    asked = body(served, label="of ada@example.com")
-    asked["cases"][0] |= {"name": "Mail to bob@example.com", "reasons": ["it lacks 'carl@example.com'"]}
-    found = (await served.post(PATH, asked, WRITE)).text
-    assert "example.com" not in found
-    assert "[email]" in found
+    request = body(served, label="of ada@example.com")
+    request["cases"][0] |= {"name": "Mail to bob@example.com", "reasons": ["it lacks 'carl@example.com'"]}
+    results = (await served.post(PATH, request, WRITE)).text
+    assert "example.com" not in results
+    assert "[email]" in results
 
 
 async def test_numbers_that_look_like_personal_data_stay() -> None:
     served = Served()
     means = {"phone": 0.4155552671, "card of ada@example.com": 0.6666666666666666, "zip": None}
-    asked = body(served, tokens=415_552_671)
-    asked["cases"][0]["metrics"] = means
-    published = await served.post(PATH, asked, WRITE)
+    request = body(served, tokens=415_552_671)
+    request["cases"][0]["metrics"] = means
+    published = await served.post(PATH, request, WRITE)
     assert published.status_code == 201
     [case] = published.json()["details"]["cases"]
     assert case["metrics"] == {"phone": 0.4155552671, "card of [email]": 0.6666666666666666, "zip": None}
@@ -163,8 +163,8 @@ async def test_a_publisher_with_many_evaluations_pushes_no_others_out() -> None:
 async def test_names_of_models_and_judges_are_kept_without_personal_data() -> None:
     served = Served()
     mail = "ada@example.com"
-    asked = body(served, label=f"of {mail}", model=f"model of {mail}", judge=f"judge of {mail}")
-    published = await served.post(PATH, asked, WRITE)
+    request = body(served, label=f"of {mail}", model=f"model of {mail}", judge=f"judge of {mail}")
+    published = await served.post(PATH, request, WRITE)
     assert published.status_code == 201
     assert mail not in published.text
     assert (published.json()["model"], published.json()["judge"]) == ("model of [email]", "judge of [email]")

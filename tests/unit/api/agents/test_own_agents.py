@@ -52,17 +52,17 @@ def authors() -> Authors:
 
 
 async def test_an_agent_is_made_and_read(authors: Authors) -> None:
-    made = await authors.put("tutor", TUTOR)
-    assert made.status_code == 201
-    assert made.headers["etag"] == '"1"'
-    change = made.json()
+    response = await authors.put("tutor", TUTOR)
+    assert response.status_code == 201
+    assert response.headers["etag"] == '"1"'
+    change = response.json()
     assert (change["version"], change["isNew"], change["isStored"], change["warnings"]) == (1, True, True, [])
     read = await authors.call("GET", "/agents/tutor")
     assert read.headers["etag"] == '"1"'
     assert read.json() == change["agent"]
     assert read.json()["systemPrompt"] == TUTOR["systemPrompt"]
     listed = (await authors.served.get("/agents")).json()["items"]
-    assert [each["id"] for each in listed] == ["assistant", "helper", "tutor"]
+    assert [item["id"] for item in listed] == ["assistant", "helper", "tutor"]
     assert "systemPrompt" not in listed[-1]
 
 
@@ -363,8 +363,8 @@ async def test_a_version_that_others_have_replaced_is_not_written_over(authors: 
         await authors.put("other", TUTOR, headers={"If-Match": "*"}),
     ):
         assert (refused.status_code, refused.json()["code"]) == (412, "agent_version_mismatch")
-    kept = await authors.put("tutor", TUTOR | {"name": "Mine"}, headers={"If-Match": '"2"'})
-    assert kept.json()["version"] == 3
+    stored = await authors.put("tutor", TUTOR | {"name": "Mine"}, headers={"If-Match": '"2"'})
+    assert stored.json()["version"] == 3
     assert (await authors.put("tutor", TUTOR, headers={"If-Match": "3"})).json()["code"] == "invalid_request"
 
 
@@ -378,8 +378,8 @@ async def test_a_repeated_change_makes_one_version_and_one_record(authors: Autho
 
 
 async def test_changes_at_once_are_all_kept(authors: Authors) -> None:
-    made = await asyncio.gather(*(authors.put(f"tutor-{number}", TUTOR) for number in range(4)))
-    assert [each.status_code for each in made] == [201] * 4
+    results = await asyncio.gather(*(authors.put(f"tutor-{number}", TUTOR) for number in range(4)))
+    assert [item.status_code for item in results] == [201] * 4
     assert len((await authors.call("GET", "/agents")).json()["items"]) == 6
 
 
@@ -426,27 +426,27 @@ async def test_an_agent_that_others_refer_to_is_not_deleted(authors: Authors) ->
     assert (await authors.call("DELETE", "/agents/nobody")).json()["code"] == "unknown_agent"
 
 
-@pytest.mark.parametrize("kept", ["sources", "documents", "procedures"])
-async def test_an_agent_is_not_deleted_before_what_belongs_to_it(authors: Authors, kept: str) -> None:
+@pytest.mark.parametrize("stored", ["sources", "documents", "procedures"])
+async def test_an_agent_is_not_deleted_before_what_belongs_to_it(authors: Authors, stored: str) -> None:
     await authors.put("tutor", TUTOR)
     harness = authors.served.harness
     ada = harness.ada
     fields = {"name": "Sums", "description": "Adds.", "triggers": ["add"], "steps": [{"text": "Add."}]}
-    made = Procedure(parse_draft(fields), ada.tenant_id, "tutor", "ada", harness.clock.now())
-    await harness.procedures.put(ada, replace(made, scope=ProcedureScope.TENANT))
-    if kept == "sources":
+    procedure = Procedure(parse_draft(fields), ada.tenant_id, "tutor", "ada", harness.clock.now())
+    await harness.procedures.put(ada, replace(procedure, scope=ProcedureScope.TENANT))
+    if stored == "sources":
         await harness.sources.create(ada, new_source(agent_id="tutor"))
-    elif kept == "documents":
+    elif stored == "documents":
         await harness.documents.create(ada, new_document(agent_id="tutor"))
     else:
-        await harness.procedures.put(ada, made)
+        await harness.procedures.put(ada, procedure)
     refused = await authors.call("DELETE", "/agents/tutor")
     assert (refused.status_code, refused.json()["code"]) == (409, "agent_in_use")
-    assert refused.json()["detail"].endswith(f"its {kept}.")
+    assert refused.json()["detail"].endswith(f"its {stored}.")
     assert (await authors.call("GET", "/agents/tutor")).status_code == 200
-    if kept == "procedures":
+    if stored == "procedures":
         retired = ProcedureDecision(ProcedureAction.RETIRE, "ada", harness.clock.now())
-        await harness.procedures.decide(ada, "tutor", made.id, 1, retired)
+        await harness.procedures.decide(ada, "tutor", procedure.id, 1, retired)
         assert (await authors.call("DELETE", "/agents/tutor")).status_code == 204
 
 
@@ -457,11 +457,11 @@ async def test_a_procedure_counts_behind_however_many_newer_ones_of_the_tenant(
     await authors.put("tutor", TUTOR)
     harness = authors.served.harness
     fields = {"name": "Sums", "description": "Adds.", "triggers": ["add"], "steps": [{"text": "Add."}]}
-    made = Procedure(parse_draft(fields), "acme", "tutor", "ada", harness.clock.now())
-    await harness.procedures.put(harness.ada, made)
+    procedure = Procedure(parse_draft(fields), "acme", "tutor", "ada", harness.clock.now())
+    await harness.procedures.put(harness.ada, procedure)
     for number in range(25):
         later = harness.clock.now() + timedelta(seconds=number + 1)
-        newer = replace(made, draft=replace(made.draft, name=f"Sums {number}"), scope=ProcedureScope.TENANT)
+        newer = replace(procedure, draft=replace(procedure.draft, name=f"Sums {number}"), scope=ProcedureScope.TENANT)
         await harness.procedures.put(harness.ada, replace(newer, created_at=later))
     refused = await authors.call("DELETE", "/agents/tutor")
     assert (refused.status_code, refused.json()["code"]) == (409, "agent_in_use")
@@ -470,7 +470,7 @@ async def test_a_procedure_counts_behind_however_many_newer_ones_of_the_tenant(
 async def test_the_author_is_warned_of_what_others_refer_to(authors: Authors) -> None:
     await authors.put("maths", TUTOR | {"triggers": ["do sums"]})
     await authors.put("physics", TUTOR)
-    targets = [{"agent": each, "reason": "For sums."} for each in ("maths", "physics")]
+    targets = [{"agent": item, "reason": "For sums."} for item in ("maths", "physics")]
     await authors.put("tutor", TUTOR | {"handoffs": targets})
     warned = await authors.put("physics", TUTOR | {"triggers": ["Do  sums"]}, dryRun="true")
     [warning] = warned.json()["warnings"]
@@ -535,17 +535,17 @@ async def test_an_agent_exists_for_its_tenant_only(changes: list[tuple[str, str,
                 own.pop(agent_id, None)
         else:
             versions = await authors.call("GET", f"/agents/{agent_id}/versions", tenant=tenant)
-            known = [item for item in versions.json().get("items", ()) if not item["isDeletion"]]
-            if known:
+            existing = [item for item in versions.json().get("items", ()) if not item["isDeletion"]]
+            if existing:
                 answer = await authors.call(
-                    "POST", f"/agents/{agent_id}/rollback", tenant=tenant, json={"version": known[-1]["version"]}
+                    "POST", f"/agents/{agent_id}/rollback", tenant=tenant, json={"version": existing[-1]["version"]}
                 )
                 if answer.is_success:
                     own[agent_id] = answer.json()["agent"]["name"]
-        for each in TENANTS:
-            listed = (await authors.call("GET", "/agents", tenant=each)).json()["items"]
-            assert {one["id"]: one["name"] for one in listed if one["version"]} == model[each]
-            assert all(one["name"].endswith(f" of {each}") for one in listed if one["version"])
+        for entry in TENANTS:
+            listed = (await authors.call("GET", "/agents", tenant=entry)).json()["items"]
+            assert {one["id"]: one["name"] for one in listed if one["version"]} == model[entry]
+            assert all(one["name"].endswith(f" of {entry}") for one in listed if one["version"])
 
 
 def test_an_owner_is_no_field_of_a_definition() -> None:
@@ -572,8 +572,8 @@ async def test_authors_are_shown_the_functions_of_an_agent_in_python() -> None:
         return None
 
     served = Served(coded(written))
-    shown = (await Authors(served).call("GET", "/agents/assistant")).json()
-    assert shown["functions"] == ["run", "before_tool check_amount"]
+    visible = (await Authors(served).call("GET", "/agents/assistant")).json()
+    assert visible["functions"] == ["run", "before_tool check_amount"]
     assert "functions" not in (await served.get("/agents/assistant")).json()
     as_yaml = await Authors(served).call("GET", "/agents/assistant", headers={"Accept": "application/yaml"})
     assert as_yaml.text.startswith(

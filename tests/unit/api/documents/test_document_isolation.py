@@ -108,11 +108,11 @@ class World:
             for agent in AGENTS:
                 self.harness.ada = Scope(tenant, "ada")
                 listed, _ = await self.served.items(f"/agents/{agent}/documents", *PERMISSIONS, limit=100)
-                own = {each["id"] for each in listed if each["sourceId"] is None}
+                own = {item["id"] for item in listed if item["sourceId"] is None}
                 assert own == self.expected.get((tenant, agent), set())
                 sources, _ = await self.served.items(f"/agents/{agent}/sources", *PERMISSIONS, limit=100)
                 assert {source["id"] for source in sources} == self.expected_sources.get((tenant, agent), set())
-                assert {each["sourceId"] for each in listed} - {None} <= {source["id"] for source in sources}
+                assert {item["sourceId"] for item in listed} - {None} <= {source["id"] for source in sources}
                 assert all(source["prefix"].startswith(f"s3://manuals/{tenant}/") for source in sources)
                 for number in range(3):
                     answer = await self.served.get(f"/agents/{agent}/documents/{document_id(number)}", *PERMISSIONS)

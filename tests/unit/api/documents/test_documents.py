@@ -42,8 +42,8 @@ async def add(served: Served, *, user: str = "ada", agent: str = "assistant", **
 async def added(served: Served, **fields: Any) -> dict[str, Any]:
     answer = await add(served, **fields)
     assert answer.status_code == 201, answer.text
-    said: dict[str, Any] = answer.json()
-    return said
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 def code(answer: httpx.Response) -> tuple[int, str]:
@@ -53,19 +53,19 @@ def code(answer: httpx.Response) -> tuple[int, str]:
 def finish(served: Served, document_id: str, status: VersionStatus, **changes: Any) -> Document:
     """Play the pipeline: end the newest version's ingestion."""
     store = records(served)
-    place = (served.harness.ada.tenant_id, "assistant", document_id)
-    document = store.records[place]
+    key = (served.harness.ada.tenant_id, "assistant", document_id)
+    document = store.records[key]
     version = replace(document.latest, status=status, progress=100, **changes)
     now = served.harness.clock.now()
     ready = status is VersionStatus.READY
     document = document.activate(version, now) if ready else document.fail(version, now)
-    store.records[place] = replace(document, revision=document.revision + 1)
-    return store.records[place]
+    store.records[key] = replace(document, revision=document.revision + 1)
+    return store.records[key]
 
 
 async def test_a_document_is_announced_and_gets_an_address_for_exactly_its_bytes(served: Served) -> None:
-    said = await added(served, sha256=SHA256, title="Staff handbook", url="https://example.com/h")
-    document, upload = said["document"], said["upload"]
+    new_document = await added(served, sha256=SHA256, title="Staff handbook", url="https://example.com/h")
+    document, upload = new_document["document"], new_document["upload"]
     assert (document["status"], document["version"], document["activeVersion"]) == ("waiting", 1, None)
     assert (document["title"], document["name"], document["url"]) == (
         "Staff handbook",
@@ -86,25 +86,28 @@ async def test_the_status_shows_how_far_it_is_and_which_pages_failed(served: Ser
     finish(
         served, document_id, VersionStatus.READY, pages=12, chunks=40, page_errors=errors, page_error_count=1, step=None
     )
-    shown = (await served.get(f"/agents/assistant/documents/{ID}", WRITE)).json()
-    assert (shown["status"], shown["activeVersion"], shown["pages"], shown["chunks"]) == ("ready", 1, 12, 40)
-    assert (shown["pageErrors"], shown["pageErrorCount"]) == ([{"page": 3, "message": "The page holds no text."}], 1)
+    visible = (await served.get(f"/agents/assistant/documents/{ID}", WRITE)).json()
+    assert (visible["status"], visible["activeVersion"], visible["pages"], visible["chunks"]) == ("ready", 1, 12, 40)
+    assert (visible["pageErrors"], visible["pageErrorCount"]) == (
+        [{"page": 3, "message": "The page holds no text."}],
+        1,
+    )
 
     await added(served, documentId=ID, size=7)
     finish(served, ID, VersionStatus.FAILED, error_code="document_encrypted", error="Remove the password.")
-    shown = (await served.get(f"/agents/assistant/documents/{ID}", WRITE)).json()
-    assert (shown["status"], shown["version"], shown["activeVersion"]) == ("failed", 2, 1)
-    assert shown["error"] == {"code": "document_encrypted", "message": "Remove the password."}
+    visible = (await served.get(f"/agents/assistant/documents/{ID}", WRITE)).json()
+    assert (visible["status"], visible["version"], visible["activeVersion"]) == ("failed", 2, 1)
+    assert visible["error"] == {"code": "document_encrypted", "message": "Remove the password."}
 
 
 async def test_a_replaced_document_keeps_its_active_version_and_what_was_left_out(served: Served) -> None:
     await added(served, documentId=ID, title="Handbook", requiredPermission="hr:read")
     finish(served, ID, VersionStatus.READY)
-    said = await added(served, documentId=ID, size=99, name="handbook-2.pdf")
-    document = said["document"]
+    new_document = await added(served, documentId=ID, size=99, name="handbook-2.pdf")
+    document = new_document["document"]
     assert (document["version"], document["activeVersion"], document["name"]) == (2, 1, "handbook-2.pdf")
     assert (document["title"], document["requiredPermission"]) == ("Handbook", "hr:read")
-    assert said["upload"] is not None
+    assert new_document["upload"] is not None
     document = (await added(served, documentId=ID, size=99, requiredPermission=None, title=None))["document"]
     assert (document["title"], document["requiredPermission"]) == ("handbook.pdf", None)
 
@@ -140,9 +143,9 @@ async def test_a_request_that_differs_is_a_new_version(served: Served, change: d
 async def test_what_has_failed_may_be_tried_again(served: Served) -> None:
     await added(served, documentId=ID, sha256=SHA256)
     finish(served, ID, VersionStatus.FAILED, error_code="document_empty", error="It is empty.")
-    said = await added(served, documentId=ID, sha256=SHA256)
-    assert (said["document"]["version"], said["document"]["status"]) == (2, "waiting")
-    assert said["upload"] is not None
+    document = await added(served, documentId=ID, sha256=SHA256)
+    assert (document["document"]["version"], document["document"]["status"]) == (2, "waiting")
+    assert document["upload"] is not None
 
 
 async def test_without_a_checksum_every_request_is_a_document(served: Served) -> None:
@@ -241,8 +244,10 @@ async def test_a_user_who_lacks_the_permission_is_refused_and_written_down(
 @pytest.mark.parametrize("agent", ["nobody", "librarian", "%23", "assistant%23"])
 async def test_an_agent_that_the_caller_cannot_see_is_unknown(served: Served, agent: str) -> None:
     for method, path, _ in ROUTES:
-        place = path.replace("assistant", agent)
-        answer = await (served.post(place, PDF, WRITE) if method == "POST" else served.request(method, place, WRITE))
+        address = path.replace("assistant", agent)
+        answer = await (
+            served.post(address, PDF, WRITE) if method == "POST" else served.request(method, address, WRITE)
+        )
         assert code(answer) == (404, "unknown_agent")
     denied = [record.action for record in served.harness.audit.records if record.outcome == "denied"]
     assert denied == ([action for _, _, action in ROUTES] if agent == "librarian" else [])
@@ -267,18 +272,18 @@ async def test_the_same_id_in_another_tenant_is_another_document(served: Served)
 
 @pytest.mark.parametrize("limit", [1, 2, 100])
 async def test_lists_are_followed_to_their_end(served: Served, limit: int) -> None:
-    made = []
+    calls = []
     for number in range(5):
-        made.append((await added(served, name=f"{number}.pdf"))["document"]["id"])
+        calls.append((await added(served, name=f"{number}.pdf"))["document"]["id"])
         served.harness.clock.advance(1)
-    found: list[str] = []
+    results: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
         items, cursor = await served.items(
             "/agents/assistant/documents", WRITE, limit=limit, **({"cursor": cursor} if cursor else {})
         )
-        found += [item["id"] for item in items]
-    assert found == made[::-1]
+        results += [item["id"] for item in items]
+    assert results == calls[::-1]
 
 
 async def test_a_cursor_of_another_list_is_refused(served: Served) -> None:

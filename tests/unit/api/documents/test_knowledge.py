@@ -27,10 +27,10 @@ def served() -> Served:
     return Served(Harness(others=(VAULT,)))
 
 
-async def items(served: Served, *permissions: str, **asked: Any) -> list[dict[str, Any]]:
-    answer = await served.post(PATH, QUESTION | asked, *permissions)
-    found: list[dict[str, Any]] = answer.raise_for_status().json()["items"]
-    return found
+async def items(served: Served, *permissions: str, **question: Any) -> list[dict[str, Any]]:
+    answer = await served.post(PATH, QUESTION | question, *permissions)
+    results: list[dict[str, Any]] = answer.raise_for_status().json()["items"]
+    return results
 
 
 async def test_an_item_has_its_text_scores_and_place(served: Served) -> None:

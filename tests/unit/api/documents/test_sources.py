@@ -57,12 +57,12 @@ def code(answer: httpx.Response) -> tuple[int, str]:
     ],
 )
 async def test_a_source_is_stored_and_due_at_once(served: Served, body: dict[str, Any], title: str) -> None:
-    said = await added(served, body)
-    assert (said["status"], said["title"], said["refreshHours"], said["documents"]) == ("waiting", title, 24, 0)
-    [due] = [each async for each in records(served).due(served.harness.clock.now())]
-    assert due.source.id == said["id"]
-    assert (await served.get(f"/agents/assistant/sources/{said['id']}", WRITE)).json() == said
-    assert await served.items("/agents/assistant/sources", WRITE) == ([said], None)
+    source = await added(served, body)
+    assert (source["status"], source["title"], source["refreshHours"], source["documents"]) == ("waiting", title, 24, 0)
+    [due] = [item async for item in records(served).due(served.harness.clock.now())]
+    assert due.source.id == source["id"]
+    assert (await served.get(f"/agents/assistant/sources/{source['id']}", WRITE)).json() == source
+    assert await served.items("/agents/assistant/sources", WRITE) == ([source], None)
     [record] = served.harness.audit.records
     assert (record.action, record.outcome) == ("source.create", "created")
 
@@ -81,26 +81,26 @@ async def test_another_source_under_the_same_id_is_a_conflict(served: Served) ->
 
 
 async def test_a_deleted_source_is_gone_at_once_and_may_be_created_again(served: Served) -> None:
-    said = await added(served, SITEMAP)
-    path = f"/agents/assistant/sources/{said['id']}"
+    source = await added(served, SITEMAP)
+    path = f"/agents/assistant/sources/{source['id']}"
     answer = await served.request("DELETE", path, WRITE)
-    assert (answer.status_code, answer.json()["id"]) == (202, said["id"])
+    assert (answer.status_code, answer.json()["id"]) == (202, source["id"])
     assert (await served.request("DELETE", path, WRITE)).json() == answer.json()
     assert code(await served.get(path, WRITE)) == (404, "unknown_source")
     assert code(await served.request("POST", f"{path}/refresh", WRITE)) == (404, "unknown_source")
     assert await served.items("/agents/assistant/sources", WRITE) == ([], None)
-    assert (await added(served, SITEMAP))["id"] != said["id"]
+    assert (await added(served, SITEMAP))["id"] != source["id"]
 
 
 async def test_a_source_is_refreshed_before_its_time(served: Served) -> None:
-    said = await added(served, SITEMAP)
-    place = ("acme", "assistant", said["id"])
+    source = await added(served, SITEMAP)
+    key = ("acme", "assistant", source["id"])
     store = records(served)
-    later = served.harness.clock.now() + store.records[place].interval
-    store.records[place] = replace(store.records[place], check_at=later)
-    answer = await served.request("POST", f"/agents/assistant/sources/{said['id']}/refresh", WRITE)
+    later = served.harness.clock.now() + store.records[key].interval
+    store.records[key] = replace(store.records[key], check_at=later)
+    answer = await served.request("POST", f"/agents/assistant/sources/{source['id']}/refresh", WRITE)
     assert answer.status_code == 202
-    assert store.records[place].check_at == served.harness.clock.now()
+    assert store.records[key].check_at == served.harness.clock.now()
 
 
 @pytest.mark.parametrize(
@@ -179,18 +179,18 @@ async def test_a_user_who_lacks_the_permission_is_refused_and_written_down(
 async def test_an_agent_that_the_caller_cannot_see_is_unknown(
     served: Served, method: str, path: str, action: str, agent: str
 ) -> None:
-    place = path.replace("assistant", agent)
-    is_post = place.endswith("/sources") and method == "POST"
-    answer = await (served.post(place, SITEMAP, WRITE) if is_post else served.request(method, place, WRITE))
+    address = path.replace("assistant", agent)
+    is_post = address.endswith("/sources") and method == "POST"
+    answer = await (served.post(address, SITEMAP, WRITE) if is_post else served.request(method, address, WRITE))
     assert code(answer) == (404, "unknown_agent")
     outcome = "denied" if agent == "librarian" else "not_found"
     assert [(record.action, record.outcome) for record in served.harness.audit.records] == [(action, outcome)]
 
 
 async def test_a_source_of_another_tenant_is_unknown(served: Served) -> None:
-    said = await added(served, SITEMAP)
+    source = await added(served, SITEMAP)
     served.harness.ada = Scope("globex", "ada")
-    path = f"/agents/assistant/sources/{said['id']}"
-    for method, place in (("GET", path), ("POST", f"{path}/refresh"), ("DELETE", path)):
-        assert code(await served.request(method, place, WRITE)) == (404, "unknown_source")
+    path = f"/agents/assistant/sources/{source['id']}"
+    for method, address in (("GET", path), ("POST", f"{path}/refresh"), ("DELETE", path)):
+        assert code(await served.request(method, address, WRITE)) == (404, "unknown_source")
     assert await served.items("/agents/assistant/sources", WRITE) == ([], None)

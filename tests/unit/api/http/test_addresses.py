@@ -84,8 +84,8 @@ def fields_with_addresses() -> Iterator[str]:
     """Yield the fields of an agent's definition that hold addresses, with their models."""
     schema = AgentDefinition.model_json_schema(by_alias=False)
     models = {"AgentDefinition": schema, **schema["$defs"]}
-    for model, found in models.items():
-        for name in found.get("properties", {}):
+    for model, result in models.items():
+        for name in result.get("properties", {}):
             if WORDS.search(name):
                 yield f"{model}.{name}"
 
@@ -128,13 +128,13 @@ def requests_with_addresses(document: Json) -> Iterator[str]:
             if name not in seen:
                 yield from within(document["components"]["schemas"][name], (*seen, name))
             return
-        for each in [*schema.get("anyOf", []), *schema.get("oneOf", []), schema.get("items", {})]:
-            if each:
-                yield from within(each, seen)
-        for field, each in schema.get("properties", {}).items():
+        for item in [*schema.get("anyOf", []), *schema.get("oneOf", []), schema.get("items", {})]:
+            if item:
+                yield from within(item, seen)
+        for field, item in schema.get("properties", {}).items():
             if WORDS.search(field):
                 yield field
-            yield from within(each, seen)
+            yield from within(item, seen)
 
     for path, operations in document["paths"].items():
         for method, described in operations.items():

@@ -43,7 +43,7 @@ def test_a_request_imports_the_routes_of_its_noun_only() -> None:
     assert ask("/v1/skills/s/t", "/v1/tenant/limits/x") == ([404, 404], [])
 
 
-@pytest.mark.parametrize("deferred", list_deferred_routes(), ids=lambda each: each.module)
+@pytest.mark.parametrize("deferred", list_deferred_routes(), ids=lambda entry: entry.module)
 def test_the_paths_of_a_module_are_listed(deferred: DeferredRoutes) -> None:
     """A path that is missing would answer 404. One that is left over would import the module in vain."""
     routes = [route for route in deferred.routes if isinstance(route, APIRoute)]

@@ -36,8 +36,8 @@ async def answer(path: str) -> httpx.Response:
 @pytest.mark.parametrize("status", REFUSALS)
 @pytest.mark.parametrize("path", ["", "/a2a"])
 async def test_a_status_is_answered_by_one_of_its_class(path: str, status: HTTPStatus) -> None:
-    found = await answer(f"{path}/{status.value}")
-    assert found.status_code == (status if status in SAME else 422 if status < 500 else 500)
+    result = await answer(f"{path}/{status.value}")
+    assert result.status_code == (status if status in SAME else 422 if status < 500 else 500)
 
 
 def test_each_error_has_a_name_of_its_class_in_the_http_binding_of_a2a() -> None:

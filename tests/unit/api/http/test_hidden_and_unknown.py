@@ -97,11 +97,11 @@ async def test_where_an_agent_is_named(where: str, kind: str) -> None:
         if where == "fork":
             await served.harness.say(scope=Scope("acme", "eve"))
         calls = noted(served)
-        said = {"role": "user", "content": "Hi", "timestamp": "2026-03-01T10:00:00Z"}
+        sent_message = {"role": "user", "content": "Hi", "timestamp": "2026-03-01T10:00:00Z"}
         requests: dict[str, tuple[str, Json]] = {
             "messages": ("/v1/messages", {"sessionId": thread_id, "message": "Hi", "agentId": agent_id}),
             "runs": ("/v1/runs", run_input(served, runId="r-1", forwardedProps={"agentId": agent_id})),
-            "import": ("/v1/episodes/import", {"sessionId": "s-1", "agentId": agent_id, "messages": [said]}),
+            "import": ("/v1/episodes/import", {"sessionId": "s-1", "agentId": agent_id, "messages": [sent_message]}),
             "fork": (f"/v1/threads/{thread_id}/fork", {"agentId": agent_id}),
             "a2a": (
                 f"/a2a/{agent_id}",
@@ -124,13 +124,15 @@ async def test_below_a_conversation(method: str, path: str) -> None:
     """Mapped ids, which nobody can begin a conversation under. They can be computed from the user's and the host's."""
     body = THREAD_BODIES.get(path.rpartition("/")[2], {}) if method in ("POST", "PUT", "PATCH") else None
     reported = []
-    for given in ("order-1", "never-begun"):
+    for value in ("order-1", "never-begun"):
         served = Served(Harness())
         await served.post("/messages", {"sessionId": "order-1", "message": "Hello", "messageId": "m1"})
-        thread_id = resolve_thread_ref(Scope("acme", "ada"), given).id
+        thread_id = resolve_thread_ref(Scope("acme", "ada"), value).id
         calls = noted(served)
         filled = re.sub(r"\{\w+\}", "m1", path.replace("{thread_id}", thread_id))
-        async with served._client("eve", *(each for each in Permission if each != "thread:read_all")) as client:
+        async with served._client(
+            "eve", *(permission for permission in Permission if permission != "thread:read_all")
+        ) as client:
             answer = await client.request(method, f"http://baton.test{filled}", json=body)
         reported.append((answer.status_code, re.sub(r'"requestId":"[^"]*"', "", answer.text), calls))
         if answer.status_code == 422:
@@ -155,10 +157,10 @@ async def test_episodes_of_others() -> None:
 @pytest.mark.parametrize("where", ["messages", "runs", "answers", "mcp", "task"])
 async def test_where_a_conversation_is_named(where: str) -> None:
     reported = []
-    for given in ("order-1", "never-begun"):
+    for value in ("order-1", "never-begun"):
         served = A2AServed()
         await served.post("/messages", {"sessionId": "order-1", "message": "Hello", "messageId": "m1"})
-        thread_id = served.harness.thread_id = resolve_thread_ref(Scope("acme", "ada"), given).id
+        thread_id = served.harness.thread_id = resolve_thread_ref(Scope("acme", "ada"), value).id
         calls = noted(served)
         resume = [{"interruptId": f"{'0' * 32}.1", "status": "resolved", "payload": {"approved": True}}]
         requests: dict[str, tuple[str, Json]] = {

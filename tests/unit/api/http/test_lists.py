@@ -29,10 +29,10 @@ async def test_pages_of_one_role_hold_every_message_of_it_once(served: Served, l
     harness = served.harness
     for number in range(15):
         await harness.say(f"m{number}")
-    found: list[str] = []
+    results: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
         more = {"cursor": cursor} if cursor else {}
         items, cursor = await served.items(f"/threads/{harness.thread_id}/messages", roles="user", limit=limit, **more)
-        found = [message["id"] for message in items] + found
-    assert found == [f"m{number}" for number in range(15)]
+        results = [message["id"] for message in items] + results
+    assert results == [f"m{number}" for number in range(15)]

@@ -93,14 +93,14 @@ NO_TIMES = ["0.5", "0", "1765432100", "1765432100.5", "2026-03-14", "2026-03-14T
 
 
 async def test_a_time_in_a_query_is_a_time(served: Served, document: Json) -> None:
-    found = [
+    results = [
         (path, parameter["name"])
         for method, path, operation in operations(document)
         for parameter in operation.get("parameters", ())
         if method == "get" and parameter["in"] == "query" and "date-time" in str(parameter["schema"])
     ]
-    assert len(found) >= 8
-    for path, name in found:
+    assert len(results) >= 8
+    for path, name in results:
         for value in NO_TIMES:
             answer = await served.get(path.removeprefix("/v1"), *PERMISSIONS, **{name: value})
             assert answer.status_code == 422, (path, name, value, answer.text)

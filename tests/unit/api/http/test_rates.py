@@ -110,8 +110,8 @@ async def test_subscriptions_to_tasks_take_places_of_streams() -> None:
     served = A2AServed(limited(user_follow_streams=1))
     goes_on = asyncio.Event()
     served.harness.model.script(Answer(("Hello there.",), gate=goes_on))
-    begun = {"message": message("One", "m-1"), "configuration": {"blocking": False}}
-    task = (await served.call("message/send", begun))["result"]
+    started = {"message": message("One", "m-1"), "configuration": {"blocking": False}}
+    task = (await served.call("message/send", started))["result"]
     following = asyncio.ensure_future(served.calls("SubscribeToTask", {"id": task["id"]}))
     await served.are_answered(2)
     refused = await served.call("SubscribeToTask", {"id": task["id"]})

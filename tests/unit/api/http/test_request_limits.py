@@ -85,13 +85,13 @@ async def test_a_request_has_a_bounded_number_of_headers() -> None:
 
 def bodies() -> dict[str, tuple[Any, Any]]:
     """The field of each route's body, and its model."""
-    found: dict[str, tuple[Any, Any]] = {}
+    results: dict[str, tuple[Any, Any]] = {}
     for route in Served().app.routes:
         if isinstance(route, APIRoute) and route.body_field is not None:
             annotation = route.body_field.field_info.annotation
             model = next((argument for argument in get_args(annotation) if argument is not type(None)), annotation)
-            found[f"{min(route.methods)} {route.path}"] = (route.body_field, model)
-    return found
+            results[f"{min(route.methods)} {route.path}"] = (route.body_field, model)
+    return results
 
 
 BODIES = bodies()
@@ -117,7 +117,7 @@ def test_lists_within_messages_end_validation_too(route: str, more: dict[str, An
 @pytest.mark.parametrize("route", BODIES)
 def test_no_body_makes_validation_collect_more_errors_than_an_object_has_members(route: str) -> None:
     field, model = BODIES[route]
-    names = [each.alias or name for name, each in getattr(model, "model_fields", {}).items()]
+    names = [item.alias or name for name, item in getattr(model, "model_fields", {}).items()]
     for value in ({}, 0, "x", [0], {"a": [0]}):
         for name in names:
             _, errors = field.validate({name: [value] * ITEMS}, {}, loc=("body",))

@@ -24,16 +24,16 @@ NEVER_IDS = {
 
 def words_in_places_of_ids(paths: list[str]) -> dict[str, set[str]]:
     """Return the fixed segments that stand in the same place as a parameter, by the path up to that parameter."""
-    found: dict[str, set[str]] = {}
+    results: dict[str, set[str]] = {}
     parts = [path.strip("/").split("/") for path in paths]
     for one in parts:
         for other in parts:
             for index, (word, name) in enumerate(zip(one, other, strict=False)):
                 if name.startswith("{") and not word.startswith("{"):
-                    found.setdefault("/".join(other[: index + 1]), set()).add(word)
+                    results.setdefault("/".join(other[: index + 1]), set()).add(word)
                 if word != name:
                     break
-    return found
+    return results
 
 
 def test_every_word_that_stands_in_the_place_of_an_id_is_reserved() -> None:
@@ -46,13 +46,13 @@ def test_no_user_has_a_reserved_id(user: str) -> None:
         Scope("acme", user)
 
 
-@pytest.mark.parametrize("given", sorted(DOT_SEGMENTS))
-async def test_no_conversation_has_an_id_that_addresses_cannot_hold(given: str) -> None:
+@pytest.mark.parametrize("value", sorted(DOT_SEGMENTS))
+async def test_no_conversation_has_an_id_that_addresses_cannot_hold(value: str) -> None:
     with pytest.raises(InvalidRequest):
-        resolve_thread_ref(Scope("acme", "ada"), given)
+        resolve_thread_ref(Scope("acme", "ada"), value)
     for path, body in {
-        "/messages": {"sessionId": given, "message": "Hello"},
-        "/episodes/import": {"sessionId": given, "messages": [{"role": "user", "content": "x"}]},
+        "/messages": {"sessionId": value, "message": "Hello"},
+        "/episodes/import": {"sessionId": value, "messages": [{"role": "user", "content": "x"}]},
     }.items():
         assert (await Served().post(path, body)).status_code == 422
 

@@ -35,9 +35,9 @@ METHODS = ("GET", "POST", "DELETE", "OPTIONS")
 def check(answer: httpx.Response, *, may_be_kept: bool = False) -> None:
     where = f"{answer.request.method} {answer.request.url}: {answer.status_code}"
     assert answer.headers.get_list("x-content-type-options") == ["nosniff"], where
-    [kept] = answer.headers.get_list("cache-control")
-    is_kept = "max-age" in kept
-    assert is_kept or "no-store" in kept, where
+    [stored] = answer.headers.get_list("cache-control")
+    is_kept = "max-age" in stored
+    assert is_kept or "no-store" in stored, where
     assert not is_kept or (may_be_kept and answer.status_code in (200, 304)), where
 
 

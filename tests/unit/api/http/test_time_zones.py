@@ -62,7 +62,7 @@ async def remembered(served: Served, messages: list[dict[str, Any]], **fields: A
 
 def documents(served: Served) -> list[IndexDocument]:
     """Everything in the search index."""
-    return [each for of_owner in served.harness.search.documents.values() for each in of_owner.values()]
+    return [item for of_owner in served.harness.search.documents.values() for item in of_owner.values()]
 
 
 def run_body(served: Served, **forwarded: Any) -> dict[str, Any]:
@@ -142,8 +142,8 @@ async def test_an_import_does_not_change_where_the_user_is_now(served: Served) -
 async def test_where_only_utc_is_known_of_a_memory_its_line_says_so(served: Served) -> None:
     await remembered(served, [DENTIST[0] | {"timestamp": "2026-11-21T06:30:00Z"}])
     assert (await ask(served))[1].split("\n")[1:] == [f"- 2026-11-21: {SAID}"]
-    found = await ask(served, timeZone="America/Los_Angeles")
-    assert found[1].split("\n")[1:] == [f"- 2026-11-21 (UTC): {SAID}"]
+    result = await ask(served, timeZone="America/Los_Angeles")
+    assert result[1].split("\n")[1:] == [f"- 2026-11-21 (UTC): {SAID}"]
 
 
 async def test_a_conversation_is_remembered_by_the_days_of_its_messages_zones(served: Served) -> None:
@@ -234,11 +234,11 @@ async def lines(served: Served, user: str = "ada", **params: Any) -> list[dict[s
 
 async def test_an_export_has_the_users_zone_and_those_of_the_messages(served: Served) -> None:
     await ask(served, "Hello", timeZone="Asia/Tokyo")
-    found = await lines(served)
-    assert [line for line in found if line.get("type") == "timeZone"] == [
+    result = await lines(served)
+    assert [line for line in result if line.get("type") == "timeZone"] == [
         {"type": "timeZone", "threadId": None, "timeZone": "Asia/Tokyo", "since": "2026-11-21T16:00:00.000Z"}
     ]
-    zones = [line["metadata"].get("timeZone") for line in found if line.get("type") == "message"]
+    zones = [line["metadata"].get("timeZone") for line in result if line.get("type") == "message"]
     assert zones == ["Asia/Tokyo", None]
     assert not [line for line in await lines(served, user="bob") if line.get("type") == "timeZone"]
 

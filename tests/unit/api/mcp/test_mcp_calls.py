@@ -127,11 +127,11 @@ async def test_progress_is_reported_while_the_agent_works(mode: str) -> None:
     served = McpServed.over(timing=Timing(comment_seconds=1.0))
     gate = asyncio.Event()
     served.harness.model.script(Answer(("Slow.",), gate=gate))
-    heard: list[tuple[float, str | None]] = []
+    notifications: list[tuple[float, str | None]] = []
 
     async def progress(step: float, total: float | None, message: str | None) -> None:
         assert total is None
-        heard.append((step, message))
+        notifications.append((step, message))
 
     async with served.client(mode=mode) as client:
         asking = asyncio.ensure_future(client.call_tool("assistant", {"message": "Hello"}, progress_callback=progress))
@@ -139,7 +139,7 @@ async def test_progress_is_reported_while_the_agent_works(mode: str) -> None:
         await asyncio.sleep(2.5)
         gate.set()
         assert structured(await asking)["message"] == "Slow."
-    steps, messages = zip(*heard, strict=True)
+    steps, messages = zip(*notifications, strict=True)
     assert list(steps) == sorted(set(steps))
     assert messages[:3] == ("The agent is working.",) * 3
     assert messages[-1] == "Assistant is answering."
@@ -174,19 +174,19 @@ async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result(served: Mcp
 
 async def test_another_users_conversation_is_as_unknown_as_one_that_does_not_exist(served: McpServed) -> None:
     async with served.client() as client:
-        begun = structured(await client.call_tool("assistant", {"message": "A secret."}))
+        started = structured(await client.call_tool("assistant", {"message": "A secret."}))
     unknown = "00000000-0000-4000-8000-000000000000"
-    asked = len(served.harness.model.asked)
+    request_count = len(served.harness.model.asked)
     for who in ({"user": "eve"}, {"tenant": "eves-own"}):
         async with served.client(**who) as client:  # type: ignore[arg-type]
             for fields in ({"message": "Go on."}, {"answer": {"approved": True}}):
                 reported = [
-                    structured(await client.call_tool("assistant", {"thread_id": each} | fields))
-                    for each in (begun["thread_id"], unknown)
+                    structured(await client.call_tool("assistant", {"thread_id": item} | fields))
+                    for item in (started["thread_id"], unknown)
                 ]
                 assert reported[0] == reported[1]
                 assert reported[0]["code"] == "thread_unavailable"
-    assert len(served.harness.model.asked) == asked
+    assert len(served.harness.model.asked) == request_count
     refusals = {(record.scope.user_id, record.outcome) for record in served.harness.audit.records}
     assert ("eve", "denied") in refusals
 
@@ -194,8 +194,8 @@ async def test_another_users_conversation_is_as_unknown_as_one_that_does_not_exi
 async def test_a_tool_does_not_go_on_with_another_agents_conversation() -> None:
     served = McpServed.over(Harness(assistant=open_to_mcp(), others=(TUTOR,)))
     async with served.client("tutor:ask") as client:
-        begun = structured(await client.call_tool("tutor", {"message": "Hello"}))
-        other = structured(await client.call_tool("assistant", {"message": "Hello", "thread_id": begun["thread_id"]}))
+        started = structured(await client.call_tool("tutor", {"message": "Hello"}))
+        other = structured(await client.call_tool("assistant", {"message": "Hello", "thread_id": started["thread_id"]}))
     assert other["code"] == "agent_mismatch"
 
 
@@ -242,9 +242,9 @@ async def settled(served: McpServed) -> list[str]:
     """The outcomes of the only thread, once its run has ended."""
     thread_id = await only_thread(served)
     async with asyncio.timeout(60):
-        while not (found := await outcomes(served, thread_id)):  # noqa: ASYNC110
+        while not (result := await outcomes(served, thread_id)):  # noqa: ASYNC110
             await asyncio.sleep(0.1)  # the fake has no event for it
-    return found
+    return result
 
 
 async def test_a_client_that_gives_up_its_call_cancels_the_run(served: McpServed) -> None:

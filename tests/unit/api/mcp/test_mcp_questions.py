@@ -64,9 +64,9 @@ async def test_several_questions_are_answered_one_by_one(served: McpServed) -> N
         after = structured(
             await client.call_tool("assistant", thread | {"answer": {"approved": False, "interrupt_id": first}})
         )
-        [left] = after["questions"]
-        assert (after["state"], left["interrupt_id"]) == ("input_required", second)
-        assert left["arguments"] == '{"page": "about"}'
+        [remaining] = after["questions"]
+        assert (after["state"], remaining["interrupt_id"]) == ("input_required", second)
+        assert remaining["arguments"] == '{"page": "about"}'
         done = thread | {"answer": {"approved": True, "interrupt_id": second}}
         last = structured(await client.call_tool("assistant", done))
         repeated = structured(await client.call_tool("assistant", done))
@@ -88,9 +88,9 @@ async def test_an_answer_that_decides_nothing_permits_nothing(served: McpServed,
 
 async def test_an_answer_where_nothing_is_asked_is_refused(served: McpServed) -> None:
     async with served.client() as client:
-        begun = structured(await client.call_tool("assistant", {"message": "Hello"}))
+        started = structured(await client.call_tool("assistant", {"message": "Hello"}))
         for answer in ({"approved": True}, {"approved": True, "interrupt_id": "nothing.1"}):
-            refused = await client.call_tool("assistant", {"thread_id": begun["thread_id"], "answer": answer})
+            refused = await client.call_tool("assistant", {"thread_id": started["thread_id"], "answer": answer})
             assert structured(refused)["code"] == "interrupt_unavailable"
 
 
@@ -106,10 +106,10 @@ async def test_an_answer_where_nothing_is_asked_is_refused(served: McpServed) ->
 async def test_a_client_with_forms_asks_its_user(
     served: McpServed, result: types.ElicitResult, state: str, done: list[str]
 ) -> None:
-    shown: list[str] = []
+    visible: list[str] = []
 
     async def form(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        shown.append(params.message)
+        visible.append(params.message)
         return result
 
     async with served.client(elicitation_callback=form) as client:
@@ -117,7 +117,7 @@ async def test_a_client_with_forms_asks_its_user(
         reported = structured(await client.call_tool("assistant", {"message": "Delete it."}))
     assert reported["state"] == state
     assert deleted(served) == done
-    [text] = shown
+    [text] = visible
     assert text == "May I use delete?\nPage: home"
 
 

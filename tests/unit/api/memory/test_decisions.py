@@ -53,9 +53,9 @@ UNDECIDED = [
 
 
 def pending(harness: Harness) -> PendingInterrupts:
-    found = harness.store.rows["acme", harness.thread_id].thread.pending
-    assert found is not None
-    return found
+    result = harness.store.rows["acme", harness.thread_id].thread.pending
+    assert result is not None
+    return result
 
 
 async def check_still_asked(harness: Harness) -> None:

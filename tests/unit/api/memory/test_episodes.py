@@ -34,8 +34,8 @@ def served() -> Served:
 async def imported(served: Served, body: dict[str, Any] = SESSION, *, user: str = "ada") -> dict[str, Any]:
     answer = await served.post("/episodes/import", body, user=user)
     assert answer.status_code == 202, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    results: dict[str, Any] = answer.json()
+    return results
 
 
 async def test_an_episode_can_be_read_as_soon_as_its_session_has_ended(served: Served) -> None:
@@ -75,17 +75,17 @@ async def test_the_messages_of_a_long_episode_come_in_pages(served: Served) -> N
     for number in range(7):
         await served.harness.say(f"m{number}")
     episode_id = await close(served.harness)
-    found: list[int] = []
+    results: list[int] = []
     cursor: str | None = None
     while True:
         params = {"limit": 4} | ({"cursor": cursor} if cursor else {})
         page = (await served.get(f"/episodes/{episode_id}", **params)).raise_for_status().json()
         assert len(page["messages"]) <= 4
-        found = [message["ordinal"] for message in page["messages"]] + found
+        results = [message["ordinal"] for message in page["messages"]] + results
         cursor = page["nextCursor"]
         if cursor is None:
             break
-    assert found == list(range(14))
+    assert results == list(range(14))
 
 
 @pytest.mark.parametrize("user", ["bob", "stranger"])
@@ -138,12 +138,12 @@ async def indexed(served: Served, session_id: str, text: str, on: str, *, user: 
 
 
 async def test_a_search_finds_the_episode_and_the_message_without_personal_data(served: Served) -> None:
-    wanted = await indexed(served, "s-1", "My cat Molly is registered at molly@example.com.", "2025-06-02")
+    expected = await indexed(served, "s-1", "My cat Molly is registered at molly@example.com.", "2025-06-02")
     await indexed(served, "s-2", "The weather in Bern is fine.", "2025-06-03")
     answer = (await served.post("/episodes/search", {"query": "What is the name of my cat?"})).raise_for_status()
-    found = answer.json()["items"][0]
-    assert (found["episodeId"], found["startedAt"]) == (wanted, "2025-06-02T12:00:00.000Z")
-    assert set(found) == {
+    body = answer.json()["items"][0]
+    assert (body["episodeId"], body["startedAt"]) == (expected, "2025-06-02T12:00:00.000Z")
+    assert set(body) == {
         "episodeId",
         "threadId",
         "startedAt",
@@ -154,7 +154,7 @@ async def test_a_search_finds_the_episode_and_the_message_without_personal_data(
         "signals",
         "matches",
     }
-    [match] = found["matches"]
+    [match] = body["matches"]
     assert (match["messageId"], match["ordinal"], match["timestamp"]) == ("m-1", 0, "2025-06-02T12:00:00.000Z")
     assert match["text"] == "My cat Molly is registered at [email]."
 
@@ -162,8 +162,8 @@ async def test_a_search_finds_the_episode_and_the_message_without_personal_data(
 async def test_a_search_about_a_time_is_answered_from_that_time(served: Served) -> None:
     ids = [await indexed(served, f"s-{day}", "We talked about cats.", f"2025-06-0{day}") for day in (1, 2, 3)]
     body = {"query": "cats", "from": "2025-06-02T00:00:00Z", "to": "2025-06-03T00:00:00+00:00"}
-    found = (await served.post("/episodes/search", body)).json()["items"]
-    assert [item["episodeId"] for item in found] == [ids[1]]
+    items = (await served.post("/episodes/search", body)).json()["items"]
+    assert [item["episodeId"] for item in items] == [ids[1]]
 
 
 async def test_a_search_finds_nothing_of_others(served: Served) -> None:
@@ -230,8 +230,8 @@ async def test_an_imported_session_keeps_its_messages_ids_and_times(served: Serv
 async def test_an_imported_thread_goes_on_with_a_message(served: Served) -> None:
     answer = await imported(served)
     served.harness.thread_id = answer["sessionId"]
-    said = await served.harness.say("m1", "Where did I move?")
-    assert said.text == "Hello there."
+    turn = await served.harness.say("m1", "Where did I move?")
+    assert turn.text == "Hello there."
     assert ("user", "I moved to Bern last week.") in served.harness.model.asked[0].contents
     assert await close(served.harness) not in (None, answer["episodeId"])
     thread = await served.harness.store.get_thread(served.harness.ada, answer["sessionId"])
@@ -318,7 +318,7 @@ async def test_messages_without_a_text_are_left_out_of_an_import(served: Served)
     answer = await imported(served, {"sessionId": "s", "messages": [*blank, *HELLO]})
     assert await imported(served, {"sessionId": "s", "messages": [*blank, *HELLO]}) == answer
     messages, _ = await served.items("/threads/s/messages", roles="user,assistant,tool")
-    assert [message["content"] for message in messages] == [each["content"] for each in HELLO]
+    assert [message["content"] for message in messages] == [item["content"] for item in HELLO]
 
 
 @pytest.mark.parametrize("times", [("10:00", "10:00", "10:00"), ("10:02", "10:01", "10:00")])

@@ -33,8 +33,8 @@ async def served() -> Served:
 
 async def save(served: Served, user: str = "ada", agent_id: str = "assistant", **changes: Any) -> None:
     harness = served.harness
-    made = Procedure(parse_draft(FIELDS | changes), "acme", agent_id, user, harness.clock.now())
-    await harness.private_skills.save(Scope("acme", user), made, made_of=harness.clock.new_id())
+    procedure = Procedure(parse_draft(FIELDS | changes), "acme", agent_id, user, harness.clock.now())
+    await harness.private_skills.save(Scope("acme", user), procedure, made_of=harness.clock.new_id())
 
 
 async def sent(
@@ -64,11 +64,11 @@ async def test_a_maker_reads_lists_and_exports_their_own(served: Served) -> None
     )
     assert own["versions"] == [{name: value for name, value in own.items() if name not in ("versions", "nextCursor")}]
     assert "1. Post it." in (await served.get(f"{MINE}/SKILL.md")).text
-    assert [each["id"] for each in (await served.items("/skills"))[0]] == ["user.slack-alert"]
-    assert [each["id"] for each in (await served.items("/skills", scope="user"))[0]] == ["user.slack-alert"]
+    assert [skill["id"] for skill in (await served.items("/skills"))[0]] == ["user.slack-alert"]
+    assert [skill["id"] for skill in (await served.items("/skills", scope="user"))[0]] == ["user.slack-alert"]
     assert await served.items("/skills", scope="agent") == ([], None)
     matched = (await served.post(f"{PATH}/match", {"query": "send slack alert"})).json()["items"]
-    assert [(each["id"], each["included"]) for each in matched] == [("user.slack-alert", True)]
+    assert [(skill["id"], skill["included"]) for skill in matched] == [("user.slack-alert", True)]
     assert problem(await served.get(MINE, version=2)) == (404, "unknown_procedure")
 
 
@@ -99,7 +99,7 @@ async def test_an_offer_is_read_and_shared_and_a_repetition_changes_nothing(serv
     assert (answers[0]["id"], answers[0]["version"], answers[0]["createdBy"]) == ("slack-alert", 1, "bob")
     assert problem(await share(served, user="eve")) == (404, "unknown_procedure")
     assert (await served.items("/procedures", APPROVE, status="offered"))[0] == []
-    assert [each["id"] for each in (await served.items("/skills"))[0]] == ["slack-alert"]
+    assert [skill["id"] for skill in (await served.items("/skills"))[0]] == ["slack-alert"]
     assert (await served.get(MINE)).json()["status"] == "shared"
     one = {"version": 1, "agentId": "assistant"}
     mine, theirs = one | {"procedure": "user.slack-alert"}, one | {"procedure": "slack-alert"}
@@ -135,8 +135,8 @@ async def test_an_offer_is_withdrawn_or_declined_with_a_reason(served: Served) -
 
 
 async def test_an_approved_procedure_is_replaced_only_if_it_is_named(served: Served) -> None:
-    made = FIELDS | {"description": "The administrator's."}
-    for path, body in ((PATH, made), (f"{PATH}/slack-alert/approve", {"version": 1})):
+    instance = FIELDS | {"description": "The administrator's."}
+    for path, body in ((PATH, instance), (f"{PATH}/slack-alert/approve", {"version": 1})):
         (await sent(served, "POST", path, APPROVE, user="bob", json=body)).raise_for_status()
     await sent(served, "POST", f"{MINE}/offer")
     refused = await share(served)
@@ -189,13 +189,13 @@ async def test_sharing_and_declining_need_the_permission_and_a_refusal_is_audite
         refused = await sent(served, "POST", f"{MINE}/{action}", "skill:create", user=user, json=body)
         assert problem(refused) == (403, "forbidden")
     denied = [record for record in served.harness.audit.records if record.outcome == "denied"]
-    assert {(each.action, each.detail["permission"]) for each in denied} == {(f"procedure.{action}", APPROVE)}
+    assert {(refusal.action, refusal.detail["permission"]) for refusal in denied} == {(f"procedure.{action}", APPROVE)}
     assert (await served.get(MINE)).json()["status"] == "offered"
 
 
 async def test_skills_of_agents_that_the_caller_may_not_see_are_not_listed(served: Served) -> None:
     await save(served, agent_id="librarian")
-    assert [each["agentId"] for each in (await served.items("/skills"))[0]] == ["assistant"]
+    assert [skill["agentId"] for skill in (await served.items("/skills"))[0]] == ["assistant"]
     assert len((await served.items("/skills", "archive:read"))[0]) == 2
     path = "/agents/librarian/procedures/user.slack-alert"
     assert problem(await sent(served, "POST", f"{path}/offer")) == (404, "unknown_agent")

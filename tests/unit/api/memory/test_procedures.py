@@ -47,13 +47,13 @@ def served() -> Served:
 async def created(served: Served, user: str = "ada", **changes: Any) -> dict[str, Any]:
     answer = await served.post(PATH, {**ALERT, **changes}, "skill:create", user=user)
     assert answer.status_code == 201, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    results: dict[str, Any] = answer.json()
+    return results
 
 
 async def approved(served: Served, **changes: Any) -> dict[str, Any]:
-    made = await created(served, **changes)
-    return (await decide(served, "approve", made["id"], made["version"])).raise_for_status().json()  # type: ignore[no-any-return]
+    procedure = await created(served, **changes)
+    return (await decide(served, "approve", procedure["id"], procedure["version"])).raise_for_status().json()  # type: ignore[no-any-return]
 
 
 async def decide(
@@ -93,8 +93,8 @@ async def test_an_approval_of_one_of_several_pending_versions_names_it(served: S
 
 
 async def test_a_procedure_is_written_approved_and_followed(served: Served) -> None:
-    made = await created(served)
-    assert made == {
+    procedure = await created(served)
+    assert procedure == {
         **ALERT,
         "id": "slack-alert",
         "agentId": "assistant",
@@ -104,7 +104,7 @@ async def test_a_procedure_is_written_approved_and_followed(served: Served) -> N
         "steps": [ALERT["steps"][0], {"text": "Post it.", "condition": None}],
         "source": None,
         "createdBy": "ada",
-        "createdAt": made["createdAt"],
+        "createdAt": procedure["createdAt"],
         "decidedBy": None,
         "decidedAt": None,
         "reason": None,
@@ -125,8 +125,8 @@ async def test_a_procedure_is_written_approved_and_followed(served: Served) -> N
 
 
 async def test_a_procedure_of_the_tenant_is_followed_by_the_agent_and_listed_under_each(served: Served) -> None:
-    made = await approved(served, scope="tenant")
-    assert (made["id"], made["scope"]) == ("tenant.slack-alert", "tenant")
+    procedure = await approved(served, scope="tenant")
+    assert (procedure["id"], procedure["scope"]) == ("tenant.slack-alert", "tenant")
     await served.harness.say("m1", "Send a Slack alert")
     assert "1. Ask for the channel." in str(served.harness.model.asked[-1].contents)
     for agent_id, permission in (("assistant", ""), ("librarian", "archive:read")):
@@ -138,12 +138,12 @@ async def test_an_approval_is_audited_with_who_decided(served: Served) -> None:
     await approved(served)
     await created(served, description="Better.")
     (await decide(served, "reject", version=2, reason="Too\nvague.", user="eve")).raise_for_status()
-    found = [
+    results = [
         (record.action, record.outcome, record.scope.user_id, record.detail) for record in served.harness.audit.records
     ]
     one = {"procedure": "slack-alert", "version": 1, "agentId": "assistant"}
     two = {**one, "version": 2}
-    assert found == [
+    assert results == [
         ("procedure.create", "pending", "ada", one),
         ("procedure.approve", "approved", "bob", one),
         ("procedure.create", "pending", "ada", two),
@@ -169,12 +169,12 @@ async def test_an_approval_that_dies_on_the_way_is_finished_by_its_repetition(
     monkeypatch.setattr(served.harness.procedures, "decide", dies)
     assert problem(await decide(served, "approve", version=2)) == (503, "store_unavailable")
     in_use = await served.harness.procedures.approved(served.harness.ada, "assistant")
-    assert [each.version for each in in_use] == [2 if answers_late else 1]
+    assert [item.version for item in in_use] == [2 if answers_late else 1]
     monkeypatch.undo()
     for _ in range(2):
         assert (await decide(served, "approve", version=2)).json()["status"] == "approved"
     in_use = await served.harness.procedures.approved(served.harness.ada, "assistant")
-    assert [each.version for each in in_use] == [2]
+    assert [item.version for item in in_use] == [2]
     records = [record for record in served.harness.audit.records if record.action == "procedure.approve"]
     assert [record.detail["version"] for record in records] == [1, 2]
 
@@ -209,8 +209,8 @@ async def test_a_change_makes_a_pending_version_from_the_newest_one_only(served:
 
 async def test_a_skill_md_is_imported_changed_and_exported(served: Served) -> None:
     as_file = {"Content-Type": "text/markdown; charset=utf-8"}
-    made = await sent(served, "POST", PATH, "skill:create", content=MARKDOWN, headers=as_file)
-    assert (made.status_code, made.json()["name"], made.json()["status"]) == (201, "Slack Alert", "pending")
+    instance = await sent(served, "POST", PATH, "skill:create", content=MARKDOWN, headers=as_file)
+    assert (instance.status_code, instance.json()["name"], instance.json()["status"]) == (201, "Slack Alert", "pending")
     exported = await sent(served, "GET", f"{PATH}/slack-alert/SKILL.md", APPROVE)
     assert (exported.text, exported.headers["content-type"]) == (MARKDOWN, "text/markdown; charset=utf-8")
     accepted = await sent(served, "GET", f"{PATH}/slack-alert", APPROVE, headers={"Accept": "text/markdown"})
@@ -367,16 +367,16 @@ async def test_skills_are_the_approved_procedures_of_the_agents_that_the_caller_
     await approved(served, name="For all", scope="tenant")
     await created(served, name="Not yet")
     path = "/agents/librarian/procedures"
-    made = (await served.post(path, {**ALERT, "name": "Archive"}, "skill:create", "archive:read")).json()
-    body = {"version": made["version"]}
+    response = (await served.post(path, {**ALERT, "name": "Archive"}, "skill:create", "archive:read")).json()
+    body = {"version": response["version"]}
     (await served.post(f"{path}/archive/approve", body, APPROVE, "archive:read")).raise_for_status()
-    found, _ = await served.items("/skills")
-    assert [(item["agentId"], item["id"]) for item in found] == [
+    page_items, _ = await served.items("/skills")
+    assert [(item["agentId"], item["id"]) for item in page_items] == [
         ("assistant", "slack-alert"),
         ("assistant", "tenant.for-all"),
     ]
-    found, _ = await served.items("/skills", "archive:read")
-    assert sorted(item["id"] for item in found) == ["archive", "slack-alert", "tenant.for-all"]
+    page_items, _ = await served.items("/skills", "archive:read")
+    assert sorted(item["id"] for item in page_items) == ["archive", "slack-alert", "tenant.for-all"]
     ids: list[str] = []
     cursor: str | None = None
     while True:
@@ -384,7 +384,7 @@ async def test_skills_are_the_approved_procedures_of_the_agents_that_the_caller_
         ids += [item["id"] for item in page]
         if cursor is None:
             break
-    assert ids == [item["id"] for item in found]
+    assert ids == [item["id"] for item in page_items]
     assert problem(await served.get("/skills", cursor="x")) == (422, "invalid_request")
 
 
@@ -398,9 +398,9 @@ async def test_there_is_a_limit_of_approved_procedures(monkeypatch: pytest.Monke
 
 
 async def test_the_source_is_shown_to_those_who_decide(served: Served) -> None:
-    made = await created(served)
+    procedure = await created(served)
     store = served.harness.procedures
-    one = await store.get(served.harness.ada, "assistant", made["id"])
+    one = await store.get(served.harness.ada, "assistant", procedure["id"])
     assert one is not None
 
     captured = replace(
@@ -415,10 +415,10 @@ async def test_the_source_is_shown_to_those_who_decide(served: Served) -> None:
     assert (await served.get(f"{PATH}/slack-alert", APPROVE)).json()["source"] == source
     assert (await served.get(f"{PATH}/slack-alert")).json()["source"] is None
     assert [item["source"] for item in (await served.items("/skills"))[0]] == [None]
-    for permissions, shown in (((APPROVE,), "t-1"), ((), None)):
+    for permissions, visible in (((APPROVE,), "t-1"), ((), None)):
         tried = (await served.post(f"{PATH}/match", {"query": "send slack alert"}, *permissions)).json()
-        found = tried["items"][0]["source"]
-        assert (found and found["threadId"]) == shown
+        results = tried["items"][0]["source"]
+        assert (results and results["threadId"]) == visible
 
 
 async def test_writing_what_was_captured_already_does_not_show_its_source(served: Served) -> None:
@@ -475,14 +475,14 @@ async def test_what_waits_in_the_whole_tenant_is_one_list(served: Served) -> Non
     served.harness.clock.advance(1)
     (await served.post("/agents/librarian/procedures", ALERT, APPROVE, "archive:read")).raise_for_status()
     waiting, _ = await served.items("/procedures", APPROVE)
-    assert [each["id"] for each in waiting] == ["tenant.all", "slack-alert"]
+    assert [item["id"] for item in waiting] == ["tenant.all", "slack-alert"]
     first, cursor = await served.items("/procedures", APPROVE, limit=1)
     rest, _ = await served.items("/procedures", APPROVE, limit=1, cursor=cursor)
-    assert [each["id"] for each in [*first, *rest]] == ["tenant.all", "slack-alert"]
+    assert [item["id"] for item in [*first, *rest]] == ["tenant.all", "slack-alert"]
     (await decide(served, "approve")).raise_for_status()
-    assert [each["id"] for each in (await served.items("/procedures", APPROVE, status="approved"))[0]] == [
+    assert [item["id"] for item in (await served.items("/procedures", APPROVE, status="approved"))[0]] == [
         "slack-alert"
     ]
     hidden, _ = await served.items("/procedures", APPROVE, "archive:read")
-    assert [each["agentId"] for each in hidden] == ["librarian", "assistant"]
+    assert [item["agentId"] for item in hidden] == ["librarian", "assistant"]
     assert problem(await served.get("/procedures")) == (403, "forbidden")

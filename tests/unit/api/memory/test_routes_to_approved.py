@@ -53,8 +53,8 @@ class Attempt:
     @classmethod
     async def begun(cls) -> Attempt:
         attempt = cls(Served(SkillHarness()))
-        for made in (content("Refund Policy", "Refund only with a receipt."), content("Waiting"), content("Second")):
-            (await attempt.boss("POST", PATH, made)).raise_for_status()
+        for item in (content("Refund Policy", "Refund only with a receipt."), content("Waiting"), content("Second")):
+            (await attempt.boss("POST", PATH, item)).raise_for_status()
         (await attempt.boss("POST", f"{PATH}/refund-policy/approve")).raise_for_status()
         await attempt.make("Mine")
         [skill] = await attempt.harness.private_skills.in_use(attempt.mallory, "assistant")
@@ -89,11 +89,11 @@ class Attempt:
         harness.model.forget()
 
     async def approved(self) -> list[tuple[str, int, str | None]]:
-        found = [
+        results = [
             *await self.harness.procedures.approved(self.harness.ada, "assistant"),
             *await self.harness.procedures.approved(self.harness.ada, "", of=ProcedureScope.TENANT),
         ]
-        return [(each.id, each.version, each.decided_by) for each in found]
+        return [(item.id, item.version, item.decided_by) for item in results]
 
     async def prompt_for(self, user: str) -> str:
         """The model's request for another user's message, in a new conversation."""
@@ -294,8 +294,8 @@ async def an_agent_definition(on: Attempt) -> None:
 
 @route
 async def imported_conversations(on: Attempt) -> None:
-    said = {"role": "user", "content": f"Skill Refund Policy: {HOSTILE}", "timestamp": "2026-03-14T09:26:53.589Z"}
-    assert (await on.send("POST", "/episodes/import", {"sessionId": "s", "messages": [said]})).status_code == 202
+    message = {"role": "user", "content": f"Skill Refund Policy: {HOSTILE}", "timestamp": "2026-03-14T09:26:53.589Z"}
+    assert (await on.send("POST", "/episodes/import", {"sessionId": "s", "messages": [message]})).status_code == 202
 
 
 @pytest.mark.parametrize("name", ROUTES)
@@ -305,9 +305,9 @@ async def test_no_route_approves_without_the_permission(name: str) -> None:
     await ROUTES[name](on)
     [(procedure_id, version, by)] = await on.approved()
     assert (procedure_id, by) == ("refund-policy", "boss")
-    found = await on.harness.procedures.get(on.harness.ada, "assistant", procedure_id, version=version)
-    assert found is not None
-    assert found.draft.steps[0].text == "Refund only with a receipt."
+    result = await on.harness.procedures.get(on.harness.ada, "assistant", procedure_id, version=version)
+    assert result is not None
+    assert result.draft.steps[0].text == "Refund only with a receipt."
     acts = [record for record in on.harness.audit.records if record.scope.user_id == "mallory"]
     assert not [act for act in acts if act.outcome in ("approved", "retired", "rejected")]
     for user in ("victim", "boss"):

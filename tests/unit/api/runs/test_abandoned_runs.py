@@ -97,8 +97,8 @@ async def answer(served: Served) -> StoredMessage:
 async def test_a_client_that_aborts_stops_its_run_and_what_was_said_is_kept() -> None:
     async with answering(SOON) as (served, client, _):
         await client.leave()
-        said = await answer(served)
-    assert (said.text, said.status.value) == ("One ", "cancelled")
+        turn = await answer(served)
+    assert (turn.text, turn.status.value) == ("One ", "cancelled")
 
 
 async def test_a_client_that_asks_for_it_finds_the_whole_answer_later() -> None:
@@ -106,8 +106,8 @@ async def test_a_client_that_asks_for_it_finds_the_whole_answer_later() -> None:
         await client.leave()
         await asyncio.sleep(0.2)
         gate.set()
-        said = await answer(served)
-    assert (said.text, said.status.value) == ("One two.", "complete")
+        turn = await answer(served)
+    assert (turn.text, turn.status.value) == ("One two.", "complete")
 
 
 async def test_a_client_that_comes_back_by_the_same_request_loses_nothing() -> None:
@@ -117,8 +117,8 @@ async def test_a_client_that_comes_back_by_the_same_request_loses_nothing() -> N
         await asyncio.sleep(0.5)
         gate.set()
         await again.request
-        said = await answer(served)
-    assert said.text == "One two."
+        turn = await answer(served)
+    assert turn.text == "One two."
     assert "RUN_FINISHED" in again.text
 
 
@@ -130,8 +130,8 @@ async def test_a_client_that_comes_back_before_its_loss_is_noticed_loses_nothing
         await asyncio.sleep(0.2)
         gate.set()
         await again.request
-        said = await answer(served)
-    assert said.text == "One two."
+        turn = await answer(served)
+    assert turn.text == "One two."
 
 
 async def test_a_client_that_follows_the_events_loses_nothing() -> None:
@@ -141,8 +141,8 @@ async def test_a_client_that_follows_the_events_loses_nothing() -> None:
         await asyncio.sleep(0.5)
         gate.set()
         assert "two." in (await following).text
-        said = await answer(served)
-    assert said.text == "One two."
+        turn = await answer(served)
+    assert turn.text == "One two."
 
 
 async def test_another_message_after_an_abort_stops_the_run_at_once() -> None:
@@ -150,8 +150,8 @@ async def test_another_message_after_an_abort_stops_the_run_at_once() -> None:
         await client.leave()
         following = Client(served, run_input(served, "m2", "Something else"))
         await following.request
-        said = await answer(served)
-    assert said.status.value == "cancelled"
+        turn = await answer(served)
+    assert turn.status.value == "cancelled"
     assert "Hello there." in following.text
 
 
@@ -160,8 +160,8 @@ async def test_nobody_else_hastens_or_prevents_the_stop() -> None:
         await client.leave()
         for message_id in ("m1", "m2"):
             await Client(served, run_input(served, message_id), user="bob").request
-        said = await answer(served)
-    assert said.status.value == "cancelled"
+        turn = await answer(served)
+    assert turn.status.value == "cancelled"
 
 
 @pytest.mark.parametrize("wrong", ["later", True, {}, 7])

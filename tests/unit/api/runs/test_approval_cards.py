@@ -18,8 +18,8 @@ async def test_a_run_and_the_thread_after_a_reload_have_the_same_card(version: s
     served = Served(shop())
     arguments = {"kind": "ebike", "day": "2026-12-05", "note": "Ring"}
     served.harness.model.script(Answer.calling(ToolCall("call-1", "book", json.dumps(arguments))))
-    asked = {"id": "m1", "role": "user", "content": "Book it."}
-    body = {"threadId": served.harness.thread_id, "runId": "r-1", "messages": [asked], "tools": [], "context": []}
+    question = {"id": "m1", "role": "user", "content": "Book it."}
+    body = {"threadId": served.harness.thread_id, "runId": "r-1", "messages": [question], "tools": [], "context": []}
     body |= {"state": {}, "forwardedProps": {}} | ({"protocolVersion": version} if version else {})
     events = events_of(await served.post("/runs", body))
     [interrupt] = events[-1]["outcome"]["interrupts"]

@@ -75,11 +75,11 @@ async def test_answers_to_some_of_what_is_open_are_refused_and_not_kept(served: 
 
 def instead(served: Served, interrupt: dict[str, Any], message_id: str, text: str) -> dict[str, Any]:
     """The body with which AG-UI's clients send a message while a question is open; ``m1`` has asked for the call."""
-    said = [{"id": "m1", "role": "user", "content": "Delete it."}]
+    messages = [{"id": "m1", "role": "user", "content": "Delete it."}]
     if message_id != "m1":
-        said.append({"id": message_id, "role": "user", "content": text})
+        messages.append({"id": message_id, "role": "user", "content": text})
     cancelled = [{"interruptId": interrupt["id"], "status": "cancelled"}]
-    return resume(served, interrupt) | {"messages": said, "resume": cancelled}
+    return resume(served, interrupt) | {"messages": messages, "resume": cancelled}
 
 
 async def said_by_users(served: Served) -> list[str]:

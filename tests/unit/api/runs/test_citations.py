@@ -41,15 +41,15 @@ ASK = Answer.calling(ToolCall("call-1", "ask_shop", json.dumps({"message": QUEST
 
 async def run(served: Served) -> list[Json]:
     """The events of a run over SSE."""
-    asked = [{"id": "m1", "role": "user", "content": QUESTION}]
-    answer = await served.post("/runs", run_input(served, messages=asked))
+    question = [{"id": "m1", "role": "user", "content": QUESTION}]
+    answer = await served.post("/runs", run_input(served, messages=question))
     lines = answer.raise_for_status().text.split("\n")
     return [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
 
 
 def end_of(events: list[Json]) -> Json:
-    found: Json = [event for event in events if event["type"] == "TEXT_MESSAGE_END"][-1]["metadata"]
-    return found
+    results: Json = [event for event in events if event["type"] == "TEXT_MESSAGE_END"][-1]["metadata"]
+    return results
 
 
 def text_of(events: list[Json]) -> str:
@@ -73,12 +73,16 @@ async def test_a_run_resolves_what_its_answer_cites(answer: str, titles: list[st
     end = end_of(events)
     assert text_of(events) == answer
     assert [source["title"] for source in end["sources"]] == titles
-    assert [each["title"] for each in end.get("consulted", [])] == consulted
-    cited = [answer[place["start"] : place["end"]] for source in end["sources"] for place in source.get("places", [])]
+    assert [item["title"] for item in end.get("consulted", [])] == consulted
+    cited = [
+        answer[location["start"] : location["end"]]
+        for source in end["sources"]
+        for location in source.get("places", [])
+    ]
     assert cited == ["[1]"] * answer.count("[1]")
     items, _ = await served.items(f"/threads/{served.harness.thread_id}/messages")
-    shown = items[-1]["metadata"]
-    assert (shown["sources"], shown.get("consulted")) == (end["sources"], end.get("consulted"))
+    visible = items[-1]["metadata"]
+    assert (visible["sources"], visible.get("consulted")) == (end["sources"], end.get("consulted"))
 
 
 async def test_a_source_has_what_a_reader_of_the_citation_needs() -> None:
@@ -119,7 +123,7 @@ async def test_a_consulted_agent_that_cites_nothing_has_its_documents_consulted(
         ("document", "Handbook"),
         ("agent", "Shop"),
     ]
-    assert [each["title"] for each in end["consulted"]] == ["Shop rules"]
+    assert [item["title"] for item in end["consulted"]] == ["Shop rules"]
 
 
 async def test_the_inspector_shows_the_numbers_of_the_prompt() -> None:
@@ -130,13 +134,13 @@ async def test_the_inspector_shows_the_numbers_of_the_prompt() -> None:
     record = (await served.get(path, "context:inspect")).raise_for_status().json()
     block = next(block for block in record["blocks"] if block["kind"] == "knowledge")
     assert [(item["number"], item["title"]) for item in block["items"]] == [(1, "Handbook")]
-    others = [item for each in record["blocks"] if each is not block for item in each["items"]]
+    others = [item for entry in record["blocks"] if entry is not block for item in entry["items"]]
     assert not any("number" in item for item in others)
 
 
 def about(artifact: Json) -> Json:
-    found: Json = artifact["metadata"][EXTENSION_URI]
-    return found
+    result: Json = artifact["metadata"][EXTENSION_URI]
+    return result
 
 
 async def test_over_a2a_the_answer_names_its_passages_in_tasks_and_streams() -> None:
@@ -146,7 +150,7 @@ async def test_over_a2a_the_answer_names_its_passages_in_tasks_and_streams() -> 
     [artifact] = task["artifacts"]
     [source] = [source for source in about(artifact)["sources"] if source["kind"] == "document"]
     assert (source["number"], source["title"], source["page"]) == (1, "Handbook", 3)
-    assert [each["title"] for each in about(artifact)["consulted"]] == ["Shop rules"]
+    assert [item["title"] for item in about(artifact)["consulted"]] == ["Shop rules"]
 
     served.harness.model.script(Answer(("Free ", "[1].")))
     events = await served.calls("message/stream", {"message": message(QUESTION, "m-2")})
@@ -163,9 +167,9 @@ async def test_over_mcp_places_are_those_in_the_whole_message() -> None:
     served.harness.model.script(first, "Shop says so.", "Free [1].")
     async with served.client() as client:
         result = structured(await client.call_tool("assistant", {"message": QUESTION}))
-    places = [place for source in result["sources"] for place in source.get("places", [])]
-    assert [result["message"][place["start"] : place["end"]] for place in places] == ["[1]", "[1]"]
-    assert [each["title"] for each in result["consulted"]] == ["Shop rules"]
+    places = [location for source in result["sources"] for location in source.get("places", [])]
+    assert [result["message"][location["start"] : location["end"]] for location in places] == ["[1]", "[1]"]
+    assert [item["title"] for item in result["consulted"]] == ["Shop rules"]
 
 
 async def test_the_export_has_the_text_with_its_sources() -> None:

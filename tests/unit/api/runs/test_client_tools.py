@@ -84,8 +84,8 @@ async def asked(served: Served, *calls: Any) -> tuple[list[dict[str, Any]], list
     """A run that calls the page's tools: the client's messages after the question, and the ids of the calls."""
     served.harness.model.script(Answer.calling(*(calls or (paint(),))))
     events = events_of(await served.post("/runs", run_input(served)))
-    said = called(events)
-    return said, [call["id"] for call in said[0]["toolCalls"]]
+    message = called(events)
+    return message, [call["id"] for call in message[0]["toolCalls"]]
 
 
 async def test_the_run_ends_as_clients_of_ag_ui_expect_it(served: Served) -> None:
@@ -100,9 +100,9 @@ async def test_the_run_ends_as_clients_of_ag_ui_expect_it(served: Served) -> Non
 
 
 async def test_a_tool_message_goes_on_with_the_run(served: Served) -> None:
-    said, (call,) = await asked(served)
+    message, (call,) = await asked(served)
     served.harness.model.script("There you are.")
-    body = run_input(served, *said, tool(call), runId="r-2")
+    body = run_input(served, *message, tool(call), runId="r-2")
     events = events_of(await served.post("/runs", body))
     assert (events[0]["runId"], events[0]["parentRunId"]) == ("r-2", "r-1")
     assert "There you are." in str(events)
@@ -116,23 +116,23 @@ async def test_a_tool_message_goes_on_with_the_run(served: Served) -> None:
 
 
 async def test_results_may_come_one_by_one(served: Served) -> None:
-    said, (first, second) = await asked(served, paint(), choose())
-    started, finished = events_of(await served.post("/runs", run_input(served, *said, tool(second, "2"))))
+    message, (first, second) = await asked(served, paint(), choose())
+    started, finished = events_of(await served.post("/runs", run_input(served, *message, tool(second, "2"))))
     assert (started["type"], finished["type"]) == ("RUN_STARTED", "RUN_FINISHED")
     assert "outcome" not in finished
     assert [client_tool["id"] for client_tool in finished["metadata"]["clientTools"]] == [first]
     served.harness.model.script("Both.")
-    events = events_of(await served.post("/runs", run_input(served, *said, tool(second, "other"), tool(first))))
+    events = events_of(await served.post("/runs", run_input(served, *message, tool(second, "other"), tool(first))))
     assert "Both." in str(events)
     assert call_results(served.harness) == ["It is red now.", "2"]
 
 
 async def test_results_beside_a_message_are_bounded_and_the_newest_count(served: Served) -> None:
-    said, (call,) = await asked(served)
+    message, (call,) = await asked(served)
     served.harness.model.script("I see.")
     made_up = [tool(f"{call[:-7]}{number:07x}", "x" * 32_000) for number in range(60)]
     thanks = {"id": "m-2", "role": "user", "content": "Thanks!"}
-    await served.post("/runs", run_input(served, *said, *made_up, tool(call), thanks, runId="r-2"))
+    await served.post("/runs", run_input(served, *message, *made_up, tool(call), thanks, runId="r-2"))
     assert call_results(served.harness) == ["It is red now."]
     turn = await served.harness.store.get_turn(served.harness.ada, served.harness.thread_id, "m-2")
     assert turn is not None
@@ -144,21 +144,23 @@ async def test_an_approval_and_a_result_come_together(served: Served) -> None:
     served.harness.model.script(Answer.calling(paint(), delete("home")))
     events = events_of(await served.post("/runs", run_input(served)))
     (interrupt,) = events[-1]["outcome"]["interrupts"]
-    said = called(events)
-    (call,) = [tool_call["id"] for tool_call in said[0]["toolCalls"] if tool_call["function"]["name"] == "paint"]
+    message = called(events)
+    (call,) = [tool_call["id"] for tool_call in message[0]["toolCalls"] if tool_call["function"]["name"] == "paint"]
     served.harness.model.script("Done.")
     resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
-    await served.post("/runs", run_input(served, *said, tool(call), resume=resume))
+    await served.post("/runs", run_input(served, *message, tool(call), resume=resume))
     assert call_results(served.harness) == ["It is red now.", "home is gone."]
 
 
 async def test_later_results_of_one_exchange_answer_the_last_run(served: Served) -> None:
-    said, (first,) = await asked(served)
+    messages, (first,) = await asked(served)
     served.harness.model.script(Answer.calling(paint("blue")), "Blue.")
-    more = events_of(await served.post("/runs", run_input(served, *said, tool(first), runId="r-2")))
+    more = events_of(await served.post("/runs", run_input(served, *messages, tool(first), runId="r-2")))
     blue = called(more)
-    said = [*said, tool(first), *blue]
-    events = events_of(await served.post("/runs", run_input(served, *said, tool(blue[0]["toolCalls"][0]["id"], "ok"))))
+    messages = [*messages, tool(first), *blue]
+    events = events_of(
+        await served.post("/runs", run_input(served, *messages, tool(blue[0]["toolCalls"][0]["id"], "ok")))
+    )
     assert "Blue." in str(events)
 
 
@@ -172,26 +174,26 @@ async def test_resume_brings_a_result_as_well(served: Served) -> None:
 
 
 async def test_a_failed_call_is_reported_as_such(served: Served) -> None:
-    said, (call,) = await asked(served)
+    message, (call,) = await asked(served)
     served.harness.model.script("A pity.")
-    await served.post("/runs", run_input(served, *said, tool(call, "Error: no canvas", error="no canvas")))
+    await served.post("/runs", run_input(served, *message, tool(call, "Error: no canvas", error="no canvas")))
     calls, _ = await served.items(f"/threads/{served.harness.thread_id}/tool-calls")
     assert [(call["succeeded"], call["errorMessage"]) for call in calls] == [(False, "no canvas")]
 
 
 @pytest.mark.parametrize("call", ["nope", "call", "f" * 32 + "_aaaaaaa"])
 async def test_a_result_that_nothing_waits_for_is_refused(served: Served, call: str) -> None:
-    said, _ = await asked(served)
-    refused = await served.post("/runs", run_input(served, *said, tool(call)))
+    message, _ = await asked(served)
+    refused = await served.post("/runs", run_input(served, *message, tool(call)))
     assert (refused.status_code, refused.json()["code"]) == (409, "interrupt_unavailable")
     thread = (await served.get(f"/threads/{served.harness.thread_id}")).json()
     assert len(thread["interrupts"]) == 1
 
 
 async def test_nobody_else_may_give_a_result(served: Served) -> None:
-    said, (call,) = await asked(served)
+    message, (call,) = await asked(served)
     for permissions in ((), ("tool:approve", "thread:read_all")):
-        body = run_input(served, *said, tool(call))
+        body = run_input(served, *message, tool(call))
         assert (await served.post("/runs", body, *permissions, user="eve")).status_code == 404
     audited = [(record.scope.user_id, record.outcome) for record in served.harness.audit.records]
     assert ("eve", "denied") in audited
@@ -210,10 +212,10 @@ async def test_an_approver_of_another_user_offers_nothing(served: Served) -> Non
 
 
 async def test_a_new_page_brings_new_tools_for_the_run_that_goes_on(served: Served) -> None:
-    said, (call,) = await asked(served)
+    message, (call,) = await asked(served)
     served.harness.model.script("Done.")
     tools = [{"name": "check_out", "description": "", "parameters": None}]
-    await served.post("/runs", run_input(served, *said, tool(call), tools=tools, context=[]))
+    await served.post("/runs", run_input(served, *message, tool(call), tools=tools, context=[]))
     assert offered(served.harness)[-1] == "check_out"
     assert "paint" not in offered(served.harness)
 
@@ -241,26 +243,26 @@ async def test_a_thread_followed_over_http_has_the_same_events(served: Served) -
 
 async def test_a_user_who_writes_on_brings_what_the_page_has_done(served: Served) -> None:
     """A tool without a follow-up, as CopilotKit has them: its result comes with the next message."""
-    said, (call,) = await asked(served)
+    message, (call,) = await asked(served)
     served.harness.model.script("You are welcome.")
     more = {"id": "m2", "role": "user", "content": "Thanks!"}
-    events = events_of(await served.post("/runs", run_input(served, *said, tool(call), more, runId="r-2")))
+    events = events_of(await served.post("/runs", run_input(served, *message, tool(call), more, runId="r-2")))
     assert call_results(served.harness) == ["It is red now."]
     assert "TOOL_CALL_RESULT" not in [event["type"] for event in events]
     answered = [{"id": "a2", "role": "assistant", "content": "You are welcome."}]
     last = {"id": "m3", "role": "user", "content": "Bye"}
-    await served.post("/runs", run_input(served, *said, tool(call), more, *answered, last, runId="r-3"))
+    await served.post("/runs", run_input(served, *message, tool(call), more, *answered, last, runId="r-3"))
     assert call_results(served.harness) == ["It is red now."]
     calls, _ = await served.items(f"/threads/{served.harness.thread_id}/tool-calls")
     assert len(calls) == 1
 
 
 async def test_a_regenerated_answer_that_calls_the_page_goes_on_with_its_result(served: Served) -> None:
-    said, (call,) = await asked(served)
+    message, (call,) = await asked(served)
     served.harness.model.script(Answer.calling(paint("blue")), "Blue.", "And on.")
     again = {"branch": {"from": "m1", "regenerate": True}}
     again = events_of(
-        await served.post("/runs", run_input(served, *said, tool(call), forwardedProps=again, runId="r-2"))
+        await served.post("/runs", run_input(served, *message, tool(call), forwardedProps=again, runId="r-2"))
     )
     (blue,) = called(again)[0]["toolCalls"]
     events = events_of(await served.post("/runs", run_input(served, *called(again), tool(blue["id"], "It is blue."))))
@@ -270,4 +272,4 @@ async def test_a_regenerated_answer_that_calls_the_page_goes_on_with_its_result(
     more = {"id": "m2", "role": "user", "content": "More"}
     await served.post("/runs", run_input(served, more, runId="r-4"))
     assert call_results(served.harness) == ["It is blue."]
-    assert (await served.post("/runs", run_input(served, *said, tool(call)))).status_code == 409
+    assert (await served.post("/runs", run_input(served, *message, tool(call)))).status_code == 409

@@ -35,8 +35,8 @@ async def stream_of_a2a() -> httpx.Response:
 
 
 async def stream_of_a2a_over_http() -> httpx.Response:
-    said = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "Hello"}]}
-    body = json.dumps({"message": said}).encode()
+    sent_message = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "Hello"}]}
+    body = json.dumps({"message": sent_message}).encode()
     return await A2AServed(harness()).post_a2a(body, path="/a2a/v1/message:stream", headers={"A2A-Version": "1.0"})
 
 
@@ -52,9 +52,9 @@ async def export_of_a_user() -> httpx.Response:
 
 
 def harness(*agent: Any) -> Harness:
-    made = Harness(assistant=agent[0]) if agent else Harness()
-    made.model.script(TEXT)
-    return made
+    instance = Harness(assistant=agent[0]) if agent else Harness()
+    instance.model.script(TEXT)
+    return instance
 
 
 @pytest.mark.parametrize("ask", [run, replay, stream_of_a2a, stream_of_a2a_over_http, call_over_mcp, export_of_a_user])
@@ -74,11 +74,11 @@ async def test_a_line_stays_whole_for_clients_that_split_at_line_ends_of_unicode
 def collect(value: Any, texts: list[str]) -> None:
     """Add all texts in JSON, also in JSON within a text."""
     if isinstance(value, dict):
-        for each in value.values():
-            collect(each, texts)
+        for item in value.values():
+            collect(item, texts)
     elif isinstance(value, list):
-        for each in value:
-            collect(each, texts)
+        for item in value:
+            collect(item, texts)
     elif isinstance(value, str):
         texts.append(json.loads(value)["message"] if value.startswith('{"thread_id"') else value)
 

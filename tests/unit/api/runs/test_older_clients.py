@@ -38,8 +38,8 @@ async def test_an_older_client_takes_whatever_baton_can_emit(
 def test_every_event_that_baton_emits_is_among_those() -> None:
     """An event that somebody adds is tried with older clients, too."""
     source = "".join(path.read_text() for path in Path(baton.__file__).parent.rglob("*.py"))
-    made = set(re.findall(r"\b(\w+Event)(?:\.model_validate)?\(", source)) & set(vars(ag_ui.core))
-    types = {str(getattr(ag_ui.core, name).model_fields["type"].default) for name in made}
+    instance = set(re.findall(r"\b(\w+Event)(?:\.model_validate)?\(", source)) & set(vars(ag_ui.core))
+    types = {str(getattr(ag_ui.core, name).model_fields["type"].default) for name in instance}
     tried: set[str] = set()
 
     @settings(max_examples=20, database=None, derandomize=True)
@@ -103,7 +103,7 @@ async def test_an_older_client_gets_new_states_in_its_own_words(
 ) -> None:
     if body["type"] == "RUN_STARTED":  # as it was logged by a release that left out what was empty
         body, expected = (
-            {**each, "input": {"threadId": "t-1", "runId": "r-1", **each["input"]}} for each in (body, expected)
+            {**item, "input": {"threadId": "t-1", "runId": "r-1", **item["input"]}} for item in (body, expected)
         )
     assert downgrade(Event(body)).body == expected
     for version in OLDER:
@@ -138,8 +138,8 @@ def test_a_client_that_sends_none_gets_it_in_older_words(version: str | None) ->
 
 @given(questions)
 def test_a_message_that_comes_back_from_an_older_client_is_the_same_message(question: Any) -> None:
-    shown = downgrade(Event({"type": "MESSAGES_SNAPSHOT", "messages": [_json(question)]})).body["messages"][0]
-    content = upgrade(shown)["content"]
+    visible = downgrade(Event({"type": "MESSAGES_SNAPSHOT", "messages": [_json(question)]})).body["messages"][0]
+    content = upgrade(visible)["content"]
     assert parse_content(content) == question.content
 
 
@@ -160,7 +160,7 @@ async def test_the_short_form_of_a_run_is_understood(running_clients: dict[str, 
     assert "RUN_FINISHED" in first.text
     served.harness.clock.advance(timedelta(days=2).total_seconds())
     repeated = await served.post("/runs", body)
-    heard = await running_clients[version].hear(repeated.text)
-    assert heard.errors == []
-    assert heard.types == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
-    assert [message["content"] for message in heard.messages] == ["Hello", "Hello there."]
+    received = await running_clients[version].hear(repeated.text)
+    assert received.errors == []
+    assert received.types == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+    assert [message["content"] for message in received.messages] == ["Hello", "Hello there."]

@@ -94,13 +94,13 @@ def test_whatever_a_dry_run_does_every_store_is_as_before(turns: int, about: int
         for _ in range(times):
             harness.model.forget()
             for number, step in enumerate(steps):
-                made = {
+                instance = {
                     "weather": call(city="Bern" if number % 2 else "Rome", number=number),
                     "unknown": call("teleport", number),
                     "end": call("end_conversation", number, reason="done"),
                     "transfer": call("transfer_to_librarian", number, reason="x", context_summary="y"),
                 }
-                answer = Answer.calling(made[step]) if step in made else Answer((), ModelUnavailable())
+                answer = Answer.calling(instance[step]) if step in instance else Answer((), ModelUnavailable())
                 harness.model.script(answer)
             await served.rerun(f"m{min(about, turns)}")
         assert served.stored() == before
@@ -131,11 +131,11 @@ async def test_code_answers_again_with_the_recorded_results_and_does_nothing() -
 
     harness = coded(agent, faq, answers=("Rule.", "Word.", "Other word."))
     served = Rerunning(harness)
-    said = await harness.say("m1", QUESTION)
+    turn = await harness.say("m1", QUESTION)
     before = served.stored()
     ran = await served.ran()
     assert ran["answer"] == "One moment.\n\nRule. Other word. 8"
-    assert said.text == "One moment.Rule. Word. 8"
+    assert turn.text == "One moment.Rule. Word. 8"
     assert {tool_call["toolName"]: tool_call["outcome"] for tool_call in ran["toolCalls"]} == {
         "pay": "recorded",
         "ask_faq": "recorded",
@@ -146,16 +146,19 @@ async def test_code_answers_again_with_the_recorded_results_and_does_nothing() -
 async def test_a_turn_is_answered_again_on_todays_day_in_the_users_time_zone(served: Rerunning) -> None:
     await served.harness.say("m1", QUESTION, time_zone="Asia/Tokyo")
     served.harness.clock.advance(86_400)
-    made = await served.ran()
-    assert sent(made["context"])[-2:] == [("system", "Today is Friday, 2 March 2040 (Asia/Tokyo)."), ("user", QUESTION)]
+    instance = await served.ran()
+    assert sent(instance["context"])[-2:] == [
+        ("system", "Today is Friday, 2 March 2040 (Asia/Tokyo)."),
+        ("user", QUESTION),
+    ]
 
 
 async def test_a_recorded_call_gets_its_result_and_another_one_is_not_executed() -> None:
     harness = Harness(assistant=armed())
-    asked: list[str] = []
+    requests: list[str] = []
 
     async def weather(city: str) -> str:
-        asked.append(city)
+        requests.append(city)
         return f"Sunny in {city}."
 
     harness.tools.add("weather", weather, parameters=CITY)
@@ -166,7 +169,7 @@ async def test_a_recorded_call_gets_its_result_and_another_one_is_not_executed()
     harness.model.script(Answer.calling(call(city="Bern"), call(number=2, city="Rome")), "Sunny in Bern.")
     ran = await served.ran()
 
-    assert asked == ["Bern"]
+    assert requests == ["Bern"]
     bern, rome = ran["toolCalls"]
     assert bern == {
         "agentId": "assistant",
@@ -213,12 +216,12 @@ async def test_a_consulted_agent_is_not_asked_again() -> None:
     other = ToolCall("c2", "ask_expert", json.dumps({"message": "How tall?"}))
     harness.model.script(Answer.calling(ask), "Ten years.", "It is ten.")
     await harness.say("m1", "How old is it?")
-    asked = len(harness.model.asked)
+    request_count = len(harness.model.asked)
 
     harness.model.script(Answer.calling(ask, other), "It is ten, I suppose.")
     ran = await served.ran()
 
-    assert len(harness.model.asked) == asked + 2
+    assert len(harness.model.asked) == request_count + 2
     assert [(tool_call["isRecorded"], tool_call["output"][:12]) for tool_call in ran["toolCalls"]] == [
         (True, "Ten years."),
         (False, "Not executed"),
@@ -242,7 +245,7 @@ async def test_an_item_is_left_out_on_request() -> None:
     served = Rerunning(harness)
     await harness.say("m1", QUESTION)
     with_it = block((await served.ran())["context"], "episodes")
-    assert [each["text"] for each in with_it] == ["My cat is called Miso."]
+    assert [item["text"] for item in with_it] == ["My cat is called Miso."]
 
     without = await served.ran(without=[cat.fields["message_id"], "none-such"])
 
@@ -333,8 +336,8 @@ async def test_a_handoff_is_shown_and_the_conversation_stays_where_it_is() -> No
     harness.model.script(transfer(), "What shall it be called?")
     ran = await served.ran()
 
-    [wanted] = ran["toolCalls"]
-    assert (wanted["toolName"], wanted["outcome"], wanted["isRecorded"]) == ("transfer_to_maker", "wanted", False)
+    [expected] = ran["toolCalls"]
+    assert (expected["toolName"], expected["outcome"], expected["isRecorded"]) == ("transfer_to_maker", "wanted", False)
     assert await harness.store.get_thread(harness.ada, harness.thread_id) == before
     assert await harness.handoffs_kept() == []
 
@@ -344,14 +347,14 @@ async def test_a_turn_of_a_specialist_is_answered_by_it_also_when_it_has_returne
     served = Rerunning(harness)
     await harness.hand_over("trigger")
     await harness.say("m2", "Call it Box.")
-    asked = harness.model.asked[-1]
+    request = harness.model.asked[-1]
     await harness.say("m3", "exit")
     await harness.say("m4", "Hello again")
 
     ran = await served.ran("m2")
 
     assert ran["context"]["calls"][0]["agentId"] == "maker"
-    assert sent(ran["context"]) == asked.contents
+    assert sent(ran["context"]) == request.contents
 
 
 async def test_a_turn_is_answered_on_the_branch_that_it_was_on(served: Rerunning) -> None:
@@ -450,6 +453,6 @@ async def test_a_dry_run_begins_no_task_in_the_background_and_removes_none() -> 
     ran = await served.ran()
     assert served.stored() == before
     assert ran["answer"] == "Other words."
-    outcomes = [(made["toolName"], made["outcome"]) for made in ran["toolCalls"]]
-    asked = "ask_researcher"
-    assert outcomes == [(asked, "recorded"), ("make_report", "recorded"), (asked, "not_executed")]
+    outcomes = [(tool_call["toolName"], tool_call["outcome"]) for tool_call in ran["toolCalls"]]
+    request = "ask_researcher"
+    assert outcomes == [(request, "recorded"), ("make_report", "recorded"), (request, "not_executed")]

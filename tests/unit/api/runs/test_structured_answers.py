@@ -37,16 +37,16 @@ async def test_a_message_is_answered_by_a_result() -> None:
     body = {"message": "How cold is it?", "sessionId": served.harness.thread_id}
     answer = (await served.post("/messages", body)).raise_for_status().json()
     assert answer["result"] == OSLO
-    assert [said["metadata"].get("result") for said in answer["messages"]] == [None, OSLO]
+    assert [text["metadata"].get("result") for text in answer["messages"]] == [None, OSLO]
     assert answer["messages"][1]["content"] == WRITTEN
     listed, _ = await served.items(f"/threads/{served.harness.thread_id}/messages")
-    assert {said["metadata"].get("result") is None for said in listed} == {True, False}
+    assert {text["metadata"].get("result") is None for text in listed} == {True, False}
 
 
 async def test_a_message_that_is_answered_by_text_has_no_result() -> None:
     answer = (await Served().post("/messages", {"message": "Hello"})).raise_for_status().json()
     assert "result" not in answer
-    assert all("result" not in said["metadata"] for said in answer["messages"])
+    assert all("result" not in text["metadata"] for text in answer["messages"])
 
 
 async def test_an_invalid_answer_is_a_problem() -> None:
@@ -66,9 +66,9 @@ async def test_personal_data_in_a_result_is_hidden_from_other_readers() -> None:
     await served.harness.say()
     path = f"/threads/{served.harness.thread_id}/messages"
     mine, _ = await served.items(path)
-    shown = (await served.get(path, "thread:read_all", user="bob")).raise_for_status().text
+    visible = (await served.get(path, "thread:read_all", user="bob")).raise_for_status().text
     assert mine[-1]["metadata"]["result"] == written or mine[0]["metadata"]["result"] == written
-    assert "ada@example.com" not in shown
+    assert "ada@example.com" not in visible
 
 
 @pytest.mark.parametrize("pieces", [(WRITTEN,), ("```json\n", WRITTEN, "\n```")], ids=["whole", "in a code block"])

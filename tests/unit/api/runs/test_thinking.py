@@ -69,12 +69,12 @@ async def test_clients_of_ag_ui_show_thinking_as_such_and_go_on(
     served = Served()
     body = run_input(served)
     protocol = {} if version in OLDER else {"protocolVersion": "1.0"}
-    heard = await running_clients[version].hear((await served.post("/runs", body | protocol)).text)
-    assert (heard.errors, heard.warnings) == ([], [])
-    assert [each["role"] for each in heard.messages] == ["user", "reasoning", "assistant"]
-    assert [each["content"] for each in heard.messages] == ["Hello", "".join(THOUGHTS), "Hello there."]
+    received = await running_clients[version].hear((await served.post("/runs", body | protocol)).text)
+    assert (received.errors, received.warnings) == ([], [])
+    assert [item["role"] for item in received.messages] == ["user", "reasoning", "assistant"]
+    assert [item["content"] for item in received.messages] == ["Hello", "".join(THOUGHTS), "Hello there."]
     # They send back what they have got.
-    history = [*heard.messages, {"id": "m2", "role": "user", "content": "Bye"}]
+    history = [*received.messages, {"id": "m2", "role": "user", "content": "Bye"}]
     again = await served.post("/runs", run_input(served, messages=history) | protocol)
     assert '"RUN_FINISHED"' in again.text
     assert "greet" not in repr(served.harness.model.asked[-1].prompts)
@@ -83,7 +83,7 @@ async def test_clients_of_ag_ui_show_thinking_as_such_and_go_on(
 async def test_a_run_may_begin_with_a_message_of_thinking_at_its_end() -> None:
     served = Served()
     thinking = {"id": "x", "role": "reasoning", "content": "Hm."}
-    asked = {"id": "m1", "role": "user", "content": "Hello"}
-    answer = await served.post("/runs", run_input(served, messages=[asked, thinking]))
+    question = {"id": "m1", "role": "user", "content": "Hello"}
+    answer = await served.post("/runs", run_input(served, messages=[question, thinking]))
     assert answer.status_code == 200, answer.text
     assert "Hm." not in repr(served.harness.model.asked[-1].prompts)

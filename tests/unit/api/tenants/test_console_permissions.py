@@ -60,7 +60,7 @@ def path_of(served: Served, call: Call) -> str:
         "delivery_id": harness.deliveries_made[0],
         "schedule_id": harness.schedules_made[1],
     }
-    return re.sub(r"\{(\w+)\}", lambda found: values[found[1]], call.path)
+    return re.sub(r"\{(\w+)\}", lambda value: values[value[1]], call.path)
 
 
 async def asked(served: Served, call: Call, permissions: frozenset[str]) -> httpx.Response:
@@ -72,10 +72,10 @@ async def asked(served: Served, call: Call, permissions: frozenset[str]) -> http
         return await client.request(call.method, path, json=call.body, headers=headers)
 
 
-@pytest.mark.parametrize(("call", "missing"), REFUSED, ids=lambda each: str(each))
+@pytest.mark.parametrize(("call", "missing"), REFUSED, ids=lambda entry: str(entry))
 async def test_without_one_of_its_permissions_a_request_gets_no_data(served: Served, call: Call, missing: str) -> None:
     if not described(call):
-        assert not any(matches(call.path, found) for found in asked_for()), "the console asks for what is not there"
+        assert not any(matches(call.path, result) for result in asked_for()), "the console asks for what is not there"
         return
     answer = await asked(served, call, EVERYTHING - {missing})
     assert answer.status_code in (403, 404), answer.text[:300]
@@ -119,9 +119,9 @@ def asked_for() -> Iterator[str]:
                 yield "/" + "/".join(segment.strip('"') if segment.startswith('"') else "{}" for segment in segments)
 
 
-def matches(path: str, found: str) -> bool:
+def matches(path: str, result: str) -> bool:
     """Whether a path of the table is one that was found. A segment that is not literal may stand for any."""
-    ours, theirs = path.split("/"), found.split("/")
+    ours, theirs = path.split("/"), result.split("/")
     return len(ours) == len(theirs) and all(
         one == other or other == "{}" or one.startswith("{") for one, other in zip(ours, theirs, strict=True)
     )

@@ -40,9 +40,9 @@ def with_deployment(**limits: Any) -> Served:
 def harness_with(**limits: Any) -> Harness:
     """Turns in a tenant that has chosen these limits."""
     harness = Harness()
-    kept = harness.tenant_limits
-    assert isinstance(kept, FakeTenantLimits)
-    kept.limits["acme"] = TenantLimits(**limits, revision=1)
+    stored = harness.tenant_limits
+    assert isinstance(stored, FakeTenantLimits)
+    stored.limits["acme"] = TenantLimits(**limits, revision=1)
     return harness
 
 

@@ -28,15 +28,15 @@ def served() -> Served:
 
 
 async def pages(served: Served, **params: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     cursor: str | None = ""
     while cursor is not None:
         more = {"cursor": cursor} if cursor else params
         answer = await served.get("/overview", READ_ALL, user="auditor", **more)
         assert answer.status_code == 200, answer.text
-        found.append(answer.json())
-        cursor = found[-1]["nextCursor"]
-    return found
+        results.append(answer.json())
+        cursor = results[-1]["nextCursor"]
+    return results
 
 
 async def test_every_turn_is_counted_once_whatever_the_pages(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,22 +52,22 @@ async def test_every_turn_is_counted_once_whatever_the_pages(served: Served, mon
     await harness.say("else", scope=Scope("other", "eve"), thread_id=str(uuid.uuid4()))
     monkeypatch.setattr(overviews, "PAGE_THREADS", 2)
     monkeypatch.setattr(overviews, "READS", 0)
-    found = await pages(served)
-    assert len(found) > 3
+    result = await pages(served)
+    assert len(result) > 3
     turns: Counter[str] = Counter()
-    for page in found:
+    for page in result:
         for day in page["days"]:
             for name in ("turns", "failures", "inputTokens", "unpriced"):
                 turns[name] += day[name]
             turns["cost"] += round(day["cost"] * 1_000_000)
     assert turns["turns"] == 21
     assert turns["failures"] == 3
-    assert sum(page["threads"] for page in found) == 6
-    assert sum(error["turns"] for page in found for error in page["errors"]) == 3
-    assert sum(sum(page["firstTokens"]["counts"]) for page in found) == 18
+    assert sum(page["threads"] for page in result) == 6
+    assert sum(error["turns"] for page in result for error in page["errors"]) == 3
+    assert sum(sum(page["firstTokens"]["counts"]) for page in result) == 18
     assert turns["cost"] == 18 * 12 * 1_000
     assert turns["unpriced"] == 0
-    assert len({each["threadId"] for page in found for each in page["costliest"]}) == 6
+    assert len({item["threadId"] for page in result for item in page["costliest"]}) == 6
 
 
 async def test_conversations_are_listed_by_the_titles_that_they_have(served: Served) -> None:
@@ -78,7 +78,7 @@ async def test_conversations_are_listed_by_the_titles_that_they_have(served: Ser
     await harness.say("m2", thread_id=str(uuid.uuid4()))
     [page] = await pages(served)
     for listed in (page["slowest"], page["costliest"]):
-        titles = {each["threadId"]: each["title"] for each in listed}
+        titles = {item["threadId"]: item["title"] for item in listed}
         assert len(titles) == 2
         assert titles[thread_id] == "Invoices"
 
@@ -122,11 +122,11 @@ async def test_a_cursor_of_another_tenant_shows_nothing_of_it(served: Served, mo
         await served.harness.say(f"m{number}")
     first = (await served.get("/overview", READ_ALL, user="auditor")).json()
     assert first["nextCursor"]
-    place = overviews.OverviewPosition.decode(first["nextCursor"])
-    assert [thread_id for thread_id, _ in place.unfinished] == [served.harness.thread_id]
+    location = overviews.OverviewPosition.decode(first["nextCursor"])
+    assert [thread_id for thread_id, _ in location.unfinished] == [served.harness.thread_id]
     counts, following = await served.harness.app.sessions.overviews.read_page(
         Scope("other", "eve", frozenset({READ_ALL})),
-        overviews.OverviewPosition(place.period, unfinished=place.unfinished),
+        overviews.OverviewPosition(location.period, unfinished=location.unfinished),
     )
     assert counts.threads == 0
     assert not counts.days
@@ -157,5 +157,5 @@ async def test_turns_that_begin_by_themselves_are_counted_apart_with_their_cost(
     [day], own = page["days"], page["selfStarted"]
     assert (day["turns"], own["turns"]) == (2, 1)
     assert 0 < own["cost"] < day["cost"]
-    reminded, said = (await served.items(f"/threads/{due.thread_id}/turns"))[0]
-    assert (reminded["openedBy"], "openedBy" in said) == ("schedule", False)
+    reminded, message = (await served.items(f"/threads/{due.thread_id}/turns"))[0]
+    assert (reminded["openedBy"], "openedBy" in message) == ("schedule", False)

@@ -31,11 +31,11 @@ def code(answer: httpx.Response) -> tuple[int, str]:
 async def test_a_user_is_forgotten_by_themselves(served: Served) -> None:
     answer = await served.request("DELETE", "/users/me/memory")
     assert answer.status_code == 202
-    said = answer.json()
-    assert (said["subject"], said["userId"], said["status"], said["counts"]) == ("user", "ada", "running", {})
-    assert (await served.get(f"/forget-requests/{said['requestId']}")).json() == said
-    assert (await served.request("DELETE", "/users/ada/memory")).json() == said
-    assert served.harness.forgettings.started == [said["requestId"]]  # type: ignore[attr-defined]
+    body = answer.json()
+    assert (body["subject"], body["userId"], body["status"], body["counts"]) == ("user", "ada", "running", {})
+    assert (await served.get(f"/forget-requests/{body['requestId']}")).json() == body
+    assert (await served.request("DELETE", "/users/ada/memory")).json() == body
+    assert served.harness.forgettings.started == [body["requestId"]]  # type: ignore[attr-defined]
 
 
 async def test_another_user_is_forgotten_by_who_manages_users(served: Served) -> None:
@@ -87,12 +87,12 @@ async def lines(served: Served, *permissions: str, user: str = "ada", path: str 
 async def test_an_export_has_everything_in_order_and_says_when_it_is_whole(served: Served) -> None:
     for number in range(25):
         await served.harness.say(f"m{number}", f"question {number}")
-    found = await lines(served)
-    assert found[-1] == {"type": "end"}
-    assert [line["id"] for line in found if line.get("type") == "thread"] == [served.harness.thread_id]
-    said = [line["content"] for line in found if line.get("type") == "message" and line["role"] == "user"]
-    assert said == [f"question {number}" for number in range(25)]
-    [session] = [line for line in found if "sessionId" in line]
+    result = await lines(served)
+    assert result[-1] == {"type": "end"}
+    assert [line["id"] for line in result if line.get("type") == "thread"] == [served.harness.thread_id]
+    messages = [line["content"] for line in result if line.get("type") == "message" and line["role"] == "user"]
+    assert messages == [f"question {number}" for number in range(25)]
+    [session] = [line for line in result if "sessionId" in line]
     assert session["messages"][0]["content"] == "question 0"
     assert len(session["messages"]) == 50
 
@@ -113,9 +113,9 @@ async def test_title_and_feedback_are_exported_and_imported_with_the_session(ser
     path = f"/messages/{answer['id']}/feedback"
     feedback = {"rating": "down", "comment": "Too short."}
     feedback = (await served.post(f"/threads/{thread_id}{path}", feedback)).json()["feedback"]
-    found = await lines(served)
-    assert [line["title"] for line in found if line.get("type") == "thread"] == ["Erste Schritte"]
-    assert [line["feedback"] for line in found if "feedback" in line] == [feedback]
+    result = await lines(served)
+    assert [line["title"] for line in result if line.get("type") == "thread"] == ["Erste Schritte"]
+    assert [line["feedback"] for line in result if "feedback" in line] == [feedback]
     [session] = await lines(served, content="sessions")
     assert (session["title"], session["messages"][1]["feedback"]) == ("Erste Schritte", feedback)
 
@@ -174,8 +174,8 @@ async def test_what_was_exported_can_be_imported_elsewhere_and_exported_again(se
             answer = await elsewhere.post("/episodes/import", session, user="bob")
             assert answer.status_code == 202, answer.text
     again = await lines(elsewhere, content="sessions", user="bob")
-    said = {session["messages"][0]["content"]: session["messages"] for session in sessions}
-    assert {session["messages"][0]["content"]: session["messages"] for session in again} == said
+    message = {session["messages"][0]["content"]: session["messages"] for session in sessions}
+    assert {session["messages"][0]["content"]: session["messages"] for session in again} == message
     ends = {session["endedAt"] for session in sessions if "endedAt" in session}
     assert ends <= {session["endedAt"] for session in again}
 
@@ -187,12 +187,12 @@ async def test_what_was_exported_can_be_imported_elsewhere_and_exported_again(se
 
 
 async def test_each_piece_is_one_line_whatever_was_said(served: Served) -> None:
-    said = 'a\u2028b\u2029c\x85d\n"e" \U0001f600'
-    await served.harness.say("m1", said)
-    found = await lines(served)  # splits at all of Unicode's line ends
-    assert next(line["content"] for line in found if line.get("type") == "message") == said
-    [session] = [line for line in found if "sessionId" in line]
-    assert session["messages"][0]["content"] == said
+    text = 'a\u2028b\u2029c\x85d\n"e" \U0001f600'
+    await served.harness.say("m1", text)
+    result = await lines(served)  # splits at all of Unicode's line ends
+    assert next(line["content"] for line in result if line.get("type") == "message") == text
+    [session] = [line for line in result if "sessionId" in line]
+    assert session["messages"][0]["content"] == text
 
 
 async def test_a_session_that_is_too_long_to_be_imported_is_exported_in_parts(
@@ -215,8 +215,8 @@ async def test_parts_of_a_session_are_small_enough_to_be_imported(
     parts = await lines(served, content="sessions")
     assert [part["sessionId"].partition(".")[2] for part in parts] == ["", "2", "3"]
     assert max(len(json.dumps(part, ensure_ascii=False).encode()) for part in parts) < 5_500
-    said = [message["id"] for part in parts for message in part["messages"] if message["role"] == "user"]
-    assert said == ["m0", "m1", "m2"]
+    messages = [message["id"] for part in parts for message in part["messages"] if message["role"] == "user"]
+    assert messages == ["m0", "m1", "m2"]
 
 
 async def test_an_export_is_of_one_user(served: Served) -> None:
@@ -234,15 +234,15 @@ async def test_a_cursor_that_no_export_handed_out_is_refused(served: Served) -> 
 
 async def test_retention_is_set_by_who_manages_users(served: Served) -> None:
     assert code(await served.get("/retention")) == (403, "forbidden")
-    kept = (await served.get("/retention", MANAGER)).json()
-    assert (kept["threads"], kept["changedBy"]) == (None, None)
+    stored = (await served.get("/retention", MANAGER)).json()
+    assert (stored["threads"], stored["changedBy"]) == (None, None)
     async with served._client("boss", MANAGER) as client:
         answer = await client.put("/retention", json={"threads": 365, "uploads": 90})
         assert answer.status_code == 200
         for wrong in ({"threads": 0}, {"threads": "30"}, {"threads": True}, {"messages": 3}, {"audit": 10**9}, []):
             assert code(await client.put("/retention", json=wrong)) == (422, "invalid_request")
-    kept = (await served.get("/retention", MANAGER)).json()
-    assert (kept["threads"], kept["uploads"], kept["audit"], kept["changedBy"]) == (365, 90, None, "boss")
+    stored = (await served.get("/retention", MANAGER)).json()
+    assert (stored["threads"], stored["uploads"], stored["audit"], stored["changedBy"]) == (365, 90, None, "boss")
 
 
 async def test_a_retention_that_names_nothing_is_refused_and_null_keeps_for_ever(served: Served) -> None:
@@ -252,8 +252,8 @@ async def test_a_retention_that_names_nothing_is_refused_and_null_keeps_for_ever
         assert code(refused) == (422, "invalid_request")
         assert "at least one of threads" in refused.json()["detail"]
         assert (await client.get("/retention")).json()["threads"] == 365
-        kept = (await client.put("/retention", json={"threads": None})).json()
-    assert (kept["threads"], kept["nextRunAt"]) == (None, None)
+        stored = (await client.put("/retention", json={"threads": None})).json()
+    assert (stored["threads"], stored["nextRunAt"]) == (None, None)
 
 
 async def test_a_retention_shows_when_it_is_enforced_next_and_by_which_request_it_was(served: Served) -> None:
@@ -271,15 +271,15 @@ async def test_a_retention_shows_when_it_is_enforced_next_and_by_which_request_i
 
 
 async def test_a_request_says_until_when_about_what_is_said_is_forgotten(served: Served) -> None:
-    said = (await served.request("DELETE", "/users/me/memory")).json()
+    body = (await served.request("DELETE", "/users/me/memory")).json()
     in_16_minutes = served.harness.clock.now() + timedelta(minutes=16)
-    assert (said["cutoffAt"], said["expectedCutoffAt"]) == (None, to_iso(in_16_minutes))
+    assert (body["cutoffAt"], body["expectedCutoffAt"]) == (None, to_iso(in_16_minutes))
     forgetting = build(served.harness).privacy.forgetting
     for _ in range(2):
-        await forgetting.sweep(served.harness.ada, said["requestId"], seconds=60)
-    shown = (await served.get(f"/forget-requests/{said['requestId']}")).json()
-    assert shown["cutoffAt"] is not None
-    assert shown["expectedCutoffAt"] is None
+        await forgetting.sweep(served.harness.ada, body["requestId"], seconds=60)
+    visible = (await served.get(f"/forget-requests/{body['requestId']}")).json()
+    assert visible["cutoffAt"] is not None
+    assert visible["expectedCutoffAt"] is None
 
 
 async def test_a_running_request_is_known_by_its_status(served: Served) -> None:

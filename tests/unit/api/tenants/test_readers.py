@@ -37,10 +37,10 @@ async def everything(served: Served, user: str, *permissions: str) -> dict[str, 
     paths = openapi()["paths"]
     below = [path for path, methods in paths.items() if "{thread_id}" in path and "get" in methods]
     names = {"thread_id": thread_id, "run_id": run_id}
-    filled = [re.sub(r"\{(\w+)\}", lambda found: names.get(found[1], "x"), path) for path in below]
-    asked = [path.removeprefix("/v1") for path in filled]
+    filled = [re.sub(r"\{(\w+)\}", lambda value: names.get(value[1], "x"), path) for path in below]
+    request = [path.removeprefix("/v1") for path in filled]
     scope = [] if user == "ada" else ["/threads?scope=tenant", "/audit"]
-    return {path: (await served.request("GET", path, *permissions, user=user)).text for path in [*asked, *scope]}
+    return {path: (await served.request("GET", path, *permissions, user=user)).text for path in [*request, *scope]}
 
 
 async def test_a_reader_gets_placeholders_for_personal_data(served: Served) -> None:
@@ -81,11 +81,11 @@ async def test_a_reader_who_follows_is_audited_once_in_a_while(served: Served) -
 
 
 async def test_json_of_tools_is_redacted_whatever_its_members_are_called() -> None:
-    found = {"customer_id": MAIL, "status": f"call {PHONE}", MAIL: [{"id": "c-1", "code": SAID}], "userId": MAIL}
-    redacted = await build(Served().harness).privacy.readers.redact({"input": found, "messageId": "m-1"})
+    results = {"customer_id": MAIL, "status": f"call {PHONE}", MAIL: [{"id": "c-1", "code": SAID}], "userId": MAIL}
+    redacted = await build(Served().harness).privacy.readers.redact({"input": results, "messageId": "m-1"})
     assert redacted["messageId"] == "m-1"
     assert redacted["input"]["userId"] == MAIL  # ids of users are shown as they are
-    reported = json.dumps({name: each for name, each in redacted["input"].items() if name != "userId"})
+    reported = json.dumps({name: item for name, item in redacted["input"].items() if name != "userId"})
     assert MAIL not in reported
     assert "1234567" not in reported
     assert '"id": "c-1"' in reported
@@ -100,8 +100,8 @@ async def test_numbers_in_json_of_tools_are_redacted_like_texts() -> None:
     reported = json.dumps(redacted)
     for number in ("6502530000", "436601234567", "4111111111111111"):
         assert number not in reported
-    shown = redacted["input"]["contacts"][0]
-    assert (shown["phone"], shown["mobileNumbers"], shown["age"]) == ("[phone]", ["[phone 2]", 12], 41)
-    assert redacted["input"]["customer_id"] == shown["card_number"] == "[card]"
+    visible = redacted["input"]["contacts"][0]
+    assert (visible["phone"], visible["mobileNumbers"], visible["age"]) == ("[phone]", ["[phone 2]", 12], 41)
+    assert redacted["input"]["customer_id"] == visible["card_number"] == "[card]"
     assert redacted["input"]["orderNumber"] == 123456789
     assert redacted["timestamp"] == 1763900000000

@@ -36,8 +36,8 @@ async def sweep() -> Sweep:
     await harness.time_zones.put(harness.ada, "Europe/Vienna")
     steps = [{"text": "Post it there."}]
     skill = parse_draft({"name": "Post", "description": "Posts it for me", "triggers": ["post it"], "steps": steps})
-    made = Procedure(skill, "acme", "assistant", "ada", harness.clock.now(), scope=ProcedureScope.USER)
-    await harness.private_skills.save(harness.ada, made, made_of="w-1")
+    procedure = Procedure(skill, "acme", "assistant", "ada", harness.clock.now(), scope=ProcedureScope.USER)
+    await harness.private_skills.save(harness.ada, procedure, made_of="w-1")
     vars(harness)["pii_detector"] = EveryText()
     served = Served(harness, AT_ONCE)
     message = next(
@@ -70,14 +70,14 @@ def is_note(line: dict[str, Any]) -> bool:
 def prose(value: Any) -> Iterator[str]:
     """Yield the texts of several words in JSON."""
     if isinstance(value, str):
-        if any(each.isspace() for each in value.strip()) and len(value) >= 6:
+        if any(item.isspace() for item in value.strip()) and len(value) >= 6:
             yield value
     elif isinstance(value, dict):
-        for each in value.values():
-            yield from prose(each)
+        for item in value.values():
+            yield from prose(item)
     elif isinstance(value, list):
-        for each in value:
-            yield from prose(each)
+        for item in value:
+            yield from prose(item)
 
 
 def bodies(text: str) -> list[Any]:
@@ -101,8 +101,8 @@ async def private_texts(sweep: Sweep) -> set[str]:
 
 async def test_the_export_has_every_kind_of_record(sweep: Sweep) -> None:
     inside = {ExportKind.SESSION_BEGIN, ExportKind.SESSION_MESSAGE, ExportKind.SESSION_END, ExportKind.CURSOR}
-    found = kinds(json_lines((await sweep.served.get("/users/me/export")).text))
-    assert found >= {kind.value for kind in ExportKind if kind not in inside} | {"session"}
+    result = kinds(json_lines((await sweep.served.get("/users/me/export")).text))
+    assert result >= {kind.value for kind in ExportKind if kind not in inside} | {"session"}
 
 
 @pytest.mark.parametrize("content", ["everything", "sessions"])
@@ -111,8 +111,8 @@ async def test_an_export_by_somebody_else_has_placeholders_in_every_kind_of_reco
     whole = (await sweep.served.get(path, *Permission, user="boss", content=content)).text
     redacted = (await sweep.served.get(path, *ALL_BUT_PII, user="boss", content=content)).text
     assert set(prose(json_lines(redacted))) == {text for text in prose(json_lines(redacted)) if text.startswith("[")}
-    texts, shown = json_lines(whole), json_lines(redacted)
-    assert [line.get("type") for line in shown if line.get("type") != "audit"] == [
+    texts, visible = json_lines(whole), json_lines(redacted)
+    assert [line.get("type") for line in visible if line.get("type") != "audit"] == [
         line.get("type") for line in texts if line.get("type") != "audit"
     ]
     own = json_lines((await sweep.served.get("/users/me/export", content=content)).text)

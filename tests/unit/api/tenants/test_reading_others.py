@@ -66,7 +66,7 @@ async def test_an_upload_shows_nothing_of_another_users_mapped_id() -> None:
     used = (await served.post("/messages", {"sessionId": "order-1", "message": "Hello"})).json()["sessionId"]
     unused = str(uuid.uuid5(uuid.NAMESPACE_URL, "https://example.com"))
     file = {"name": "a.txt", "contentType": "text/plain", "size": 3}
-    answers = [await served.post(f"/threads/{each}/files", file, user="eve") for each in (used, unused)]
+    answers = [await served.post(f"/threads/{item}/files", file, user="eve") for item in (used, unused)]
     assert [answer.status_code for answer in answers] == [404, 404]
     assert len({answer.json()["detail"] for answer in answers}) == 1
     outcomes = [record.outcome for record in served.harness.audit.records if record.action == "file.upload"]

@@ -176,8 +176,8 @@ async def test_a_turn_of_a_branch_is_inspected_with_what_its_prompt_held() -> No
     answer = await say(served, "m-3", "Second, better", branch={"from": "m-2"})
     path = f"/threads/{THREAD}/turns/{answer['runId']}/context"
     context = (await served.get(path, "context:inspect")).raise_for_status().json()
-    asked = [message["content"] for message in context["calls"][0]["messages"] if message["role"] != "system"]
-    assert asked == ["First", "One.", "Second, better"]
+    request = [message["content"] for message in context["calls"][0]["messages"] if message["role"] != "system"]
+    assert request == ["First", "One.", "Second, better"]
     turns, _ = await served.items(f"/threads/{THREAD}/turns")
     assert [turn["messageId"] for turn in turns] == ["m-3", "m-1"]
 

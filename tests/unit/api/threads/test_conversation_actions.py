@@ -72,10 +72,10 @@ async def test_an_exit_answers_with_its_turn() -> None:
     assert spoken(body) == EXITED
     assert {message["metadata"]["runId"] for message in body["messages"]} == {body["runId"]}
     assert (body["state"]["activeAgent"]["isMain"], body["state"]["workflow"]) == (True, None)
-    assert [each["name"] for each in body["state"]["resumable"]] == ["your new thing"]
+    assert [workflow["name"] for workflow in body["state"]["resumable"]] == ["your new thing"]
     assert (body["outcome"], body["usage"]["totalTokens"]) == ({"type": "success"}, 0)
-    shown = (await served.get(thread(served))).json()
-    assert shown["state"] == body["state"]
+    visible = (await served.get(thread(served))).json()
+    assert visible["state"] == body["state"]
 
 
 async def test_an_exit_after_the_exit_is_refused() -> None:
@@ -181,7 +181,7 @@ async def test_a_specialist_that_cannot_be_reached_leaves_the_conversation_as_it
     body = (await continue_(served, workflow["id"])).raise_for_status().json()
     assert "currently unavailable" in body["messages"][0]["content"]
     assert body["state"]["activeAgent"]["isMain"]
-    assert [each["id"] for each in body["state"]["resumable"]] == [workflow["id"]]
+    assert [item["id"] for item in body["state"]["resumable"]] == [workflow["id"]]
 
 
 async def test_an_unknown_or_expired_workflow_is_refused() -> None:
@@ -242,7 +242,7 @@ async def test_the_state_shows_the_specialist_and_its_workflow_wherever_it_is_re
         2,
     )
     assert (await served.get(thread(served))).json()["state"] == answered
-    assert [each["state"] for each in (await served.items("/threads"))[0]] == [answered]
+    assert [item["state"] for item in (await served.items("/threads"))[0]] == [answered]
 
 
 async def test_handoffs_are_listed_newest_first_in_pages() -> None:

@@ -45,9 +45,9 @@ async def test_feedback_stands_with_its_answer_until_it_is_changed_or_withdrawn(
     first, second = await answer_id(served, 1), await answer_id(served, 3)
     rated = (await rate(served, first, "up")).raise_for_status().json()
     assert rated["feedback"] == {"rating": "up", "comment": None, "updatedAt": rated["feedback"]["updatedAt"]}
-    shown = await messages(served)
-    assert [message.get("feedback") for message in shown] == [None, rated["feedback"], None, None]
-    assert "feedback" not in shown[3]
+    visible = await messages(served)
+    assert [message.get("feedback") for message in visible] == [None, rated["feedback"], None, None]
+    assert "feedback" not in visible[3]
 
     changed = (await rate(served, first, "down", comment=" Wrong.\nVery. ")).json()["feedback"]
     assert (changed["rating"], changed["comment"]) == ("down", "Wrong.\nVery.")

@@ -27,15 +27,15 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Served:
     return Served(timing=Timing(follow_seconds=2))
 
 
-@pytest.mark.parametrize("asked", [{}, {"after": 0}, {"after": 3}])
-async def test_it_begins_with_a_snapshot_and_goes_on_with_the_newest_runs(served: Served, asked: Any) -> None:
+@pytest.mark.parametrize("question", [{}, {"after": 0}, {"after": 3}])
+async def test_it_begins_with_a_snapshot_and_goes_on_with_the_newest_runs(served: Served, question: Any) -> None:
     for number in range(TURNS):
-        said = await served.harness.say(f"m{number}")
-    events = events_of(await served.get(f"/threads/{served.harness.thread_id}/events", **asked))
+        turn = await served.harness.say(f"m{number}")
+    events = events_of(await served.get(f"/threads/{served.harness.thread_id}/events", **question))
     assert [event["type"] for event in events[:2]] == ["MESSAGES_SNAPSHOT", "RUN_STARTED"]
     seqs = [event["metadata"]["seq"] for event in events[1:]]
     assert seqs == list(range(seqs[0], seqs[0] + len(seqs)))
-    assert seqs[-1] == said.seqs[-1]
+    assert seqs[-1] == turn.seqs[-1]
     page = (await served.get(f"/threads/{served.harness.thread_id}/messages", limit=4)).json()
     assert [message["id"] for message in events[0]["messages"]] == [item["id"] for item in page["items"]]
     assert page["nextCursor"] is not None, "the rest is read by pages"

@@ -60,21 +60,21 @@ async def test_a_fork_begins_with_five_messages_unless_more_or_fewer_are_wanted(
 
 async def test_forks_are_listed_under_their_parent_only() -> None:
     served = await talked()
-    made = {(await fork(served)).json()["id"] for _ in range(2)}
-    assert {thread["id"] for thread in await forks(served)} == made
+    instance = {(await fork(served)).json()["id"] for _ in range(2)}
+    assert {thread["id"] for thread in await forks(served)} == instance
     assert [thread["id"] for thread in (await served.items("/threads"))[0]] == [served.harness.thread_id]
     everybodys, _ = await served.items("/threads", "thread:read_all", scope="tenant")
     assert [thread["id"] for thread in everybodys] == [served.harness.thread_id]
     page, cursor = await served.items("/threads", parentThreadId=served.harness.thread_id, limit=1)
     rest, end = await served.items("/threads", parentThreadId=served.harness.thread_id, limit=1, cursor=cursor)
-    assert ({thread["id"] for thread in (*page, *rest)}, end) == (made, None)
+    assert ({thread["id"] for thread in (*page, *rest)}, end) == (instance, None)
 
 
 async def test_a_reader_sees_the_forks_of_what_they_may_read() -> None:
     served = await talked()
     child = (await fork(served)).json()
-    shown = await served.get("/threads", "thread:read_all", user="boss", parentThreadId=served.harness.thread_id)
-    assert [thread["id"] for thread in shown.json()["items"]] == [child["id"]]
+    visible = await served.get("/threads", "thread:read_all", user="boss", parentThreadId=served.harness.thread_id)
+    assert [thread["id"] for thread in visible.json()["items"]] == [child["id"]]
 
 
 @pytest.mark.parametrize(("user", "permissions"), [("eve", ()), ("boss", ("thread:read_all",))])

@@ -43,8 +43,8 @@ def path(served: Served, message_id: str = "m2") -> str:
 
 
 def block(record: dict[str, Any], kind: str) -> dict[str, Any]:
-    [found] = [block for block in record["blocks"] if block["kind"] == kind]
-    return found  # type: ignore[no-any-return]
+    [result] = [block for block in record["blocks"] if block["kind"] == kind]
+    return result  # type: ignore[no-any-return]
 
 
 async def test_a_record_holds_what_was_found_and_what_was_dropped_and_why(served: Served) -> None:
@@ -73,14 +73,14 @@ async def test_a_record_holds_what_was_found_and_what_was_dropped_and_why(served
 async def test_a_record_holds_the_exact_messages_and_both_counts_of_their_tokens(served: Served) -> None:
     record = (await served.get(path(served), INSPECT)).json()
     [call] = record["calls"]
-    asked = served.harness.model.asked[-1]
+    request = served.harness.model.asked[-1]
     assert [(message["role"], message["content"]) for message in call["messages"]] == [
         ("user", QUOTED_CONTEXT.format(text=content)) if role == "context" else (role, content)
-        for role, content in asked.contents
+        for role, content in request.contents
     ]
     assert (call["agentId"], call["model"]) == ("assistant", "test-model")
     assert (call["inputTokens"], call["outputTokens"]) == (10, 2)
-    assert call["estimatedTokens"] > sum(len(str(content).split()) for _, content in asked.contents)
+    assert call["estimatedTokens"] > sum(len(str(content).split()) for _, content in request.contents)
     assert [item["text"] for item in block(record, "history")["items"]] == ["Hello", "Hello there."]
     assert [item["text"] for item in block(record, "current")["items"]] == [QUESTION]
 
@@ -105,7 +105,7 @@ async def test_a_record_shows_what_a_model_did_not_take_and_how_its_tokens_were_
 
 async def test_a_record_says_where_each_item_comes_from() -> None:
     harness = Harness(recalls=True)
-    said = await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
+    message = await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
     taught = await learn(harness, harness.ada, "assistant", "A cat called Miso lives here.")
     served = Served(harness)
     await harness.say("m1", "Hello")
@@ -114,14 +114,14 @@ async def test_a_record_says_where_each_item_comes_from() -> None:
     assert record["threadId"] == harness.thread_id
     assert record["recordedAt"] == to_iso(harness.clock.now())
     [cat] = block(record, "episodes")["items"]
-    assert cat["id"] == said.fields["message_id"]
+    assert cat["id"] == message.fields["message_id"]
     nothing = {"threadId": None, "episodeId": None, "messageIds": [], "documentId": None, "agentId": None}
     nothing |= {"library": None}
     nothing |= {"section": None, "pages": None, "url": None}
     assert cat["source"] == nothing | {
-        "threadId": said.thread_id,
-        "episodeId": said.source_id,
-        "messageIds": [said.fields["message_id"]],
+        "threadId": message.thread_id,
+        "episodeId": message.source_id,
+        "messageIds": [message.fields["message_id"]],
     }
     [chunk] = block(record, "knowledge")["items"]
     assert (chunk["id"], chunk["source"]) == (
@@ -239,11 +239,11 @@ async def test_a_turn_is_shown_with_the_feedback_on_its_answers(redacts: bool) -
     turns, _ = await served.items(f"{thread}/turns")
     reported = {"messageId": messages[3]["id"], **rated["feedback"]}
     assert [turn.get("feedback") for turn in turns] == [[reported], None]
-    for turn, shown in zip(turns, ([reported], []), strict=True):
+    for turn, visible in zip(turns, ([reported], []), strict=True):
         record = (await served.get(f"{thread}/turns/{turn['runId']}/context", INSPECT)).json()
-        if redacts and shown:
-            shown = [{**reported, "comment": "Ask [email]."}]
-        assert record["feedback"] == shown
+        if redacts and visible:
+            visible = [{**reported, "comment": "Ask [email]."}]
+        assert record["feedback"] == visible
 
 
 async def test_redaction_covers_every_text_of_a_record() -> None:

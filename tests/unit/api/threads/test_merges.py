@@ -20,8 +20,8 @@ async def forked(*answers: Answer) -> tuple[Served, str]:
     """Ada and her assistant have said two things; a fork begins with both. ``answers`` are what follows."""
     served = Served(HandoffHarness(Answer(("One.",)), *answers))
     await served.harness.say("m1", "First")
-    made = await served.post(f"/threads/{served.harness.thread_id}/fork", {"agentId": "helper"})
-    fork_id: str = made.raise_for_status().json()["id"]
+    response = await served.post(f"/threads/{served.harness.thread_id}/fork", {"agentId": "helper"})
+    fork_id: str = response.raise_for_status().json()["id"]
     return served, fork_id
 
 
@@ -106,9 +106,9 @@ async def test_a_merge_waits_for_the_parents_turn_and_is_refused_retryably_when_
     served, fork_id = await answered()
     harness = served.harness
     harness.model.script(Answer(("Busy", " no more."), gate=gate, gate_at=1))
-    asked = len(harness.model.asked)
+    request_count = len(harness.model.asked)
     busy = asyncio.ensure_future(harness.say("m3", "Take your time"))
-    await harness.model_is_asked(asked + 1)
+    await harness.model_is_asked(request_count + 1)
     answer = await served.post(f"/threads/{fork_id}/merge", {})
     gate.set()
     await busy
@@ -178,9 +178,9 @@ async def test_a_body_that_is_no_object_or_too_large_is_refused(body: Any, statu
 
 async def test_a_merge_asks_no_model_and_is_known_to_the_parents_next_turn() -> None:
     served, fork_id = await answered()
-    asked = len(served.harness.model.asked)
+    request_count = len(served.harness.model.asked)
     await served.post(f"/threads/{fork_id}/merge", {})
-    assert len(served.harness.model.asked) == asked
+    assert len(served.harness.model.asked) == request_count
     await ask(served, served.harness.thread_id, "m3", "And now?")
     reported = [prompt.content for prompt in served.harness.model.asked[-1].prompts if prompt.role is Role.ASSISTANT]
     assert any("From the fork." in str(content) for content in reported)

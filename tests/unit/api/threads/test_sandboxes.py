@@ -32,9 +32,9 @@ async def said_in(served: Served, thread_id: str, user: str = "boss") -> list[st
 
 
 async def test_a_reader_goes_on_from_a_turn_in_a_copy_of_their_own(served: Served) -> None:
-    made = await copied(served, *READER)
-    assert made.status_code == 201
-    child = made.json()
+    procedure = await copied(served, *READER)
+    assert procedure.status_code == 201
+    child = procedure.json()
     assert (child["userId"], child["parentThreadId"]) == ("boss", served.harness.thread_id)
     assert child["title"].startswith("Sandbox: ")
     assert await said_in(served, child["id"]) == ["First", "One.", f"Write to {MAIL}", "Two."]

@@ -95,7 +95,7 @@ async def test_filters_leave_out_what_does_not_meet_them() -> None:
     }.items():
         assert await found(served, **everything | {name: other}) == []
     own = {name: value for name, value in everything.items() if name != "userId"}
-    assert [each["userId"] for each in (await served.items("/threads", **own))[0]] == ["ada"]
+    assert [thread["userId"] for thread in (await served.items("/threads", **own))[0]] == ["ada"]
 
 
 @pytest.mark.parametrize(

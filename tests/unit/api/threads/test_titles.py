@@ -106,8 +106,8 @@ async def test_ones_own_threads_are_searched_in_every_script() -> None:
     for case in LANGUAGES:
         (await rename(served, case.text[:100])).raise_for_status()
         for question in case.questions:
-            found, _ = await served.items("/threads", q=question)
-            missed += [] if found else [(case.language, question)]
+            page_items, _ = await served.items("/threads", q=question)
+            missed += [] if page_items else [(case.language, question)]
     assert missed == []
 
 

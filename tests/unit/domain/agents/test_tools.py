@@ -125,11 +125,11 @@ def test_two_tools_of_one_name_are_refused() -> None:
 
 def test_tools_are_shown_with_references_instead_of_secrets() -> None:
     headers = {"Authorization": {**SECRET, "format": "Bearer {}"}, "X-Plain": "1"}
-    shown = agent({**MCP, "headers": headers, "requires_approval": ["a"]}).model_dump(by_alias=True, mode="json")[
+    visible = agent({**MCP, "headers": headers, "requires_approval": ["a"]}).model_dump(by_alias=True, mode="json")[
         "tools"
     ]
 
-    assert shown == [
+    assert visible == [
         {
             "type": "mcp",
             "name": "files",

@@ -133,16 +133,16 @@ def test_what_is_remembered_has_no_citations() -> None:
 
 
 def test_a_passage_keeps_its_number() -> None:
-    known = PassageNumbers()
-    assert [known.assign_number(each) for each in (GUIDE, HANDBOOK, GUIDE)] == [1, 2, 1]
+    existing = PassageNumbers()
+    assert [existing.assign_number(item) for item in (GUIDE, HANDBOOK, GUIDE)] == [1, 2, 1]
     later = {**HANDBOOK, "chunk": "h#2"}
-    assert known.assign_number(later) == 3
+    assert existing.assign_number(later) == 3
 
 
 def test_numbers_of_before_are_not_given_again() -> None:
-    known = PassageNumbers()
-    known.reserve([{**HANDBOOK, "number": 4}, {**GUIDE, "number": 4}, {**GUIDE, "number": None}])
-    assert (known.assign_number(HANDBOOK), known.assign_number(GUIDE)) == (4, 5)
+    existing = PassageNumbers()
+    existing.reserve([{**HANDBOOK, "number": 4}, {**GUIDE, "number": 4}, {**GUIDE, "number": None}])
+    assert (existing.assign_number(HANDBOOK), existing.assign_number(GUIDE)) == (4, 5)
 
 
 def test_places_move_with_their_text() -> None:

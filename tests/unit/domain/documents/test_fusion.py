@@ -28,7 +28,9 @@ def result(**rankings: dict[str, float]) -> SearchResult:
     """Candidates by ``words`` and ``meaning``."""
     clauses = {"words": WORDS, "meaning": MEANING}
     candidates = {
-        clauses[name]: [Candidate(id_, score, "s") for id_, score in sorted(scores.items(), key=lambda each: -each[1])]
+        clauses[name]: [
+            Candidate(id_, score, "s") for id_, score in sorted(scores.items(), key=lambda entry: -entry[1])
+        ]
         for name, scores in rankings.items()
     }
     ids = {id_ for scores in rankings.values() for id_ in scores}
@@ -36,20 +38,20 @@ def result(**rankings: dict[str, float]) -> SearchResult:
     return SearchResult(candidates, {id_: IndexDocument(id_, "s", "message", {}, at) for id_ in ids})
 
 
-def scores(found: SearchResult, weights: dict[SearchClause, float] | None = None) -> dict[str, float]:
-    return {each.document.id: each.score for each in fuse(found, weights or HALVES)}
+def scores(results: SearchResult, weights: dict[SearchClause, float] | None = None) -> dict[str, float]:
+    return {item.document.id: item.score for item in fuse(results, weights or HALVES)}
 
 
 def test_each_ranking_is_scaled_from_its_worst_to_its_best() -> None:
-    found = result(words={"a": 12.0, "b": 7.0, "c": 2.0}, meaning={"b": 0.9, "c": 0.5, "d": 0.1})
-    assert scores(found) == pytest.approx({"b": 0.75, "a": 0.5, "c": 0.25, "d": 0.0})
-    assert list(scores(found)) == ["b", "a", "c", "d"]
+    match = result(words={"a": 12.0, "b": 7.0, "c": 2.0}, meaning={"b": 0.9, "c": 0.5, "d": 0.1})
+    assert scores(match) == pytest.approx({"b": 0.75, "a": 0.5, "c": 0.25, "d": 0.0})
+    assert list(scores(match)) == ["b", "a", "c", "d"]
 
 
 def test_weights_decide_between_rankings() -> None:
-    found = result(words={"a": 2.0, "b": 1.0}, meaning={"b": 0.9, "a": 0.1})
-    assert next(iter(scores(found, {WORDS: 0.6, MEANING: 0.4}))) == "a"
-    assert next(iter(scores(found, {WORDS: 0.4, MEANING: 0.6}))) == "b"
+    match = result(words={"a": 2.0, "b": 1.0}, meaning={"b": 0.9, "a": 0.1})
+    assert next(iter(scores(match, {WORDS: 0.6, MEANING: 0.4}))) == "a"
+    assert next(iter(scores(match, {WORDS: 0.4, MEANING: 0.6}))) == "b"
 
 
 def test_a_ranking_that_found_nothing_does_not_count() -> None:
@@ -62,35 +64,35 @@ def test_candidates_of_equal_scores_are_all_the_best() -> None:
 
 
 def test_a_word_that_every_document_has_does_not_decide() -> None:
-    found = result(words={"a": 1.9e-6, "b": 1.6e-6, "c": 1.8e-6}, meaning={"b": 0.67, "a": 0.52, "c": 0.47})
-    assert list(scores(found)) == ["b", "a", "c"]
+    match = result(words={"a": 1.9e-6, "b": 1.6e-6, "c": 1.8e-6}, meaning={"b": 0.67, "a": 0.52, "c": 0.47})
+    assert list(scores(match)) == ["b", "a", "c"]
 
 
 def test_similarities_that_hardly_differ_count_less_than_words_that_do() -> None:
     alike = {f"other-{n}": 0.78 - n / 1000 for n in range(80)}
-    found = result(words={"code": 5.0, **dict.fromkeys(alike, 0.01)}, meaning=alike | {"code": 0.70})
-    assert fuse(found, {WORDS: 0.4, MEANING: 0.6}, 0.25)[0].document.id == "code"
+    match = result(words={"code": 5.0, **dict.fromkeys(alike, 0.01)}, meaning=alike | {"code": 0.70})
+    assert fuse(match, {WORDS: 0.4, MEANING: 0.6}, 0.25)[0].document.id == "code"
 
 
 def test_similarities_that_differ_are_spread_over_the_whole_scale() -> None:
-    found = result(words={}, meaning={"a": 0.6, "b": 0.4, "c": 0.1})
-    assert scores(found) == pytest.approx({"a": 1.0, "b": 0.6, "c": 0.0})
+    match = result(words={}, meaning={"a": 0.6, "b": 0.4, "c": 0.1})
+    assert scores(match) == pytest.approx({"a": 1.0, "b": 0.6, "c": 0.0})
 
 
 def test_a_smaller_difference_than_the_least_spread_leaves_the_worst_above_0() -> None:
-    found = result(words={}, meaning={"a": 0.75, "b": 0.70})
-    assert fuse_scores(found.candidates, HALVES, 0.25) == pytest.approx({"a": 1.0, "b": 0.8})
+    match = result(words={}, meaning={"a": 0.75, "b": 0.70})
+    assert fuse_scores(match.candidates, HALVES, 0.25) == pytest.approx({"a": 1.0, "b": 0.8})
 
 
-def added(found: SearchResult, id_: str, score: float) -> SearchResult:
+def added(item: SearchResult, id_: str, score: float) -> SearchResult:
     """The result with a candidate that only words have found."""
-    meaning = [*found.candidates[MEANING], Candidate(id_, score, "s", is_added=True)]
-    return SearchResult({**found.candidates, MEANING: meaning}, found.documents)
+    meaning = [*item.candidates[MEANING], Candidate(id_, score, "s", is_added=True)]
+    return SearchResult({**item.candidates, MEANING: meaning}, item.documents)
 
 
 def test_an_added_candidate_is_scaled_like_the_others_and_does_not_change_the_scale() -> None:
-    found = result(words={"code": 5.0, "b": 1.0}, meaning={"a": 0.75, "b": 0.71})
-    [first, *_] = fuse(added(found, "code", 0.70), HALVES)
+    match = result(words={"code": 5.0, "b": 1.0}, meaning={"a": 0.75, "b": 0.71})
+    [first, *_] = fuse(added(match, "code", 0.70), HALVES)
     assert (first.document.id, first.score) == ("code", pytest.approx(0.75))
     assert first.added == {"turn.meaning"}
     far = added(result(words={"code": 5.0, "b": 1.0}, meaning={"a": 0.9, "b": 0.3}), "code", -0.9)
@@ -123,8 +125,8 @@ RANKINGS = st.dictionaries(st.sampled_from("abcdef"), st.floats(-1e6, 1e6), max_
 def test_scores_are_from_0_to_1_and_everything_found_is_ranked(
     words: dict[str, float], meaning: dict[str, float], share: float
 ) -> None:
-    found = result(words=words, meaning=meaning)
-    ranked = scores(found, {WORDS: share, MEANING: 1 - share})
+    match = result(words=words, meaning=meaning)
+    ranked = scores(match, {WORDS: share, MEANING: 1 - share})
     assert ranked.keys() == words.keys() | meaning.keys()
     assert all(0.0 <= score <= 1.0 for score in ranked.values())
     assert list(ranked.values()) == sorted(ranked.values(), reverse=True)

@@ -30,8 +30,8 @@ BOB = Scope("acme", "bob")
 
 
 def agent(agent_id: str, **fields: Any) -> AgentDefinition:
-    known = {"id": agent_id, "name": agent_id.title(), "description": "D.", "system_prompt": "P."}
-    return AgentDefinition.model_validate({**known, **fields})
+    existing = {"id": agent_id, "name": agent_id.title(), "description": "D.", "system_prompt": "P."}
+    return AgentDefinition.model_validate({**existing, **fields})
 
 
 MAIN = agent("main", handoffs=["maker", "guide", "gone"], main=True)
@@ -54,9 +54,9 @@ def refusal(
     scope: Scope = ADA,
     **more: Any,
 ) -> Refusal | None:
-    known = target if isinstance(target, AgentDefinition) else None
+    existing = target if isinstance(target, AgentDefinition) else None
     target_id = target if isinstance(target, str) else target.id
-    return find_handoff_refusal(source, target_id, known, scope, workflow=workflow, **more)
+    return find_handoff_refusal(source, target_id, existing, scope, workflow=workflow, **more)
 
 
 def request(**changes: Any) -> HandoffRequest:
@@ -132,10 +132,10 @@ def test_a_request_is_shown_as_the_protocol_says() -> None:
 
 
 def test_a_handoff_ends_once() -> None:
-    ended = request().end(HandoffOutcome.RETURNED, NOW + timedelta(minutes=1))
-    assert ended.end(HandoffOutcome.CLOSED, NOW + timedelta(minutes=2)) is ended
-    shown = Handoff.of(ended).wire()
-    assert (shown["outcome"], shown["endedAt"]) == ("returned", "2026-03-14T09:27:00.000Z")
+    end = request().end(HandoffOutcome.RETURNED, NOW + timedelta(minutes=1))
+    assert end.end(HandoffOutcome.CLOSED, NOW + timedelta(minutes=2)) is end
+    visible = Handoff.of(end).wire()
+    assert (visible["outcome"], visible["endedAt"]) == ("returned", "2026-03-14T09:27:00.000Z")
 
 
 def test_handoffs_of_one_place_are_one() -> None:
@@ -155,7 +155,7 @@ def test_a_declared_target_may_be_handed_over_to() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("value", "reason"),
     [
         ({"target": "gone"}, RefusalReason.UNKNOWN),
         ({"target": "x" * 999}, RefusalReason.UNKNOWN),
@@ -169,8 +169,8 @@ def test_a_declared_target_may_be_handed_over_to() -> None:
         ({"target": GUIDE, "source": MAKER, "session": MAKER}, RefusalReason.NESTED),
     ],
 )
-def test_the_reason_that_lasts_longest_is_reported(given: dict[str, Any], reason: RefusalReason) -> None:
-    refused = refusal(**given)
+def test_the_reason_that_lasts_longest_is_reported(value: dict[str, Any], reason: RefusalReason) -> None:
+    refused = refusal(**value)
     assert refused is not None
     assert refused.reason is reason
     assert len(refused.explanation) < 200

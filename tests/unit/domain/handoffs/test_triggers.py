@@ -161,10 +161,10 @@ fillers = st.lists(st.sampled_from(["x1", "y2", "z3"]), max_size=3)
 
 @given(st.lists(words, min_size=1, max_size=4), st.data())
 def test_any_phrase_is_found_with_up_to_three_words_between(phrase: list[str], data: st.DataObject) -> None:
-    said = phrase[:1]
+    message = phrase[:1]
     for word in phrase[1:]:
-        said += [*data.draw(fillers), word]
-    text = " ".join(["x1", *said, "y2"])
+        message += [*data.draw(fillers), word]
+    text = " ".join(["x1", *message, "y2"])
     assert matches(trigger.validate_python(" ".join(phrase)), text.upper() if data.draw(st.booleans()) else text)
 
 

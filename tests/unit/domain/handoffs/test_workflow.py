@@ -169,18 +169,18 @@ def test_only_an_active_workflow_is_advanced() -> None:
 
 
 def test_leaving_saves_or_discards_as_the_definition_says() -> None:
-    left = save(definition(), moved(("BUILD", NAMED)), LATER)
-    assert (left.status, left.state, left.data["GATHER"]) == (WorkflowStatus.SAVED, "BUILD", NAMED)
-    assert save(definition(), left, LATER + timedelta(1)) == left
+    saved = save(definition(), moved(("BUILD", NAMED)), LATER)
+    assert (saved.status, saved.state, saved.data["GATHER"]) == (WorkflowStatus.SAVED, "BUILD", NAMED)
+    assert save(definition(), saved, LATER + timedelta(1)) == saved
     assert save(definition(on_exit="discard"), begun(), LATER).status is WorkflowStatus.ABANDONED
 
 
 def test_a_saved_workflow_is_taken_up_in_another_thread() -> None:
-    left = save(definition(), moved(("BUILD", NAMED)), LATER)
-    again = resume(definition(), left, thread_id="t2", now=LATER + timedelta(days=29))
+    saved = save(definition(), moved(("BUILD", NAMED)), LATER)
+    again = resume(definition(), saved, thread_id="t2", now=LATER + timedelta(days=29))
     assert again.changed is None
     assert again.workflow == replace(
-        left,
+        saved,
         status=WorkflowStatus.ACTIVE,
         thread_id="t2",
         updated_at=LATER + timedelta(days=29),
@@ -234,16 +234,16 @@ def test_what_is_over_is_not_taken_up() -> None:
 def test_a_changed_definition_is_reported_and_nothing_is_lost(
     states: list[dict[str, Any]], goes_on_in: str, reason: str | None
 ) -> None:
-    left = save(definition(), moved(("BUILD", NAMED), ("TEST", {}), ("TEST", {"score": 0.5})), LATER)
+    saved = save(definition(), moved(("BUILD", NAMED), ("TEST", {}), ("TEST", {"score": 0.5})), LATER)
     now = definition(*states)
-    resumed = resume(now, left, thread_id="t2", now=LATER)
+    resumed = resume(now, saved, thread_id="t2", now=LATER)
     assert resumed.changed is not None
     assert resumed.changed.goes_on_in == goes_on_in
     assert resumed.changed.reason == reason
     assert resumed.workflow.state == goes_on_in
     assert resumed.workflow.version == now.version
-    kept = {**resumed.workflow.data, **resumed.workflow.proposals}
-    assert {state: data for state, data in kept.items() if data} == {"GATHER": NAMED, "TEST": {"score": 0.5}}
+    stored = {**resumed.workflow.data, **resumed.workflow.proposals}
+    assert {state: data for state, data in stored.items() if data} == {"GATHER": NAMED, "TEST": {"score": 0.5}}
 
 
 def test_what_only_an_earlier_definition_collected_is_in_nobodys_way() -> None:
@@ -322,9 +322,9 @@ def test_a_title_is_one_short_line() -> None:
 def test_the_usual_formats_of_collected_texts_are_checked(form: str, right: str, wrong: list[str]) -> None:
     schema = {"type": "object", "properties": {"field": {"type": "string", "format": form}}}
     assert find_problems(schema, {"field": right}) == []
-    for each in wrong:
-        assert [problem.message for problem in find_problems(schema, {"field": each})] == [
-            f"field: {each!r} is not a {form}"
+    for item in wrong:
+        assert [problem.message for problem in find_problems(schema, {"field": item})] == [
+            f"field: {item!r} is not a {form}"
         ]
 
 

@@ -142,12 +142,12 @@ def test_other_rules_are_another_version(states: list[dict[str, Any]]) -> None:
 
 
 def test_a_definition_is_shown_with_the_ways_that_are_its_defaults() -> None:
-    shown = definition().model_dump(by_alias=True, mode="json")
-    assert shown["states"][1]["transitions"] == [{"to": "TEST"}, {"to": "GATHER"}]
-    assert shown["states"][2]["transitions"][0] == {"to": "DONE", "when": {"field": "approved", "equals": True}}
-    states = [{name: value for name, value in one.items() if name != "canExit"} for one in shown["states"]]
+    visible = definition().model_dump(by_alias=True, mode="json")
+    assert visible["states"][1]["transitions"] == [{"to": "TEST"}, {"to": "GATHER"}]
+    assert visible["states"][2]["transitions"][0] == {"to": "DONE", "when": {"field": "approved", "equals": True}}
+    states = [{name: value for name, value in one.items() if name != "canExit"} for one in visible["states"]]
     again = {**FIELDS, "states": states}
-    assert WorkflowDefinition.model_validate(again).version == shown["version"]
+    assert WorkflowDefinition.model_validate(again).version == visible["version"]
 
 
 def test_a_problem_in_a_file_is_named_with_its_line(tmp_path: Path) -> None:

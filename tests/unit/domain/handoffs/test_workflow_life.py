@@ -58,20 +58,20 @@ class WorkflowLife(RuleBasedStateMachine):
     @rule(state=states, data=datas)
     def the_model_advances(self, state: str, data: dict[str, Any]) -> None:
         before = self.workflow
-        left = before.state
+        remaining = before.state
         try:
             self.workflow = advance(self.definition, before, state, data, self.now)
         except IllegalTransition:
             assert self.workflow == before
             return
         assert before.status is WorkflowStatus.ACTIVE
-        self.accepted |= {(left, field): value for field, value in data.items()}
-        if self.workflow.state != left:
-            assert self.workflow.state in [transition.to for transition in self.definition.list_transitions(left)]
-            if self.definition.find_index(self.workflow.state) > self.definition.find_index(left):
-                schema = self.definition.states[self.definition.find_index(left)].collects
+        self.accepted |= {(remaining, field): value for field, value in data.items()}
+        if self.workflow.state != remaining:
+            assert self.workflow.state in [transition.to for transition in self.definition.list_transitions(remaining)]
+            if self.definition.find_index(self.workflow.state) > self.definition.find_index(remaining):
+                schema = self.definition.states[self.definition.find_index(remaining)].collects
                 assert schema is None or not find_problems(
-                    {**schema, "additionalProperties": True}, self.workflow.data[left]
+                    {**schema, "additionalProperties": True}, self.workflow.data[remaining]
                 )
 
     @precondition(lambda self: self.workflow.status is WorkflowStatus.ACTIVE)
@@ -87,8 +87,8 @@ class WorkflowLife(RuleBasedStateMachine):
         before = self.workflow
         self.workflow = save(self.definition, before, self.now)
         if before.status is WorkflowStatus.ACTIVE:
-            kept = self.definition.on_exit == "save"
-            assert self.workflow.status is (WorkflowStatus.SAVED if kept else WorkflowStatus.ABANDONED)
+            stored = self.definition.on_exit == "save"
+            assert self.workflow.status is (WorkflowStatus.SAVED if stored else WorkflowStatus.ABANDONED)
 
     @rule(thread=st.sampled_from(["t1", "t2"]))
     def the_user_comes_back(self, thread: str) -> None:

@@ -175,11 +175,11 @@ def test_what_can_be_done_with_a_version(
 
 @given(st.lists(st.sampled_from(ProcedureAction), max_size=6))
 def test_what_was_rejected_or_retired_is_never_used_again(actions: list[ProcedureAction]) -> None:
-    status, ended = ProcedureStatus.PENDING, False
+    status, end = ProcedureStatus.PENDING, False
     for action in actions:
         status = find_next_status(status, action) or status
-        assert not (ended and status is ProcedureStatus.APPROVED)
-        ended = status in (ProcedureStatus.REJECTED, ProcedureStatus.RETIRED)
+        assert not (end and status is ProcedureStatus.APPROVED)
+        end = status in (ProcedureStatus.REJECTED, ProcedureStatus.RETIRED)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def procedure(name: str, *triggers: str) -> Procedure:
 
 
 def asked(text: str, *procedures: Procedure) -> list[str]:
-    return [each.procedure.id for each in ProcedureSet(procedures).find_triggered(text)]
+    return [item.procedure.id for item in ProcedureSet(procedures).find_triggered(text)]
 
 
 @pytest.mark.parametrize("status", [status for status in ProcedureStatus if status is not ProcedureStatus.APPROVED])
@@ -40,7 +40,7 @@ def test_the_most_specific_trigger_comes_first() -> None:
     triggered = ProcedureSet([short, greedy, pattern, long]).find_triggered(
         "Please send a slack alert to my whole team"
     )
-    assert [each.procedure.id for each in triggered] == ["long", "pattern", "short", "greedy"]
+    assert [item.procedure.id for item in triggered] == ["long", "pattern", "short", "greedy"]
     assert triggered[0].trigger == "send slack alert"
 
 
@@ -58,9 +58,9 @@ def test_private_skills_come_after_approved_procedures_whatever_their_triggers()
         procedure("b", "send slack alert"), scope=ProcedureScope.USER, status=ProcedureStatus.PRIVATE, created_by="ada"
     )
     triggered = approved.with_skills([skill]).find_triggered("send slack alert")
-    assert [each.procedure.id for each in triggered] == ["a", "user.b"]
+    assert [item.procedure.id for item in triggered] == ["a", "user.b"]
     assert asked("send slack alert", skill) == ["user.b"]
-    assert [each.procedure.id for each in approved.find_triggered("send slack alert")] == ["a"]  # it stays as it was
+    assert [item.procedure.id for item in approved.find_triggered("send slack alert")] == ["a"]  # it stays as it was
     assert approved.with_skills([]) is approved
     for status in ProcedureStatus:
         is_used = status in (ProcedureStatus.PRIVATE, ProcedureStatus.OFFERED)
@@ -106,4 +106,4 @@ def test_an_index_agrees_on_any_trigger_and_any_text(trigger: str, text: str) ->
 def test_patterns_that_are_too_large_together_are_found_all_the_same() -> None:
     large = [rf"(\w{{{number}}}-){{4}}end{number}" for number in range(1, 12)]
     text = "-".join(["aaa"] * 4) + "-end3"
-    assert set(TriggerIndex([*large, "send alert"]).find(text)) == {each for each in large if matches(each, text)}
+    assert set(TriggerIndex([*large, "send alert"]).find(text)) == {item for item in large if matches(item, text)}

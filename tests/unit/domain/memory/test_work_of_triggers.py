@@ -56,11 +56,11 @@ def test_a_message_is_searched_for_many_large_patterns_up_to_some_work(work: lis
 
 
 def test_the_beginning_of_a_long_message_is_searched_for_large_patterns() -> None:
-    found = "ab" * 460 + "ac"
-    assert matches(HEAVY, found + " x" * 9_000)
-    assert not matches(HEAVY, "x " * 9_000 + found)
+    result = "ab" * 460 + "ac"
+    assert matches(HEAVY, result + " x" * 9_000)
+    assert not matches(HEAVY, "x " * 9_000 + result)
     index = TriggerIndex([HEAVY, *(f"{HEAVY}{number}" for number in range(300))])
-    assert [*index.find(found + " x" * 9_000)] == [HEAVY]
+    assert [*index.find(result + " x" * 9_000)] == [HEAVY]
 
 
 def test_the_longest_message_is_searched_for_usual_patterns() -> None:

@@ -54,10 +54,10 @@ def test_a_schema_has_its_form_if_the_schema_of_schemas_says_so(schema: dict[str
 
 @given(SCHEMAS.filter(lambda schema: "dependentRequired" not in str(schema) and "Contains" not in str(schema)))
 def test_what_the_schema_of_an_older_draft_allows_has_the_form(schema: dict[str, Any]) -> None:
-    known = {name: value for name, value in schema.items() if name in Draft7Validator.VALIDATORS}
-    if is_valid(Draft7Validator, known) and "definitions" not in str(schema) and "$defs" not in str(schema):
-        nested = [name for name in subschema_names(known) if name not in Draft7Validator.VALIDATORS]
-        assert nested or has_form({"$schema": "http://json-schema.org/draft-07/schema#", **known})
+    existing = {name: value for name, value in schema.items() if name in Draft7Validator.VALIDATORS}
+    if is_valid(Draft7Validator, existing) and "definitions" not in str(schema) and "$defs" not in str(schema):
+        nested = [name for name in subschema_names(existing) if name not in Draft7Validator.VALIDATORS]
+        assert nested or has_form({"$schema": "http://json-schema.org/draft-07/schema#", **existing})
 
 
 def subschema_names(value: Any) -> set[str]:

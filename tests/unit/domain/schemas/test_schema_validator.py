@@ -81,8 +81,10 @@ SCHEMAS: st.SearchStrategy[Any] = st.recursive(
         st.sampled_from(["allOf", "anyOf", "oneOf", "prefixItems"]).flatmap(
             lambda keyword: st.lists(inner, min_size=1, max_size=3).map(lambda schemas: {keyword: schemas})
         ),
-        st.tuples(inner, inner, inner).map(lambda each: dict(zip(("if", "then", "else"), each, strict=True))),
-        st.tuples(inner, inner).map(lambda each: {"properties": {"a": each[0]}, "patternProperties": {"^b": each[1]}}),
+        st.tuples(inner, inner, inner).map(lambda entry: dict(zip(("if", "then", "else"), entry, strict=True))),
+        st.tuples(inner, inner).map(
+            lambda entry: {"properties": {"a": entry[0]}, "patternProperties": {"^b": entry[1]}}
+        ),
         inner.map(lambda schema: {"properties": {"a": schema}, "unevaluatedProperties": False}),
         inner.map(lambda schema: {"prefixItems": [schema], "unevaluatedItems": False}),
         inner.map(lambda schema: {"dependentSchemas": {"a": schema}}),

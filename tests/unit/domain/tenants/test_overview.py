@@ -37,19 +37,19 @@ def portion(portions: Sequence[CountedTurn], used: dict[str, ThreadCost], *, fir
 @given(st.lists(turns, max_size=40), st.randoms())
 def test_pages_in_any_division_and_order_add_up_to_the_same(given_turns: list[CountedTurn], random: object) -> None:
     by_thread = {
-        name: list(each)
-        for name, each in groupby(sorted(given_turns, key=lambda t: t.thread_id), lambda t: t.thread_id)
+        name: list(item)
+        for name, item in groupby(sorted(given_turns, key=lambda t: t.thread_id), lambda t: t.thread_id)
     }
     used = {
-        name: ThreadCost.of(name, None if len(name) > 2 else len(each) / 7, Usage(len(each), 0))
-        for name, each in by_thread.items()
+        name: ThreadCost.of(name, None if len(name) > 2 else len(item) / 7, Usage(len(item), 0))
+        for name, item in by_thread.items()
     }
-    whole = reduce(Overview.merge, (portion(each, used, first=True) for each in by_thread.values()), Overview())
+    whole = reduce(Overview.merge, (portion(item, used, first=True) for item in by_thread.values()), Overview())
     portions: list[Overview] = []
-    for each in by_thread.values():
-        random.shuffle(each)  # type: ignore[attr-defined]
-        cut = random.randint(0, len(each))  # type: ignore[attr-defined]
-        parts = [part for part in (each[:cut], each[cut:]) if part]
+    for item in by_thread.values():
+        random.shuffle(item)  # type: ignore[attr-defined]
+        cut = random.randint(0, len(item))  # type: ignore[attr-defined]
+        parts = [part for part in (item[:cut], item[cut:]) if part]
         portions += [portion(part, used, first=number == 0) for number, part in enumerate(parts)]
     random.shuffle(portions)  # type: ignore[attr-defined]
     middle = random.randint(0, len(portions))  # type: ignore[attr-defined]
@@ -59,8 +59,8 @@ def test_pages_in_any_division_and_order_add_up_to_the_same(given_turns: list[Co
     assert sum(day.turns for day in whole.days.values()) == len(given_turns)
     assert sum(whole.first_tokens) == sum(given_turn.first_token_ms is not None for given_turn in given_turns)
     assert len(whole.slowest) == min(TOP, len(by_thread))
-    assert [each.duration_ms for each in whole.slowest] == sorted(
-        (max(turn.duration_ms for turn in each) for each in by_thread.values()), reverse=True
+    assert [item.duration_ms for item in whole.slowest] == sorted(
+        (max(turn.duration_ms for turn in item) for item in by_thread.values()), reverse=True
     )[:TOP]
 
 
@@ -74,9 +74,9 @@ def test_a_time_to_the_first_word_counts_up_to_its_bound() -> None:
 
 def test_costs_that_are_not_known_are_counted_apart() -> None:
     used = ThreadCost.of("t", None, Usage())
-    known = CountedTurn("t", "r1", "a", MIDNIGHT, 1, Usage(), cost=0.25)
+    existing = CountedTurn("t", "r1", "a", MIDNIGHT, 1, Usage(), cost=0.25)
     unknown = CountedTurn("t", "r2", "a", MIDNIGHT, 1, Usage())
-    [day] = Overview.of_thread(used, [known, unknown]).days.values()
+    [day] = Overview.of_thread(used, [existing, unknown]).days.values()
     assert (day.cost, day.unpriced, day.turns) == (0.25, 1, 2)
     [day] = Overview.of_thread(used, [unknown]).days.values()
     assert day.cost is None

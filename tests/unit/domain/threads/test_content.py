@@ -216,9 +216,9 @@ def test_a_download_address_that_a_client_sends_is_not_kept(kind: str) -> None:
     body = {"text": "Hello"} if kind == "text" else {"source": FILE}
     sent = {"type": kind, **body, "metadata": {"name": "a.png", "downloadUrl": "javascript:alert(1)"}}
     content = parse_content([sent])
-    [kept] = content_as_json(content)
-    assert isinstance(kept, dict)
-    assert kept["metadata"] == {"name": "a.png"}
+    [stored] = content_as_json(content)
+    assert isinstance(stored, dict)
+    assert stored["metadata"] == {"name": "a.png"}
     assert derive_content_digest(content) == derive_content_digest(
         parse_content([{**sent, "metadata": {"name": "a.png"}}])
     )

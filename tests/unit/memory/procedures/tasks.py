@@ -82,12 +82,12 @@ async def complete_task(
 async def capture(harness: Harness, *steps: CaptureStep) -> Capture | None:
     """Run the steps of the last capture that was started, by default all of them, as the state machine does."""
     scope, ref, _ = harness.captures.started[-1]
-    found: Capture | None = None
+    result: Capture | None = None
     for step in steps or CaptureStep:
-        found = await harness.app.procedures.capture.run(step, scope, ref)
-        if found is None or found.is_settled:
+        result = await harness.app.procedures.capture.run(step, scope, ref)
+        if result is None or result.is_settled:
             break
-    return found
+    return result
 
 
 def started(harness: Harness) -> list[CaptureRef]:
@@ -99,7 +99,7 @@ async def pending(harness: Harness) -> list[str]:
     """The ids and versions of the procedures that wait for approval."""
     from baton.domain.memory.procedure import ProcedureStatus
 
-    found, _ = await harness.procedures.of_agents(
+    page_items, _ = await harness.procedures.of_agents(
         harness.ada, ["assistant"], [ProcedureStatus.PENDING], limit=50, cursor=None
     )
-    return [f"{each.id}@{each.version}" for each in found]
+    return [f"{item.id}@{item.version}" for item in page_items]

@@ -38,12 +38,12 @@ class World:
 
     async def make(self, scope: Scope, agent_id: str, name: str) -> None:
         draft = ProcedureDraft(name, "Does it.", ("do it",), (ProcedureStep("Do it."),))
-        made = Procedure(draft, "", agent_id, scope.user_id, self.clock.now())
-        await self.skills.save(scope, made, made_of=f"workflow of {name}")
+        procedure = Procedure(draft, "", agent_id, scope.user_id, self.clock.now())
+        await self.skills.save(scope, procedure, made_of=f"workflow of {name}")
 
     async def names(self, scope: Scope, agent_id: str = "assistant", **when: object) -> list[str]:
-        found = await self.approved.of(scope, agent_id, **when)  # type: ignore[arg-type]
-        return [procedure.draft.name for procedure in found.procedures]
+        result = await self.approved.of(scope, agent_id, **when)  # type: ignore[arg-type]
+        return [procedure.draft.name for procedure in result.procedures]
 
 
 async def test_an_agent_follows_its_own_and_the_tenants_procedures() -> None:

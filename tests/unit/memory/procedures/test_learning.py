@@ -37,12 +37,12 @@ async def catch_up(harness: Harness, number: int = 1) -> int:
 
 
 async def test_a_run_of_several_calls_starts_a_capture_of_its_messages(harness: Harness) -> None:
-    said = await complete_task(harness)
+    turn = await complete_task(harness)
     [ref] = started(harness)
-    assert said.finished is not None
+    assert turn.finished is not None
     assert (ref.thread_id, ref.agent_id, ref.first_ordinal) == (harness.thread_id, "assistant", 0)
-    assert ref.end_ordinal == said.finished.thread.next_ordinal
-    assert said.types[-1] == "RUN_FINISHED"
+    assert ref.end_ordinal == turn.finished.thread.next_ordinal
+    assert turn.types[-1] == "RUN_FINISHED"
 
 
 async def test_a_run_without_calls_reads_and_starts_nothing(harness: Harness) -> None:
@@ -62,15 +62,15 @@ async def test_fewer_calls_are_no_task(harness: Harness, calls: Any) -> None:
 
 async def test_what_code_has_decided_is_no_task() -> None:
     async def run(context: RunContext, message: str) -> str:
-        for each in CALLS:
-            await context.call(each.name, **(each.parse_arguments() or {}))
+        for item in CALLS:
+            await context.call(item.name, **(item.parse_arguments() or {}))
         return "Done."
 
     agent = AgentDefinition.model_validate(OPERATOR.model_dump())
     agent.code.run = run
     harness = equip(Harness(assistant=agent, functions=Functions()))
-    said = await harness.say("m1", ASKED)
-    assert (said.text, said.types.count("TOOL_CALL_RESULT")) == ("Done.", len(CALLS))
+    turn = await harness.say("m1", ASKED)
+    assert (turn.text, turn.types.count("TOOL_CALL_RESULT")) == ("Done.", len(CALLS))
     assert started(harness) == []
 
 
@@ -86,7 +86,7 @@ async def test_calls_that_fail_do_not_count(harness: Harness) -> None:
 async def test_a_run_that_fails_is_no_task(harness: Harness) -> None:
     from baton.domain.errors import ModelUnavailable
 
-    harness.model.script(*(Answer.calling(each) for each in CALLS), ModelUnavailable())
+    harness.model.script(*(Answer.calling(item) for item in CALLS), ModelUnavailable())
     await harness.say()
     assert started(harness) == []
 
@@ -113,8 +113,8 @@ async def test_a_capture_that_does_not_start_costs_the_run_nothing(harness: Harn
     harness.captures.is_down = True
     counts: dict[Metric, int] = {}
     with collect_counts(counts.update):
-        said = await complete_task(harness)
-    assert said.types[-1] == "RUN_FINISHED"
+        turn = await complete_task(harness)
+    assert turn.types[-1] == "RUN_FINISHED"
     assert counts[Metric.CAPTURES_NOT_STARTED] == 1
 
 
@@ -132,8 +132,8 @@ async def test_what_was_not_started_starts_when_the_session_ends(harness: Harnes
 
 
 async def test_a_task_over_several_runs_is_looked_at_as_a_session(harness: Harness) -> None:
-    for number, each in enumerate(CALLS):
-        await complete_task(harness, f"m{number}", calls=(each,))
+    for number, item in enumerate(CALLS):
+        await complete_task(harness, f"m{number}", calls=(item,))
     assert started(harness) == []
     await close(harness)
     assert await catch_up(harness) == 1
@@ -150,15 +150,15 @@ async def following() -> Harness:
     """A harness whose user may follow an approved procedure."""
     harness = equip(Harness(recalls=True, assistant=OPERATOR))
     draft = replace(DRAFT, triggers=("report an outage",))
-    made = Procedure(draft, "acme", "assistant", "ada", harness.clock.now())
-    await add_approved(harness.procedures, harness.ada, made)
+    procedure = Procedure(draft, "acme", "assistant", "ada", harness.clock.now())
+    await add_approved(harness.procedures, harness.ada, procedure)
     return harness
 
 
 async def uses(harness: Harness) -> tuple[int, int]:
-    found = await harness.procedures.get(harness.ada, "assistant", "slack-alert")
-    assert found is not None
-    return found.used, found.went_well
+    result = await harness.procedures.get(harness.ada, "assistant", "slack-alert")
+    assert result is not None
+    return result.used, result.went_well
 
 
 async def test_a_run_that_follows_a_procedure_counts_and_is_not_captured() -> None:

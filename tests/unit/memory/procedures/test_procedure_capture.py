@@ -46,21 +46,23 @@ async def harness() -> Harness:
 async def captured(harness: Harness, *answers: str) -> Procedure:
     """Capture the task with these answers of the light model, and return the procedure."""
     harness.model.script(*answers)
-    found = await capture(harness)
-    assert found is not None
-    assert found.status is CaptureStatus.ANNOUNCED, found
-    made = await harness.procedures.get(harness.ada, "assistant", found.procedure_id or "", version=found.version)
-    assert made is not None
-    return made
+    result = await capture(harness)
+    assert result is not None
+    assert result.status is CaptureStatus.ANNOUNCED, result
+    procedure = await harness.procedures.get(
+        harness.ada, "assistant", result.procedure_id or "", version=result.version
+    )
+    assert procedure is not None
+    return procedure
 
 
 async def again(harness: Harness, message_id: str, *answers: str) -> CaptureStatus:
     """Complete the task once more and capture it; return what becomes of it."""
     await complete_task(harness, message_id)
     harness.model.script(*answers)
-    found = await capture(harness)
-    assert found is not None
-    return found.status
+    result = await capture(harness)
+    assert result is not None
+    return result.status
 
 
 async def decide(harness: Harness, version: int, action: ProcedureAction) -> None:
@@ -69,20 +71,25 @@ async def decide(harness: Harness, version: int, action: ProcedureAction) -> Non
 
 
 async def test_a_task_becomes_a_pending_procedure_and_is_announced(harness: Harness) -> None:
-    made = await captured(harness, IS_TASK, drafted())
-    assert (made.id, made.version, made.status, made.scope) == (
+    procedure = await captured(harness, IS_TASK, drafted())
+    assert (procedure.id, procedure.version, procedure.status, procedure.scope) == (
         "report-an-outage",
         1,
         ProcedureStatus.PENDING,
         ProcedureScope.AGENT,
     )
-    assert [step.text for step in made.draft.steps] == [step["text"] for step in DRAFT["steps"]]
-    assert made.draft.allowed_tools == ("crm_find", "ticket_create", "slack_post")
-    assert made.source is not None
-    assert made.source.thread_id == harness.thread_id
-    assert made.source.message_ids[0] == "m1"
+    assert [step.text for step in procedure.draft.steps] == [step["text"] for step in DRAFT["steps"]]
+    assert procedure.draft.allowed_tools == ("crm_find", "ticket_create", "slack_post")
+    assert procedure.source is not None
+    assert procedure.source.thread_id == harness.thread_id
+    assert procedure.source.message_ids[0] == "m1"
     [(tenant, reported)] = harness.announcements.pending
-    assert (tenant, reported.agent_id, reported.procedure_id, reported.version) == ("acme", "assistant", made.id, 1)
+    assert (tenant, reported.agent_id, reported.procedure_id, reported.version) == (
+        "acme",
+        "assistant",
+        procedure.id,
+        1,
+    )
     assert await harness.procedures.approved(harness.ada, "assistant") == []
 
 
@@ -96,7 +103,7 @@ async def test_a_pending_procedure_is_used_by_no_turn(harness: Harness) -> None:
 
 async def test_the_light_model_is_given_no_specifics(harness: Harness) -> None:
     await captured(harness, IS_TASK, drafted())
-    reported = "\n".join(str(prompt.content) for asked in harness.model.asked for prompt in asked.prompts)
+    reported = "\n".join(str(prompt.content) for request in harness.model.asked for prompt in request.prompts)
     for specific in (CUSTOMER, CHANNEL, "TICKET-4711", "Outage of the portal"):
         assert specific not in reported
     record = json.loads(str(harness.model.asked[0].prompts[1].content))["record"]
@@ -106,8 +113,8 @@ async def test_the_light_model_is_given_no_specifics(harness: Harness) -> None:
         "tool": "slack_post",
         "arguments": {"channel": "{channel}", "text": "{text}"},
     }
-    assert {asked.settings.model for asked in harness.model.asked} == {"light-model"}
-    assert [asked.settings.metadata for asked in harness.model.asked] == [
+    assert {request.settings.model for request in harness.model.asked} == {"light-model"}
+    assert [request.settings.metadata for request in harness.model.asked] == [
         {"task": "procedure_detect"},
         {"task": "procedure_draft"},
     ]
@@ -121,13 +128,13 @@ async def test_what_the_light_model_says_is_generalized_again(harness: Harness) 
     reported = drafted(
         name=f"Outage of {CUSTOMER}", description=f"For {{{CUSTOMER}}}.", steps=steps, triggers=["report it"]
     )
-    made = await captured(harness, IS_TASK, reported)
-    text = write_skill_markdown(made.draft)
+    procedure = await captured(harness, IS_TASK, reported)
+    text = write_skill_markdown(procedure.draft)
     for specific in (CUSTOMER, CUSTOMER.lower(), CHANNEL, "ada@", "668 18 00", "4711", SECRET):
         assert specific not in text
-    assert made.draft.name == "Outage of"
-    assert made.draft.steps[0].text == "Look up {customer} with crm_find."
-    assert made.draft.steps[0].condition == "not for {channel}"
+    assert procedure.draft.name == "Outage of"
+    assert procedure.draft.steps[0].text == "Look up {customer} with crm_find."
+    assert procedure.draft.steps[0].condition == "not for {channel}"
 
 
 async def test_names_from_the_results_of_tools_are_in_no_draft() -> None:
@@ -135,9 +142,11 @@ async def test_names_from_the_results_of_tools_are_in_no_draft() -> None:
     await complete_task(harness, said="I have reported it for Zyxel Networks GmbH to Jane Doe.")
     harness.model.asked.clear()
     steps = [{"text": "Open a ticket for Zyxel Networks GmbH."}, {"text": "Tell Jane Doe with slack_post."}]
-    made = await captured(harness, IS_TASK, drafted(steps=steps))
-    reported = "\n".join(str(prompt.content) for asked in harness.model.asked for prompt in asked.prompts)
-    assert [name for name in ("Jane", "Zyxel") if name in reported or name in write_skill_markdown(made.draft)] == []
+    procedure = await captured(harness, IS_TASK, drafted(steps=steps))
+    reported = "\n".join(str(prompt.content) for request in harness.model.asked for prompt in request.prompts)
+    assert [
+        name for name in ("Jane", "Zyxel") if name in reported or name in write_skill_markdown(procedure.draft)
+    ] == []
 
 
 async def test_hostile_output_stays_bounded_lines_of_data(harness: Harness) -> None:
@@ -154,12 +163,12 @@ async def test_hostile_output_stays_bounded_lines_of_data(harness: Harness) -> N
         allowed_tools=["delete_everything", "crm_find", "ask_boss", "crm_find", 7],
         extra="field",
     )
-    made = await captured(harness, IS_TASK, reported)
-    assert parse_skill_markdown(write_skill_markdown(made.draft)) == made.draft
-    assert len(made.draft.steps) <= 15
-    assert all(len(step.text) <= 400 and step.text.isprintable() for step in made.draft.steps)
-    assert made.draft.triggers == ("report the outage now",)
-    assert made.draft.allowed_tools == ("crm_find",)
+    procedure = await captured(harness, IS_TASK, reported)
+    assert parse_skill_markdown(write_skill_markdown(procedure.draft)) == procedure.draft
+    assert len(procedure.draft.steps) <= 15
+    assert all(len(step.text) <= 400 and step.text.isprintable() for step in procedure.draft.steps)
+    assert procedure.draft.triggers == ("report the outage now",)
+    assert procedure.draft.allowed_tools == ("crm_find",)
 
 
 @pytest.mark.parametrize(
@@ -179,10 +188,10 @@ async def test_an_answer_without_a_procedure_ends_the_capture(
     harness: Harness, answers: tuple[str, ...], status: CaptureStatus
 ) -> None:
     harness.model.script(*answers)
-    found = await capture(harness)
-    assert found is not None
-    assert found.status is status
-    assert found.reason
+    result = await capture(harness)
+    assert result is not None
+    assert result.status is status
+    assert result.reason
     assert await pending(harness) == []
     assert harness.announcements.pending == []
 
@@ -239,15 +248,15 @@ async def test_a_days_captures_are_bounded() -> None:
     await captured(harness, IS_TASK, drafted())
     harness.model.asked.clear()
     assert await again(harness, "m2") is CaptureStatus.NO_TASK
-    assert all(asked.settings.model != "light-model" for asked in harness.model.asked)
+    assert all(request.settings.model != "light-model" for request in harness.model.asked)
 
 
 async def test_a_repeated_capture_asks_no_model(harness: Harness) -> None:
     first = await captured(harness, IS_TASK, drafted())
     harness.model.asked.clear()
-    found = await capture(harness)
-    assert found is not None
-    assert (found.procedure_id, found.version) == (first.id, first.version)
+    result = await capture(harness)
+    assert result is not None
+    assert (result.procedure_id, result.version) == (first.id, first.version)
     assert harness.model.asked == []
     assert len(harness.announcements.pending) == 1
 
@@ -276,9 +285,9 @@ async def test_a_capture_that_could_not_be_announced_goes_on_there(harness: Harn
     await harness.app.procedures.capture.give_up(scope, ref)
     harness.announcements.is_down = False
     harness.model.asked.clear()
-    found = await capture(harness)
-    assert found is not None
-    assert found.status is CaptureStatus.ANNOUNCED
+    result = await capture(harness)
+    assert result is not None
+    assert result.status is CaptureStatus.ANNOUNCED
     assert harness.model.asked == []
     assert len(harness.announcements.pending) == 1
 
@@ -294,9 +303,9 @@ async def test_a_task_with_too_many_specifics_asks_no_model(harness: Harness) ->
     many = {f"field_{number}": f"Secret number {number}" for number in range(3_000)}
     await complete_task(harness, "m2", calls=(call("crm_find", 1, customer=many), *CALLS))
     harness.model.asked.clear()
-    found = await capture(harness)
-    assert found is not None
-    assert found.status is CaptureStatus.REFUSED
+    result = await capture(harness)
+    assert result is not None
+    assert result.status is CaptureStatus.REFUSED
     assert harness.model.asked == []
 
 
@@ -314,11 +323,11 @@ async def test_a_tenant_that_has_captured_its_number_of_a_day_waits_for_the_next
     assert await harness.tenant_limits.put(harness.ada, limits)
     harness.app.limits.current.forget(harness.ada)
     await captured(harness, IS_TASK, drafted())
-    asked = len(harness.model.asked)
+    request_count = len(harness.model.asked)
     await complete_task(harness, "m2")
-    found = await capture(harness)
-    assert found is not None
-    assert found.status is CaptureStatus.NO_TASK
+    result = await capture(harness)
+    assert result is not None
+    assert result.status is CaptureStatus.NO_TASK
     harness.clock.advance(24 * 3_600)
     assert await again(harness, "m3", NO_TASK) is CaptureStatus.NO_TASK
-    assert len(harness.model.asked) > asked
+    assert len(harness.model.asked) > request_count

@@ -41,13 +41,13 @@ async def source(served: Served, *permissions: str, user: str = "bob", **query: 
 async def test_who_decides_reads_the_task_and_nothing_else_of_the_conversation(served: Served) -> None:
     read = await source(served, APPROVE)
     assert (read["missing"], read["redacted"], read["version"]) == (0, True, 1)
-    said = [
+    messages = [
         (message["role"], message["text"], [call["name"] for call in message["toolCalls"]])
         for message in read["messages"]
     ]
-    assert said[0] == ("user", "Please report an outage of Miller Ltd, [email], to #ops.", [])
-    assert said[-1] == ("assistant", "I have reported it.", [])
-    assert [calls for _, _, calls in said if calls] == [["crm_find"], ["ticket_create"], ["slack_post"]]
+    assert messages[0] == ("user", "Please report an outage of Miller Ltd, [email], to #ops.", [])
+    assert messages[-1] == ("assistant", "I have reported it.", [])
+    assert [calls for _, _, calls in messages if calls] == [["crm_find"], ["ticket_create"], ["slack_post"]]
     results = [message for message in read["messages"] if message["role"] == "tool"]
     assert [(result["text"], result["outcome"]) for result in results] == [("Done, [email] is told.", "succeeded")] * 3
     assert all(private not in str(read) for private in (MAIL, "hunter22", "Berta"))
@@ -74,20 +74,20 @@ async def test_without_the_permission_nothing_of_it_is_read(served: Served) -> N
 
 async def test_a_source_that_is_gone_leaves_the_procedure_readable(served: Served) -> None:
     store, ada = served.harness.procedures, served.harness.ada
-    found = await store.get(ada, "assistant", "report-an-outage")
-    assert found is not None
-    await store.put(ada, _of(found, "Written by hand.", None))
+    result = await store.get(ada, "assistant", "report-an-outage")
+    assert result is not None
+    await store.put(ada, _of(result, "Written by hand.", None))
     assert (await source(served, APPROVE))["messages"] == []
     gone = ProcedureSource("00000000-0000-4000-8000-000000000000", run_id="r", message_ids=("m-1", "m-2"))
-    await store.put(ada, _of(found, "Of a conversation that is gone.", gone))
+    await store.put(ada, _of(result, "Of a conversation that is gone.", gone))
     read = await source(served, APPROVE)
     assert (read["messages"], read["missing"], read["version"]) == ([], 2, 3)
     assert (await source(served, APPROVE, version=1))["missing"] == 0
 
 
-def _of(found: Procedure, description: str, made_of: ProcedureSource | None) -> Procedure:
-    assert found.draft.name == DRAFT["name"]
-    return replace(found, draft=replace(found.draft, description=description), source=made_of)
+def _of(result: Procedure, description: str, made_of: ProcedureSource | None) -> Procedure:
+    assert result.draft.name == DRAFT["name"]
+    return replace(result, draft=replace(result.draft, description=description), source=made_of)
 
 
 async def test_long_texts_are_shown_from_their_beginning_and_no_value_is_cut_open() -> None:

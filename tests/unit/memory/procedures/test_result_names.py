@@ -8,7 +8,7 @@ RESULT = '{"contact": "Jane Doe", "company": "Zyxel Networks GmbH", "status": "O
 
 
 @pytest.mark.parametrize(
-    ("said", "names"),
+    ("text", "names"),
     [
         ("I have told Jane Doe of Zyxel Networks GmbH.", ["Jane Doe", "Zyxel Networks GmbH"]),
         ("The invoice goes to Miller, as always.", ["Miller"]),
@@ -20,8 +20,8 @@ RESULT = '{"contact": "Jane Doe", "company": "Zyxel Networks GmbH", "status": "O
         ("", []),
     ],
 )
-def test_names_are_words_with_a_capital_that_a_result_holds(said: str, names: list[str]) -> None:
-    assert list(find_result_names([said], ["Done.", RESULT])) == names
+def test_names_are_words_with_a_capital_that_a_result_holds(text: str, names: list[str]) -> None:
+    assert list(find_result_names([text], ["Done.", RESULT])) == names
 
 
 def test_without_results_there_are_none() -> None:

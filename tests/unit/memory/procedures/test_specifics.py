@@ -26,16 +26,19 @@ SCHEMAS = {
 
 
 def specifics(*arguments: dict[str, Any]) -> Specifics:
-    made = Specifics(SCHEMAS, InProcessPiiDetector(("CH",)))
+    instance = Specifics(SCHEMAS, InProcessPiiDetector(("CH",)))
     for argument in arguments:
-        made.add(argument)
-    return made
+        instance.add(argument)
+    return instance
 
 
 async def test_a_literal_becomes_the_name_of_its_argument() -> None:
-    known = specifics({"customer": "Miller Ltd", "priority": "high"}, {"channel": "#ops-alerts"})
+    specifics_of_task = specifics({"customer": "Miller Ltd", "priority": "high"}, {"channel": "#ops-alerts"})
     text = "Create a ticket for MILLER  LTD with high priority, then post to #ops-alerts."
-    assert await known.generalise(text) == "Create a ticket for {customer} with high priority, then post to {channel}."
+    assert (
+        await specifics_of_task.generalise(text)
+        == "Create a ticket for {customer} with high priority, then post to {channel}."
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,50 +59,52 @@ async def test_what_no_call_named_leaves_too(text: str, expected: str) -> None:
 
 
 async def test_names_inside_a_longer_argument_are_specific() -> None:
-    known = specifics({"subject": "Refund for Miller. Please call back."})
-    assert await known.generalise("Tell Miller about it.") == "Tell {subject} about it."
-    assert await known.generalise("Write: refund for miller.") == "Write: {subject}."
+    specifics_of_task = specifics({"subject": "Refund for Miller. Please call back."})
+    assert await specifics_of_task.generalise("Tell Miller about it.") == "Tell {subject} about it."
+    assert await specifics_of_task.generalise("Write: refund for miller.") == "Write: {subject}."
 
 
 async def test_the_vocabulary_of_tools_is_not_specific() -> None:
-    known = specifics({"priority": "normal", "subject": "ticket", "customer": "post"})
+    specifics_of_task = specifics({"priority": "normal", "subject": "ticket", "customer": "post"})
     text = "Create a normal ticket and post it by ticket_create."
-    assert await known.generalise(text) == text
+    assert await specifics_of_task.generalise(text) == text
 
 
 async def test_names_of_called_tools_stay() -> None:
-    known = specifics()
-    known.add_tool_name("s3_upload")
-    known.add_tool_name("create_a_ticket_for_a_customer")
+    specifics_of_task = specifics()
+    specifics_of_task.add_tool_name("s3_upload")
+    specifics_of_task.add_tool_name("create_a_ticket_for_a_customer")
     text = "Call s3_upload, then create_a_ticket_for_a_customer."
-    assert await known.generalise(text) == text
+    assert await specifics_of_task.generalise(text) == text
 
 
 def test_too_many_literals_are_noticed() -> None:
-    known = specifics(*({"customer": f"Customer {number}"} for number in range(MAX_LITERALS + 1)))
-    assert known.are_too_many
+    specifics_of_task = specifics(*({"customer": f"Customer {number}"} for number in range(MAX_LITERALS + 1)))
+    assert specifics_of_task.are_too_many
 
 
 async def test_braces_hide_nothing() -> None:
-    known = specifics({"customer": "miller"})
+    specifics_of_task = specifics({"customer": "miller"})
     reported = "Write to {miller} and {ada@example.com} about {Some Thing}, {customer} and {case_4711}."
-    made = await known.generalise(reported)
-    assert made == "Write to {value} and {email} about Some Thing, {customer} and {value}."
-    assert not known.remain_in(made)
+    general_text = await specifics_of_task.generalise(reported)
+    assert general_text == "Write to {value} and {email} about Some Thing, {customer} and {value}."
+    assert not specifics_of_task.remain_in(general_text)
     for secret in ("miller", "ada@", "4711"):
-        assert secret not in made
+        assert secret not in general_text
 
 
 async def test_names_of_open_arguments_are_not_taken_for_names() -> None:
-    known = specifics({"customer": {"miller@example.com": "yes", "Ada 4711": {"x": "Zurich"}}})
-    made = await known.generalise("For miller@example.com and Ada 4711 in Zurich.")
-    assert made == "For {customer} and {customer} in {customer}."
+    specifics_of_task = specifics({"customer": {"miller@example.com": "yes", "Ada 4711": {"x": "Zurich"}}})
+    general_text = await specifics_of_task.generalise("For miller@example.com and Ada 4711 in Zurich.")
+    assert general_text == "For {customer} and {customer} in {customer}."
 
 
 async def test_arguments_are_shown_without_their_values() -> None:
-    known = specifics()
-    shown = known.make_placeholders({"customer": "Miller", "priority": "high", "replyTo": 4711, "secret key": "s"})
-    assert shown == {"customer": "{customer}", "priority": "high", "replyTo": "{reply_to}", "value": "{value}"}
+    specifics_of_task = specifics()
+    visible = specifics_of_task.make_placeholders(
+        {"customer": "Miller", "priority": "high", "replyTo": 4711, "secret key": "s"}
+    )
+    assert visible == {"customer": "{customer}", "priority": "high", "replyTo": "{reply_to}", "value": "{value}"}
 
 
 WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Z")), min_size=MIN_LITERAL, max_size=40)
@@ -107,13 +112,13 @@ WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Z")), m
 
 @given(st.lists(WORDS, max_size=4), st.text(max_size=60))
 async def test_nothing_specific_remains(literals: list[str], text: str) -> None:
-    known = specifics(*({"customer": literal} for literal in literals))
-    made = await known.generalise(f"{text} {' and '.join(literals)}")
-    assert not known.remain_in(made)
+    specifics_of_task = specifics(*({"customer": literal} for literal in literals))
+    general_text = await specifics_of_task.generalise(f"{text} {' and '.join(literals)}")
+    assert not specifics_of_task.remain_in(general_text)
 
 
 @given(st.lists(WORDS, max_size=4), st.text(max_size=60))
 async def test_generalizing_again_changes_nothing(literals: list[str], text: str) -> None:
-    known = specifics(*({"customer": literal} for literal in literals))
-    made = await known.generalise(f"{text} {' and '.join(literals)}")
-    assert await known.generalise(made) == made
+    specifics_of_task = specifics(*({"customer": literal} for literal in literals))
+    general_text = await specifics_of_task.generalise(f"{text} {' and '.join(literals)}")
+    assert await specifics_of_task.generalise(general_text) == general_text

@@ -60,25 +60,25 @@ class Steps:
 
     async def run(self, request_id: str, *, most: int = 60) -> list[str]:
         """Carry the request out; a step that crashes is repeated. Returns the answers."""
-        said: list[str] = []
+        messages: list[str] = []
         step = self.app.privacy.forgetting.sweep
         for _ in range(most):
             try:
                 result = await step(ADA, request_id, seconds=60)
             except ConnectionError:
-                said.append("crash")
+                messages.append("crash")
                 continue
-            said.append(result.next.value)
+            messages.append(result.next.value)
             if result.next is NextStep.WAIT:
                 self.clock.advance(960)
             if result.next in (NextStep.DONE, NextStep.INCOMPLETE):
-                return said
+                return messages
             step = (
                 self.app.privacy.forgetting.verify
                 if result.next is NextStep.VERIFY
                 else self.app.privacy.forgetting.sweep
             )
-        raise AssertionError(said)
+        raise AssertionError(messages)
 
 
 @pytest.fixture
@@ -119,9 +119,9 @@ async def test_what_will_not_go_fails_the_request_after_the_last_round(steps: St
     steps.talk(ADA, "t1")
     steps.erasure.stubborn.add("t1")
     request = await steps.asked()
-    said = await steps.run(request.id)
-    assert said.count("verify") == MAX_ROUNDS - 1
-    assert said[-1] == "incomplete"
+    message = await steps.run(request.id)
+    assert message.count("verify") == MAX_ROUNDS - 1
+    assert message[-1] == "incomplete"
     done = await steps.app.privacy.forget_calls.get(ADA, request.id)
     assert (done.status, dict(done.residue)) == (ForgetStatus.FAILED, {"messages": 4})
     [record] = [record for record in steps.harness.audit.records if record.outcome == "failed"]
@@ -183,11 +183,11 @@ async def test_a_tombstone_of_another_request_stays_until_no_zombie_can_be_alive
 
 
 async def test_a_retention_that_changes_while_it_is_enforced_is_enforced_again(steps: Steps) -> None:
-    kept = Retention(threads=30, changed_by="boss", changed_at=steps.clock.now())
-    await steps.retentions.put(ADA, kept)
+    stored = Retention(threads=30, changed_by="boss", changed_at=steps.clock.now())
+    await steps.retentions.put(ADA, stored)
     await steps.app.privacy.retention_runs.start_due()
     steps.clock.advance(60)
-    await steps.retentions.put(ADA, replace(kept, threads=3, changed_at=steps.clock.now()))
+    await steps.retentions.put(ADA, replace(stored, threads=3, changed_at=steps.clock.now()))
     await steps.app.privacy.retention_runs.start_due()
     [running] = steps.forgettings.started
     await steps.run(running)
@@ -271,5 +271,5 @@ async def test_an_old_episode_goes_from_the_index_wherever_a_step_dies(steps: St
     steps.erasure.crash_at = crash_at
     assert (await steps.run(steps.forgettings.started[0]))[-1] == "done"
     assert list(steps.erasure.listed) == [recent]
-    left = steps.harness.search.list(ADA, IndexName.EPISODES, SearchFilter())
-    assert [document.source_id async for document in left] == [recent.id]
+    remaining = steps.harness.search.list(ADA, IndexName.EPISODES, SearchFilter())
+    assert [document.source_id async for document in remaining] == [recent.id]

@@ -108,19 +108,19 @@ SPANS = st.lists(
 
 @given(st.text(min_size=1, max_size=40), SPANS)
 def test_nothing_that_was_detected_survives_and_nothing_else_is_lost(text: str, spans: list[PiiSpan]) -> None:
-    found = merge_spans(spans, len(text))
-    assert all(0 <= each.start < each.end <= len(text) for each in found)
-    assert all(a.end <= b.start for a, b in pairwise(found))
-    covered = {index for each in found for index in range(each.start, each.end)}
-    wanted = {index for span in spans for index in range(max(0, span.start), min(span.end, len(text)))}
-    assert covered == wanted
+    result = merge_spans(spans, len(text))
+    assert all(0 <= item.start < item.end <= len(text) for item in result)
+    assert all(a.end <= b.start for a, b in pairwise(result))
+    covered = {index for item in result for index in range(item.start, item.end)}
+    expected = {index for span in spans for index in range(max(0, span.start), min(span.end, len(text)))}
+    assert covered == expected
     redacted = asyncio.run(Redactor(Chosen(spans)).redact(text))
-    ends = [0, *(each.end for each in found)]
-    kept = [text[end:start] for end, start in zip(ends, [*(each.start for each in found), len(text)], strict=True)]
-    assert (redacted is None) == (not found)
+    ends = [0, *(item.end for item in result)]
+    stored = [text[end:start] for end, start in zip(ends, [*(item.start for item in result), len(text)], strict=True)]
+    assert (redacted is None) == (not result)
     if redacted is not None:
         rest = redacted
-        for piece in kept:
+        for piece in stored:
             assert piece in rest
             rest = rest[rest.index(piece) + len(piece) :]
 
@@ -139,10 +139,10 @@ def test_a_detectors_spans_lie_in_the_text_and_well_known_values_do_not_survive(
     text = " | ".join(pieces)
     spans = asyncio.run(InProcessPiiDetector().detect(text))
     assert all(0 <= span.start < span.end <= len(text) for span in spans)
-    left = redacted(text)[0] or text
+    remaining = redacted(text)[0] or text
     for value in ("ada@example.com", "+41 44 668 18 00", "4111111111111111", "DE89370400440532013000"):
         if value in pieces:
-            assert f" | {value} | " not in f" | {left} | "
+            assert f" | {value} | " not in f" | {remaining} | "
 
 
 @pytest.mark.parametrize("flood", ["1 2 3 4 5 6 7 8 9 0 ", "1234567890", "a@", "1-", "CH93 ", "a@b.", "1 ", "+", "(1)"])

@@ -197,8 +197,8 @@ async def test_a_tenants_agents_consult_and_hand_over_to_each_other(harness: Har
     await tenant.put("tutor", TUTOR | {"sub_agents": ["maths"], "handoffs": handoffs})
     call = ToolCall("call-1", "ask_maths", '{"message": "1 + 1?"}')
     harness.model.script(Answer.calling(call), "Two.", "It is two.")
-    asked = await harness.say("m1", "What is 1 + 1?", agent_id="tutor")
-    assert "It is two." in str([event.json() for event in asked.events])
+    request = await harness.say("m1", "What is 1 + 1?", agent_id="tutor")
+    assert "It is two." in str([event.json() for event in request.events])
     await harness.say("m2", "Please do sums")
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.active_agent_id == "maths"
@@ -232,7 +232,7 @@ async def test_a_tenants_agents_are_no_others_main_agents_targets_or_sub_agents(
     """Whatever definitions refer to: here they refer to all ids, without having been checked."""
     harness = Harness()
     present: dict[str, dict[str, str]] = {tenant: {} for tenant in TENANTS}
-    handoffs = [{"agent": each, "reason": "When asked."} for each in IDS]
+    handoffs = [{"agent": item, "reason": "When asked."} for item in IDS]
     for tenant in TENANTS:
         lead = TUTOR | {"name": "Lead", "sub_agents": IDS, "handoffs": handoffs}
         await tenant_of(harness, Scope(tenant, "ada")).put("lead", lead)
@@ -246,8 +246,8 @@ async def test_a_tenants_agents_are_no_others_main_agents_targets_or_sub_agents(
         if is_there:
             present[tenant][agent_id] = prompt
         harness.clock.advance(FRESH.total_seconds())
-        for each in TENANTS:
-            await check_tenant(harness, Scope(each, "ada"), present[each])
+        for item in TENANTS:
+            await check_tenant(harness, Scope(item, "ada"), present[item])
 
 
 async def check_tenant(harness: Harness, scope: Scope, present: dict[str, str]) -> None:
@@ -266,7 +266,7 @@ async def check_tenant(harness: Harness, scope: Scope, present: dict[str, str]) 
         assert active == (agent_id if agent_id in present else "lead")
         if active == "lead":
             tools = {tool.name for tool in harness.model.asked[-1].tools}
-            assert {name for name in tools if name.startswith("ask_")} == {f"ask_{each}" for each in present}
+            assert {name for name in tools if name.startswith("ask_")} == {f"ask_{agent}" for agent in present}
 
 
 async def begun(harness: Harness) -> str:

@@ -32,8 +32,8 @@ async def test_baton_calls_the_tool_at_the_end_with_the_collected_data() -> None
     assert "file has answered:\nNumber 1." in (await results(desk.harness))[-1]
     assert texts(turn)[0][1] == "It is number 1."
     assert [(record.input, record.output) for record in await desk.records()] == [({"name": "Box"}, "Number 1.")]
-    [made] = [event.body for event in turn.events if event.type == "TOOL_CALL_START"]
-    assert made["toolCallName"] == "file"
+    [items] = [event.body for event in turn.events if event.type == "TOOL_CALL_START"]
+    assert items["toolCallName"] == "file"
     assert await active(desk.harness) == "assistant"
     check_run([event.body for event in turn.events])
     await check_handoffs(desk.harness)
@@ -44,7 +44,7 @@ async def test_the_model_cannot_call_the_tool_itself() -> None:
     await desk.reach_the_end(Answer.calling(ToolCall("c1", "file", '{"name": "Box"}')), "I cannot.")
     assert desk.files == []
     assert "there is no tool 'file'" in (await results(desk.harness))[-1]
-    assert all("file" not in [tool.name for tool in asked.tools] for asked in desk.harness.model.asked)
+    assert all("file" not in [tool.name for tool in request.tools] for request in desk.harness.model.asked)
 
 
 async def test_the_agent_returns_only_after_its_model_has_read_the_answer() -> None:
@@ -153,7 +153,7 @@ async def test_titles_and_closing_sentences_have_values_of_objects_that_were_col
 
 
 @pytest.mark.parametrize(
-    ("result", "completed", "said"),
+    ("result", "completed", "words"),
     [
         ('"Number 1"', "It is {result}.", "It is Number 1."),
         ("12.50", "It costs {result}.", "It costs 12.50."),
@@ -166,13 +166,13 @@ async def test_titles_and_closing_sentences_have_values_of_objects_that_were_col
     ],
 )
 async def test_users_never_read_json_or_a_placeholder_in_a_closing_sentence(
-    result: str, completed: str, said: str | None
+    result: str, completed: str, words: str | None
 ) -> None:
     desk = Desk()
     desk.result = result
     desk.maker.sentences["en"] |= {"completed": completed}
     turn = await desk.reach_the_end(advance("DONE"), "Filed.")
-    assert [text for agent, text in texts(turn)[1:] if agent == "Maker"] == ([said] if said is not None else [])
+    assert [text for agent, text in texts(turn)[1:] if agent == "Maker"] == ([words] if words is not None else [])
 
 
 async def test_a_closing_sentence_whose_data_was_not_collected_is_not_said() -> None:
@@ -195,8 +195,8 @@ async def test_code_of_the_specialist_reads_the_state_and_the_data_of_its_workfl
     desk.maker.code.prompt = note
     await desk.reach_the_end(advance("DONE"), "It is number 1.")
     assert seen == [("ASK", {}), ("ASK", {}), ("BUILD", {"name": "Box"})]
-    [made] = desk.harness.tools.calls
-    assert (made.context.workflow.state, made.context.workflow.data["ASK"]) == ("BUILD", {"name": "Box"})
+    [tool_call] = desk.harness.tools.calls
+    assert (tool_call.context.workflow.state, tool_call.context.workflow.data["ASK"]) == ("BUILD", {"name": "Box"})
 
 
 async def test_the_same_data_has_the_same_idempotency_key_whenever_it_is_tried() -> None:
@@ -205,7 +205,7 @@ async def test_the_same_data_has_the_same_idempotency_key_whenever_it_is_tried()
     await desk.reach_the_end(advance("DONE"), "Not yet.")
     desk.harness.model.script(advance("DONE"), "Done.")
     await desk.harness.say("m4", "Again")
-    first, second = [made.context for made in desk.harness.tools.calls]
+    first, second = [tool_call.context for tool_call in desk.harness.tools.calls]
     assert first.idempotency_key == second.idempotency_key
     assert first.call_id != second.call_id
 
@@ -219,7 +219,7 @@ async def test_a_workflow_that_goes_on_in_another_conversation_has_the_same_idem
     [workflow] = (await desk.harness.state())["resumable"]
     desk.harness.model.script(transfer(workflow_id=workflow["id"]), advance("DONE"), "Done.")
     await desk.harness.say("m5", "Go on")
-    first, second = [made.context.idempotency_key for made in desk.harness.tools.calls]
+    first, second = [tool_call.context.idempotency_key for tool_call in desk.harness.tools.calls]
     assert (first, desk.files) == (second, ["Box"])
 
 
@@ -275,7 +275,7 @@ async def test_a_worker_that_dies_at_any_write_leaves_a_workflow_that_is_complet
     with pytest.raises(StoreUnavailable):
         await go_on()
     await go_on()
-    assert len({made.context.idempotency_key for made in desk.harness.tools.calls}) == 1
+    assert len({tool_call.context.idempotency_key for tool_call in desk.harness.tools.calls}) == 1
     assert len(desk.files) == (2 if operation == "put_call" else 1)
     assert [record.succeeded for record in await desk.records()] == [True]
     assert await active(desk.harness) == "assistant"

@@ -58,7 +58,9 @@ async def test_the_newest_of_four_unfinished_workflows_is_asked_about_and_each_c
         turn = await come_back(harness)
         [new] = await offered(harness) - before
 
-        assert [said for said in texts(turn) if said[1].startswith("Welcome")] == ([OFFER] if number == 0 else [])
+        assert [message for message in texts(turn) if message[1].startswith("Welcome")] == (
+            [OFFER] if number == 0 else []
+        )
         assert (await resumable(harness))[0] == new
         assert len(await resumable(harness)) == len(set(await resumable(harness))) == 3
         assert to_choose(harness) == await resumable(harness)

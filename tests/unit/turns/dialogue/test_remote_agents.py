@@ -431,8 +431,8 @@ async def test_text_of_the_agent_that_was_thinking_is_taken_back() -> None:
     check_run([event.body for event in turn.events])
 
 
-@pytest.mark.parametrize("wanted", [None, "steer"])
-async def test_a_message_to_a_remote_agent_at_work_waits_for_its_turn(wanted: str | None) -> None:
+@pytest.mark.parametrize("expected", [None, "steer"])
+async def test_a_message_to_a_remote_agent_at_work_waits_for_its_turn(expected: str | None) -> None:
     harness = RelayHarness(agent=booker(while_busy="steer"))
     tab, gate = Socketed(harness), asyncio.Event()
     harness.agent_client.script("booker", Reply(end=WAITS), Reply(("Where?",), end=WAITS, gate=gate), "Booked.")
@@ -440,7 +440,7 @@ async def test_a_message_to_a_remote_agent_at_work_waits_for_its_turn(wanted: st
     running = asyncio.ensure_future(harness.say("m2", "Tonight"))
     while len(harness.sent) < 2:  # noqa: ASYNC110 - the fake has no event for it
         await asyncio.sleep(0.01)
-    chosen: dict[str, Any] = {"whileBusy": wanted} if wanted else {}
+    chosen: dict[str, Any] = {"whileBusy": expected} if expected else {}
     await tab.send("message", messageId="m3", content="Anywhere", **chosen)
     [accepted] = [event for event in tab.received() if event["type"] == "CUSTOM"]
     assert accepted["value"]["busy"] == "queued"

@@ -11,12 +11,12 @@ stepfunctions = boto3.client("stepfunctions")
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    found = table.delete_item(Key={"PK": "sweep", "SK": "next"}, ReturnValues="ALL_OLD").get("Attributes")
-    if found:
-        close = json.loads(found["input"])
+    result = table.delete_item(Key={"PK": "sweep", "SK": "next"}, ReturnValues="ALL_OLD").get("Attributes")
+    if result:
+        close = json.loads(result["input"])
         stepfunctions.start_execution(
             stateMachineArn=os.environ["BATON_CLOSE_SESSION_ARN"],
             name=f"{close['threadId']}-{close['episode']}-{close['attempt']}",
-            input=found["input"],
+            input=result["input"],
         )
     return event
