@@ -55,7 +55,7 @@ def pdf(
     return out.getvalue()
 
 
-def scanned_pdf() -> bytes:
+def make_scanned_pdf() -> bytes:
     """Return a file whose pages are pictures."""
     from PIL import Image
     from reportlab.lib.utils import ImageReader
@@ -117,7 +117,7 @@ def workbook(**sheets: Sequence[Sequence[object]]) -> bytes:
     return out.getvalue()
 
 
-def changed(archive: bytes, **entries: bytes) -> bytes:
+def change_archive(archive: bytes, **entries: bytes) -> bytes:
     """Return an archive with replaced or further entries. In their names, ``__`` means a slash and ``_`` a dot."""
     out = io.BytesIO()
     new = {name.replace("__", "/").replace("_", "."): body for name, body in entries.items()}

@@ -22,12 +22,12 @@ def new_bucket(s3: S3Client) -> str:
     return name
 
 
-def embedded_index(s3: Any, bucket: str, dimensions: int = DIMENSIONS) -> SqliteIndex:
+def make_embedded_index(s3: Any, bucket: str, dimensions: int = DIMENSIONS) -> SqliteIndex:
     """Return the index as in a new process, with nothing on its disk."""
     return SqliteIndex(OwnerFiles(IndexObjects(s3, bucket)), dimensions)
 
 
-def stored_files(s3: S3Client, bucket: str) -> dict[str, bytes]:
+def list_stored_files(s3: S3Client, bucket: str) -> dict[str, bytes]:
     """Return the files of the index by key and version, including earlier versions that still exist."""
     results = {}
     for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):

@@ -70,5 +70,5 @@ CODECS = {
 """Python's names of encodings, by the web's labels that differ from them."""
 
 
-def encoded(text: str, label: str) -> bytes:
+def encode(text: str, label: str) -> bytes:
     return text.encode(CODECS.get(label, label))

@@ -58,7 +58,7 @@ def _report_restart() -> None:
     sys.stderr.write("DynamoDB Local ended and was started again, without its tables: tests fail from here on.\n")
 
 
-def given_or_started(variable: str, engine: Engine) -> Iterator[str]:
+def use_or_start(variable: str, engine: Engine) -> Iterator[str]:
     """Yield the endpoint in the variable; without one, start ``engine``, yield its endpoint, and stop it afterwards."""
     options = os.environ.get(variable)
     if options:
@@ -83,7 +83,7 @@ def product_stack() -> Stack:
 @pytest.fixture(scope="session")
 def dynamodb_local() -> Iterator[str]:
     """The endpoint of a DynamoDB Local in memory."""
-    yield from given_or_started(SHARED_DYNAMODB, DynamoDBLocal(default_cache_dir()))
+    yield from use_or_start(SHARED_DYNAMODB, DynamoDBLocal(default_cache_dir()))
 
 
 @pytest.fixture(scope="session")

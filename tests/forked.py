@@ -33,7 +33,7 @@ class ForkedProcess:
     def __init__(self, target: Callable[..., None], environment: Mapping[str, str], *arguments: Any) -> None:
         self._lock = threading.Lock()
         self._connection, child_connection = _CONTEXT.Pipe()
-        self._process = forked(_run, target, dict(environment), child_connection, *arguments)
+        self._process = start_process(_run, target, dict(environment), child_connection, *arguments)
         child_connection.close()
 
     def receive(self) -> Any:
@@ -65,7 +65,7 @@ class ForkedProcess:
         self._connection.close()
 
 
-def forked(target: Callable[..., None], *arguments: Any) -> BaseProcess:
+def start_process(target: Callable[..., None], *arguments: Any) -> BaseProcess:
     """Start a process that calls ``target``, a function of a module, and ends with this one."""
     process = _CONTEXT.Process(target=target, args=arguments, daemon=True)
     with contextlib.chdir(ROOT):  # the process that is forked must find the tests here

@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Self, TextIO
 
 from baton_local.root import ROOT
-from tests.forked import forked
+from tests.forked import start_process
 
 
 class ForkedProgram:
@@ -26,7 +26,7 @@ class ForkedProgram:
     def __init__(self, module: str, environment: Mapping[str, str]) -> None:
         self.stdout, out = _pipe()
         self.stderr, err = _pipe()
-        self._process = forked(_run, module, dict(environment), out, err)
+        self._process = start_process(_run, module, dict(environment), out, err)
         out.close()
         err.close()
         assert self._process.pid is not None

@@ -89,7 +89,7 @@ def docx_bomb(parts: int, mib: int) -> bytes:
     )
 
 
-def nested_tables(depth: int) -> bytes:
+def make_nested_tables(depth: int) -> bytes:
     """Return a web page with nested tables."""
     return b"<!doctype html><body>" + (b"<table><tr><td>" + b"a" * 1_500) * depth
 

@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out the marked tests, except those of named files."""
     if RUNS_ALL:
         return
-    named = named_files(config)
+    named = find_named_files(config)
     leave_out(
         config,
         items,
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     )
 
 
-def named_files(config: pytest.Config) -> set[Path]:
+def find_named_files(config: pytest.Config) -> set[Path]:
     """Return the files and folders that the command line names."""
     return {(config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args}
 

@@ -21,7 +21,7 @@ def program(name: str) -> str:
     return result
 
 
-def installed(source: Path) -> Path:
+def install(source: Path) -> Path:
     """Return a folder with the packages that the manifests in ``source`` name."""
     locked = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
     folder = default_cache_dir() / f"npm-{source.name}-{locked}"

@@ -213,7 +213,7 @@ def find_flaws(path: str, text: str) -> Iterator[Flaw]:
 def word_flaws(prose: str) -> Iterator[str]:
     """Yield a reason for each wrong word or phrase in a text, without its code and quotations."""
     plain = CODE.sub(" ", prose)
-    yield from _avoided(plain)
+    yield from _find_avoided(plain)
     line = " ".join(plain.split())
     for phrase, better in _PHRASES if _ANY_PHRASE.search(line) else ():
         if results := phrase.search(line):
@@ -225,10 +225,10 @@ def word_flaws(prose: str) -> Iterator[str]:
 @cache
 def _name_flaws(name: str) -> tuple[str, ...]:
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("_", " ")
-    return tuple(_avoided(words))
+    return tuple(_find_avoided(words))
 
 
-def _avoided(words: str) -> Iterator[str]:
+def _find_avoided(words: str) -> Iterator[str]:
     for word in re.findall(r"[a-z]+", words.lower()):
         if word in AVOIDED_WORDS:
             yield f'"{word}": write {AVOIDED_WORDS[word]}'

@@ -28,7 +28,7 @@ import pytest
 
 from baton_local.root import ROOT
 from tests.closures import NO_INPUTS, Project, conftests
-from tests.nightly import named_files
+from tests.nightly import find_named_files
 
 MARK = "follows_processes"
 REASON = "unchanged, skipped"
@@ -165,7 +165,7 @@ class Worker:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Leave out the tests that have passed with the present inputs."""
-        named = named_files(config)
+        named = find_named_files(config)
         unchanged = []
         for item in items:
             key = self._key(item)
@@ -258,12 +258,12 @@ def _fixture_files(item: pytest.Item) -> Generator[str, None, None]:
     information = getattr(item, "_fixtureinfo", None)
     for definitions in information.name2fixturedefs.values() if information else ():
         for definition in definitions:
-            code = getattr(_unwrapped(definition.func), "__code__", None)
+            code = getattr(_unwrap(definition.func), "__code__", None)
             if code is not None and code.co_filename.startswith(f"{ROOT}/tests/"):
                 yield _name(Path(code.co_filename))
 
 
-def _unwrapped(function: Any) -> Any:
+def _unwrap(function: Any) -> Any:
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     return getattr(function, "__func__", function)

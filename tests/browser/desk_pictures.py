@@ -44,7 +44,7 @@ async def ask(page: Page, text: str) -> None:
     await field.press("Enter")
 
 
-async def opened(browser: Browser, width: int, height: int) -> Page:
+async def open_page(browser: Browser, width: int, height: int) -> Page:
     """Return the page of a new window."""
     context = await browser.new_context(
         viewport={"width": width, "height": height}, locale="en-US", reduced_motion="reduce"
@@ -56,13 +56,13 @@ async def take(cloud: RunningCloud) -> None:
     """Take both pictures."""
     async with async_playwright() as playwright:
         browser = await start(playwright)
-        page = await opened(browser, 620, 760)
+        page = await open_page(browser, 620, 760)
         await page.goto(cloud.url)
         await ask(page, "My lamp of A-1001 arrived with a scratch. I want a refund.")
         log = page.get_by_role("log", name="Conversation")
         await expect(log).to_contain_text("Somebody will answer here soon.")
         await wait_for_people(cloud)
-        console = Console(await opened(browser, 1280, 860), cloud.url)
+        console = Console(await open_page(browser, 1280, 860), cloud.url)
         await console.open("/desk")
         await console.sign_in("demo", "Anna", *PERMISSIONS)
         await console.main.get_by_role("link", name="arrived with a scratch").click()

@@ -18,12 +18,12 @@ from playwright.async_api import Locator, Page, expect
 
 from baton_local.engines.downloads import locked
 from baton_local.root import ROOT
-from tests.npm import installed, program
+from tests.npm import install, program
 
 WRITTEN = "http://127.0.0.1:8080"
 
 
-def built(name: str, folder: Path) -> Path:
+def build_example(name: str, folder: Path) -> Path:
     """Build the example in ``folder``, with the packages of its lock file; return what is served.
 
     What the build made of the same sources is kept between test runs, for it takes a while.
@@ -31,7 +31,7 @@ def built(name: str, folder: Path) -> Path:
     source = ROOT / "examples" / name
     copy = folder / name
     shutil.copytree(source, copy, ignore=shutil.ignore_patterns("node_modules", "app.js", "app.css"))
-    packages = installed(source)
+    packages = install(source)
     stored = packages / f"built-{_digest(copy)}"
     with locked(packages.with_suffix(".lock")):
         if not stored.is_dir():
@@ -60,7 +60,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(files: Path, product: str) -> Iterator[str]:
+def serve_example(files: Path, product: str) -> Iterator[str]:
     """Serve an example that was built, for Baton at the address ``product``; its own address."""
     page = files / "index.html"
     page.write_text(page.read_text().replace(WRITTEN, product))

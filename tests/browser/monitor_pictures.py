@@ -43,7 +43,7 @@ async def talk(cloud: RunningCloud) -> str:
     return first
 
 
-async def taken(page: Page, name: str) -> None:
+async def take_picture(page: Page, name: str) -> None:
     await page.screenshot(path=PICTURES / f"console-{name}.png", animations="disabled")
 
 
@@ -60,23 +60,23 @@ async def take(cloud: RunningCloud) -> None:
         await console.open()
         await console.sign_in("demo", "admin")
         await expect(console.main.get_by_text("These are all")).to_be_visible()
-        await taken(page, "overview")
+        await take_picture(page, "overview")
 
         await console.open(f"/threads/{thread_id}")
         await console.main.get_by_role("option").filter(has_text="Turn").nth(1).click()
         await expect(console.main.get_by_role("complementary", name="Details")).to_contain_text("Input tokens")
-        await taken(page, "timeline")
+        await take_picture(page, "timeline")
 
         await console.open("/audit")
         await expect(console.main.get_by_role("table", name="Audit")).to_contain_text("handoff")
-        await taken(page, "audit")
+        await take_picture(page, "audit")
 
         await console.open("/users/joan@example.com")
         await console.main.get_by_role("button", name="Forget this user").click()
         await console.main.get_by_label("to confirm").fill("joan@example.com")
         await console.main.get_by_role("button", name="Forget now").click()
         await expect(console.main.get_by_role("region", name="Report")).to_contain_text("threads: 1", timeout=60_000)
-        await taken(page, "forget")
+        await take_picture(page, "forget")
         await browser.close()
 
 

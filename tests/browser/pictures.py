@@ -58,7 +58,7 @@ CALL = Interrupt(
 )
 
 
-async def asked_about_plans(harness: Harness) -> None:
+async def ask_about_plans(harness: Harness) -> None:
     """A question and an answer with a table and code."""
     await harness.begin("Which plans are there, and how do I change mine?")
     await harness.play(*answer(PLANS, HANDBOOK))
@@ -109,9 +109,9 @@ AS_A_LAUNCHER = """() => {
   document.querySelector("aside").hidden = true;
 }"""
 PICTURES = {
-    "widget-inline": (asked_about_plans, WIDE, "light", "inline"),
-    "widget-dark": (asked_about_plans, WIDE, "dark", "inline"),
-    "widget-launcher": (asked_about_plans, WIDE, "light", "launcher"),
+    "widget-inline": (ask_about_plans, WIDE, "light", "inline"),
+    "widget-dark": (ask_about_plans, WIDE, "dark", "inline"),
+    "widget-launcher": (ask_about_plans, WIDE, "light", "launcher"),
     "widget-mobile": (handoff, NARROW, "light", "launcher"),
     "widget-approval": (approval, (620, 620), "light", "inline"),
     "widget-handoff": (handoff, (620, 620), "light", "inline"),

@@ -23,7 +23,7 @@ from tests.e2e.consulting.peers import example_agents, example_server
 from tests.e2e.fixtures import NewUser
 from tests.e2e.sockets import PATIENCE_SECONDS, new_id
 from tests.e2e.users import User
-from tests.embedded_index import embedded_index
+from tests.embedded_index import make_embedded_index
 from tests.fault_model import FaultModel
 
 pytestmark = pytest.mark.nightly
@@ -67,7 +67,7 @@ async def reviewer(examples: RunningCloud) -> AsyncIterator[User]:
         yield User(examples, client, "demo", "bob", token)
 
 
-async def eventually(read: Callable[[], Any]) -> Any:
+async def poll_text(read: Callable[[], Any]) -> Any:
     """Return the text, once there is one."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
@@ -244,7 +244,7 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
         results: list[Json] = (await reviewer.read("/procedures"))["items"]
         return results
 
-    [captured] = await eventually(waiting)
+    [captured] = await poll_text(waiting)
     assert page.context.browser is not None
     office = await page.context.browser.new_page(locale="en-US")
     office.set_default_timeout(60_000)
@@ -303,7 +303,7 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
         result: Json = await reviewer.read(path)
         return result if result["used"] == 1 else None
 
-    await eventually(used)
+    await poll_text(used)
     thread = (await reviewer.read("/threads", scope="tenant"))["items"][0]["id"]
     run = (await reviewer.read(f"/threads/{thread}/turns"))["items"][0]["runId"]
 
@@ -311,7 +311,7 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
         answer = await reviewer.get(f"/threads/{thread}/turns/{run}/context")
         return answer.json() if answer.status_code == 200 else None
 
-    blocks = (await eventually(record))["blocks"]
+    blocks = (await poll_text(record))["blocks"]
     [followed] = [item for block in blocks if block["kind"] == "procedure" for item in block["items"]]
     assert (followed["title"].startswith("Report an outage"), followed["included"]) == (True, True)
     await expect(main.get_by_role("heading", name="Report an outage")).to_be_visible()
@@ -391,7 +391,7 @@ async def test_an_index_that_is_nearly_full_is_announced_with_the_command_that_m
 ) -> None:
     monkeypatch.setattr("baton.adapters.sqlite_index.bounds.MAX_OWNER_DOCUMENTS", 100)
     here, main = cloud.environment, console.main
-    index = embedded_index(client("s3", here["AWS_ENDPOINT_URL_S3"]), here["BATON_SEARCH_BUCKET"])
+    index = make_embedded_index(client("s3", here["AWS_ENDPOINT_URL_S3"]), here["BATON_SEARCH_BUCKET"])
 
     async def fill(scope: Scope, owner: str, count: int) -> None:
         passages = [document(f"{owner}-{number}", "green", agent_id=owner) for number in range(count)]

@@ -9,7 +9,7 @@ from tests.browser.console import Console
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser
 from tests.e2e.handoff.conftest import demo_client, new_demo_user
-from tests.e2e.handoff.made_skills import PROCEDURES, REFUND, approved, made_by
+from tests.e2e.handoff.made_skills import PROCEDURES, REFUND, approve_procedure, make_skill
 from tests.e2e.users import User
 
 pytestmark = pytest.mark.nightly
@@ -33,8 +33,8 @@ async def test_an_offered_skill_is_shared_in_the_place_of_an_approved_procedure(
 ) -> None:
     main, page = console.main, console.page
     mallory = new_demo_user("mallory", "skill:create")
-    await made_by(mallory, "call it Refund Policy")
-    await approved(boss)
+    await make_skill(mallory, "call it Refund Policy")
+    await approve_procedure(boss)
     await console.open("/procedures?status=offered")
     await console.sign_in(tenant, "boss", "procedure:approve")
     await expect(main.get_by_text("PWNED")).to_have_count(0)
@@ -70,7 +70,7 @@ async def test_an_offer_is_declined_and_its_maker_sees_why(
 ) -> None:
     main = console.main
     mallory = new_demo_user("mallory", "skill:create")
-    await made_by(mallory, "call it Refunds")
+    await make_skill(mallory, "call it Refunds")
     await mallory.post(f"{PROCEDURES}/user.refunds/offer", {})
     await console.open("/procedures/assistant/user.refunds?user=mallory")
     await console.sign_in(tenant, "boss", "procedure:approve")
@@ -90,7 +90,7 @@ async def test_ones_own_skill_is_offered_withdrawn_shared_and_removed(
 ) -> None:
     main, page = console.main, console.page
     grace = new_demo_user("grace", "skill:create", "procedure:approve")
-    await made_by(grace, "call it Refunds")
+    await make_skill(grace, "call it Refunds")
     await console.open("/procedures?status=private")
     await console.sign_in(tenant, "grace", "procedure:approve")
     await main.get_by_role("link", name="Refunds").click()
@@ -103,7 +103,7 @@ async def test_ones_own_skill_is_offered_withdrawn_shared_and_removed(
     await expect(page.get_by_role("status").filter(has_text="Shared as version 1")).to_be_visible()
 
     await grace.request("DELETE", f"{PROCEDURES}/refunds?version=1")
-    await made_by(grace, "call it Refunds")
+    await make_skill(grace, "call it Refunds")
     await console.open("/procedures/assistant/user.refunds")
     await main.get_by_role("button", name="Remove").click()
     await main.get_by_role("alertdialog").get_by_role("button", name="Remove").click()

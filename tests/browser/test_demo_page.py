@@ -198,9 +198,9 @@ async def test_a_conversation_begins_with_the_agent_that_was_chosen(page: Page) 
     harness = await Harness(page, {"/v1/agents": {"items": [OPERATOR, WRITER]}}).open()
     choice = page.get_by_label("New conversations begin with")
     await expect(choice.get_by_role("option")).to_have_text(["the usual agent", "Operator"])
-    before = await kept_session(page)
+    before = await read_session(page)
     await choice.select_option("Operator")
-    while await kept_session(page) == before:
+    while await read_session(page) == before:
         await page.wait_for_timeout(20)
     await harness.connected()
     assert (await harness.say("Report an outage"))["agentId"] == "operator"
@@ -250,7 +250,7 @@ async def test_a_picture_that_is_uploaded_is_seen_at_once(widget: Widget, model:
     await expect(widget.page.locator("article.user img[alt='large.png'][src^='blob:']")).to_be_visible()
 
 
-async def kept_session(page: Page) -> str:
+async def read_session(page: Page) -> str:
     """The id of the conversation that the browser would come back to."""
     stored: str = await page.evaluate(f"localStorage.getItem('{SESSION}')")
     return stored

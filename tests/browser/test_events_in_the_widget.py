@@ -46,7 +46,7 @@ def research(label: str, *agents: str) -> ActivitySnapshotEvent:
     return ActivitySnapshotEvent(message_id="a-1", activity_type="research", content=content)
 
 
-def changed(**values: Any) -> ActivityDeltaEvent:
+def make_delta(**values: Any) -> ActivityDeltaEvent:
     patch = [{"op": "add", "path": f"/{name.replace('__', '/')}", "value": value} for name, value in values.items()]
     return ActivityDeltaEvent.model_validate({"messageId": "a-1", "activityType": "research", "patch": patch})
 
@@ -79,12 +79,12 @@ async def test_research_names_the_agents_and_what_became_of_them(page: Page, har
 @pytest.mark.nightly
 async def test_research_that_takes_long_says_so(page: Page, harness: Harness) -> None:
     await harness.begin("Where shall I go?")
-    await harness.play(research("Asking others", "Weather", "Trains"), changed(waitedSeconds=8))
+    await harness.play(research("Asking others", "Weather", "Trains"), make_delta(waitedSeconds=8))
     await expect(harness.announced).to_have_text("Asking others")
-    await harness.play(changed(waitedSeconds=30, notice=STILL_WAITING))
+    await harness.play(make_delta(waitedSeconds=30, notice=STILL_WAITING))
     await expect(page.locator(".research .notice")).to_have_text(STILL_WAITING)
     await expect(harness.announced).to_have_text(STILL_WAITING)
-    await harness.play(changed(agents__0__status="timed_out"), changed(agents__1__status="completed"))
+    await harness.play(make_delta(agents__0__status="timed_out"), make_delta(agents__1__status="completed"))
     await expect(page.locator(".research li")).to_have_text(["Weather took too long", "Trains done"])
     await expect(page.locator(".research [data-progress=working]")).to_have_count(0)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.examples import Example, built, served
+from tests.browser.examples import Example, build_example, serve_example
 from tests.e2e.cloud import RunningCloud
 
 pytestmark = pytest.mark.nightly
@@ -20,7 +20,7 @@ def address(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, demo_cloud: RunningCloud
 ) -> Iterator[str]:
     """The address of each example."""
-    with served(built(request.param, tmp_path_factory.mktemp("example")), demo_cloud.url) as url:
+    with serve_example(build_example(request.param, tmp_path_factory.mktemp("example")), demo_cloud.url) as url:
         yield url
 
 

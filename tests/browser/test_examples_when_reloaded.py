@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from playwright.async_api import Page, Request, Route, expect
 
-from tests.browser.examples import Example, built, served
+from tests.browser.examples import Example, build_example, serve_example
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import Gate
 from tests.fault_model import FaultModel, answers, calls_tools
@@ -23,7 +23,7 @@ def address(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, cloud: RunningCloud
 ) -> Iterator[str]:
     """The address of each example."""
-    with served(built(request.param, tmp_path_factory.mktemp("example")), cloud.url) as url:
+    with serve_example(build_example(request.param, tmp_path_factory.mktemp("example")), cloud.url) as url:
         yield url
 
 

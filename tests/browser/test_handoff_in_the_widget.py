@@ -32,7 +32,7 @@ async def say(page: Page, text: str, answers: int) -> None:
     await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
 
 
-def said(page: Page) -> Locator:
+def find_bodies(page: Page) -> Locator:
     """The bodies of what the agents said."""
     return page.locator("article.assistant .body")
 
@@ -48,26 +48,26 @@ async def at_step(page: Page, step: int, label: str) -> None:
 async def test_a_skill_is_made_in_front_of_the_readers_eyes(open_page: Page) -> None:
     page = open_page
     await page.get_by_role("button", name=REQUEST).click()
-    await expect(said(page)).to_have_count(1)
+    await expect(find_bodies(page)).to_have_count(1)
     await expect(page.locator(".note.handoff")).to_have_text("You were connected with Skill Creation Assistant.")
     await at_step(page, 1, "Gathering Requirements")
     await say(page, "Post them to #ops, with the severity.", 2)
     await at_step(page, 2, "Defining Triggers")
     await say(page, "yes", 3)
     await at_step(page, 3, "Generating Skill")
-    await expect(said(page).last.locator("pre")).to_contain_text("name: Slack Alert")
+    await expect(find_bodies(page).last.locator("pre")).to_contain_text("name: Slack Alert")
     await say(page, "looks good", 4)
     await at_step(page, 4, "Testing")
 
     await page.reload()
     await at_step(page, 4, "Testing")
-    await expect(said(page)).to_have_count(4)
+    await expect(find_bodies(page)).to_have_count(4)
     await expect(page.locator(".note.handoff")).to_have_text("You were connected with Skill Creation Assistant.")
 
     await say(page, "yes", 6)
-    await expect(said(page).nth(4)).to_have_text("Your skill is ready! Returning you to the main assistant.")
+    await expect(find_bodies(page).nth(4)).to_have_text("Your skill is ready! Returning you to the main assistant.")
     await expect(page.locator(".note.return")).to_have_text("You are talking to Assistant again.")
-    await expect(said(page).nth(5)).to_have_text("Great, your 'Slack Alert' skill is now active.")
+    await expect(find_bodies(page).nth(5)).to_have_text("Great, your 'Slack Alert' skill is now active.")
     speakers = page.locator("article.assistant .author")
     await expect(speakers).to_have_text([*["Skill Creation Assistant"] * 5, "Assistant"])
     await expect(page.locator(".header .name")).to_have_text("Assistant")
@@ -75,7 +75,7 @@ async def test_a_skill_is_made_in_front_of_the_readers_eyes(open_page: Page) -> 
     await expect(page.get_by_role("button", name="Exit")).to_be_hidden()
 
     await say(page, "Please send a Slack alert", 7)
-    await expect(said(page).last).to_contain_text("I am following the skill Slack Alert")
+    await expect(find_bodies(page).last).to_contain_text("I am following the skill Slack Alert")
 
 
 async def test_a_skill_that_is_given_up_is_offered_again(open_page: Page) -> None:
@@ -83,8 +83,10 @@ async def test_a_skill_that_is_given_up_is_offered_again(open_page: Page) -> Non
     await say(page, REQUEST, 1)
     await say(page, "nothing", 2)
     await say(page, "cancel", 4)
-    await expect(said(page).nth(2)).to_have_text("No problem! Returning you to the main assistant.")
-    await expect(said(page).nth(3)).to_have_text("Let me know if you'd like to continue creating that skill later.")
+    await expect(find_bodies(page).nth(2)).to_have_text("No problem! Returning you to the main assistant.")
+    await expect(find_bodies(page).nth(3)).to_have_text(
+        "Let me know if you'd like to continue creating that skill later."
+    )
     await expect(page.locator(".header .name")).to_have_text("Assistant")
     offer = page.locator(".offers button")
     await expect(offer).to_contain_text("Continue: your Slack Alert skillStep 2 of 4: Defining Triggers · left ")
@@ -93,7 +95,7 @@ async def test_a_skill_that_is_given_up_is_offered_again(open_page: Page) -> Non
     await page.get_by_role("button", name="End conversation").click()
     await expect(page.locator("footer .closed")).to_be_visible()
     await page.get_by_role("button", name="New conversation").click()
-    await expect(said(page)).to_have_count(0)
+    await expect(find_bodies(page)).to_have_count(0)
     await expect(offer).to_contain_text("Continue: your Slack Alert skillStep 2 of 4: Defining Triggers · left ")
     await expect(page.locator(".offers p")).to_have_text("Welcome back. Continue where you left off?")
     await say(page, "Hello", 1)
@@ -110,4 +112,4 @@ async def test_a_skill_goes_on_at_a_click_in_a_new_conversation(open_page: Page)
     await page.get_by_role("button", name="New conversation").click()
     await page.locator(".offers button").click()
     await at_step(page, 2, "Defining Triggers")
-    await expect(said(page).first).to_contain_text("Let's go on with “Slack Alert”.")
+    await expect(find_bodies(page).first).to_contain_text("Let's go on with “Slack Alert”.")

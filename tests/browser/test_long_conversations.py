@@ -35,7 +35,7 @@ DELTAS = 40
 async def test_a_growing_answer_draws_itself_alone_and_of_that_the_last_block(page: Page) -> None:
     harness = Harness(page, thread_id=THREAD)
     harness.answers[f"/v1/threads/{THREAD}"] = {"id": THREAD, "state": state(), "run": None, "lastSeq": 0}
-    harness.answers[f"/v1/threads/{THREAD}/messages"] = {"items": stored(300), "nextCursor": None, "lastSeq": 0}
+    harness.answers[f"/v1/threads/{THREAD}/messages"] = {"items": make_messages(300), "nextCursor": None, "lastSeq": 0}
     await harness.remember(THREAD)
     await harness.open()
     await expect(page.locator("article")).to_have_count(300)
@@ -118,7 +118,7 @@ async def test_formulas_are_drawn_while_what_holds_them_grows(page: Page, text: 
         await expect(formulas).to_have_count(number + 1)
 
 
-def stored(count: int) -> list[Json]:
+def make_messages(count: int) -> list[Json]:
     """So many messages of questions and answers in turn."""
     return [
         {

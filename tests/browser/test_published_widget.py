@@ -93,7 +93,7 @@ def published(uploaded: tuple[Release, dict[str, tuple[bytes, Mapping[str, str]]
         server.shutdown()
 
 
-def pinned(published: Published, cloud: RunningCloud) -> str:
+def publish_pinned(published: Published, cloud: RunningCloud) -> str:
     """The output of publishing."""
     return make_tag(
         published.release, Place(BUCKET, published.url, cloud.url, f"{cloud.url.replace('http', 'ws', 1)}/ws")
@@ -133,7 +133,7 @@ def host_page(folder: Path, html: str, published: Published, cloud: RunningCloud
         yield running
 
 
-@pytest.mark.parametrize("make_tag", [pinned, newest])
+@pytest.mark.parametrize("make_tag", [publish_pinned, newest])
 async def test_a_copied_tag_works_and_everything_comes_from_the_release(
     make_tag: object, page: Page, cloud: RunningCloud, model: FaultModel, published: Published, tmp_path: Path
 ) -> None:
@@ -166,7 +166,7 @@ async def test_a_file_that_has_been_changed_does_not_run(
     published.files[name] = (content + b"\ndocument.title = 'stolen';", headers)
     refused: list[str] = []
     page.on("console", lambda message: refused.append(message.text))
-    with host_page(tmp_path, pinned(published, cloud), published, cloud) as site:
+    with host_page(tmp_path, publish_pinned(published, cloud), published, cloud) as site:
         await page.goto(site.url, wait_until="load")
     assert await page.title() == "Order"
     assert await page.evaluate("customElements.get('baton-chat') === undefined")

@@ -207,7 +207,7 @@ async def test_a_page_loaded_into_a_dead_network_comes_to_life_with_it(screen: S
 async def test_a_page_at_rest_takes_ten_frames_an_hour_at_most(screen: Screen) -> None:
     frames = Frames(screen.page)
     await screen.open()
-    await said_hello(screen)
+    await say_hello(screen)
     await frames.run_on(screen, 60)  # the conversation gets its title
     before = frames.total
     await frames.run_on(screen, AN_HOUR)
@@ -218,7 +218,7 @@ async def test_a_page_at_rest_takes_ten_frames_an_hour_at_most(screen: Screen) -
 async def test_a_page_that_is_hidden_gives_its_connection_up_until_it_shows(screen: Screen) -> None:
     frames = Frames(screen.page)
     socket = await screen.open()
-    await said_hello(screen)
+    await say_hello(screen)
     async with socket.expect_event("close"):
         await screen.hide()
         await screen.pass_time(310)
@@ -251,7 +251,7 @@ async def test_a_page_that_slept_reads_what_came_meanwhile_before_it_gives_up(
 
 async def test_a_connection_that_died_while_the_page_slept_is_replaced(screen: Screen, network: LossyProxy) -> None:
     await screen.open()
-    await said_hello(screen)
+    await say_hello(screen)
     network.swallow_everything()
     await screen.pass_time(A_WHILE)
     await screen.fall_asleep(AN_HOUR)
@@ -262,7 +262,7 @@ async def test_a_connection_that_died_while_the_page_slept_is_replaced(screen: S
     await expect(screen.said("assistant")).to_have_text(["Hello", "Are you still there?"])
 
 
-async def said_hello(screen: Screen) -> None:
+async def say_hello(screen: Screen) -> None:
     """Have a conversation that is at rest again."""
     await screen.say("Hello")
     await expect(screen.said("assistant")).to_have_text(["Hello"])

@@ -27,14 +27,14 @@ class AgentDefinitionsContract:
         assert list(await stores.agent_definitions.read(stores.ada, [])) == []
 
     async def test_a_version_comes_back_whole_and_is_listed(self, stores: Stores) -> None:
-        version = made(stores, 1, comment="The first.", restores=7)
+        version = make_version(stores, 1, comment="The first.", restores=7)
         listed = await append(stores, version, 90, after=AgentList())
         assert listed == await stores.agent_definitions.list(stores.bob)
         assert listed == AgentList(1, {"tutor": AgentEntry(1, 90)})
         assert list(await stores.agent_definitions.read(stores.bob, [("tutor", 1), ("tutor", 2)])) == [version]
 
     async def test_a_deletion_is_a_version_without_fields(self, stores: Stores) -> None:
-        first = await append(stores, made(stores, 1), 90, after=AgentList())
+        first = await append(stores, make_version(stores, 1), 90, after=AgentList())
         gone = AgentVersion("tutor", 2, None, "ada", stores.clock.now())
         listed = await append(stores, gone, 0, after=first)
         assert listed.entries["tutor"].is_deleted
@@ -42,7 +42,7 @@ class AgentDefinitionsContract:
         assert list(await stores.agent_definitions.read(stores.ada, [("tutor", 2)])) == [gone]
 
     async def test_an_entry_comes_back_whole(self, stores: Stores) -> None:
-        listed = await append(stores, made(stores, 1), 90, after=AgentList())
+        listed = await append(stores, make_version(stores, 1), 90, after=AgentList())
         entry = AgentEntry(1, 90).with_candidate(Candidate(5, 80, 10)).withdraw(3).with_candidate(Candidate(4, 70, 0))
         entry = replace(entry, changed=EntryChange(from_millis(1_700_000_000_001), "ada", "shared"))
         for changed in (entry, entry.delete(6)):
@@ -57,7 +57,7 @@ class AgentDefinitionsContract:
     async def test_versions_are_listed_from_the_newest_page_by_page(self, stores: Stores) -> None:
         listed = AgentList()
         for number in range(1, 13):
-            listed = await append(stores, made(stores, number), 90, after=listed)
+            listed = await append(stores, make_version(stores, number), 90, after=listed)
         page = await stores.agent_definitions.versions(stores.ada, "tutor", limit=5)
         assert [item.number for item in page] == [12, 11, 10, 9, 8]
         page = await stores.agent_definitions.versions(stores.ada, "tutor", limit=5, before=4)
@@ -68,14 +68,14 @@ class AgentDefinitionsContract:
         listed = AgentList()
         for number in range(1, 31):
             long_version = replace(
-                made(stores, number), values={**VALUES, "system_prompt": secrets.token_urlsafe(45_000)}
+                make_version(stores, number), values={**VALUES, "system_prompt": secrets.token_urlsafe(45_000)}
             )
             listed = await append(stores, long_version, 60_000, after=listed)
         page = await stores.agent_definitions.versions(stores.ada, "tutor", limit=29)
         assert [version.number for version in page] == list(range(30, 1, -1))
 
     async def test_of_changes_at_once_one_wins_and_nothing_of_the_others_is_kept(self, stores: Stores) -> None:
-        versions = [made(stores, 1, agent_id=f"tutor-{number}") for number in range(4)]
+        versions = [make_version(stores, 1, agent_id=f"tutor-{number}") for number in range(4)]
         outcomes = await asyncio.gather(
             *(append(stores, version, 90, after=AgentList()) for version in versions), return_exceptions=True
         )
@@ -86,17 +86,20 @@ class AgentDefinitionsContract:
         assert [item.agent_id for item in stored] == list(won[0].entries)
 
     async def test_a_change_of_an_older_list_is_refused(self, stores: Stores) -> None:
-        first = await append(stores, made(stores, 1), 90, after=AgentList())
-        await append(stores, made(stores, 2), 91, after=first)
+        first = await append(stores, make_version(stores, 1), 90, after=AgentList())
+        await append(stores, make_version(stores, 2), 91, after=first)
         for after in (AgentList(), first):
             with pytest.raises(AgentsChanged):
-                await append(stores, made(stores, 3), 92, after=after)
+                await append(stores, make_version(stores, 3), 92, after=after)
         assert (await stores.agent_definitions.list(stores.ada)).entries["tutor"].number == 2
 
     async def test_every_tenant_has_agents_of_its_own(self, stores: Stores) -> None:
-        await append(stores, made(stores, 1), 90, after=AgentList())
+        await append(stores, make_version(stores, 1), 90, after=AgentList())
         await append(
-            stores, made(stores, 1, agent_id="tutor-2"), 90, after=await stores.agent_definitions.list(stores.ada)
+            stores,
+            make_version(stores, 1, agent_id="tutor-2"),
+            90,
+            after=await stores.agent_definitions.list(stores.ada),
         )
         assert [
             version.agent_id for version in await stores.agent_definitions.versions(stores.ada, "tutor", limit=9)
@@ -115,6 +118,6 @@ async def append(stores: Stores, version: AgentVersion, size: int, *, after: Age
     return listed
 
 
-def made(stores: Stores, number: int, *, agent_id: str = "tutor", **more: Any) -> AgentVersion:
+def make_version(stores: Stores, number: int, *, agent_id: str = "tutor", **more: Any) -> AgentVersion:
     """A version that is not stored yet."""
     return AgentVersion(agent_id, number, {**VALUES, "id": agent_id}, "ada", stores.clock.now(), **more)

@@ -11,15 +11,15 @@ from baton.domain.threads.branches import BranchStart, Segment
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.thread import ConversationState, Thread
 from baton.ports.threads.leases import Lease
-from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id, texts
 
 
-async def branched(stores: Stores, thread_id: str, number: int, parent: int, *, commits: bool = True) -> Lease:
+async def make_branch(stores: Stores, thread_id: str, number: int, parent: int, *, commits: bool = True) -> Lease:
     """A turn that continues from the message ``parent``."""
     lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
     lease = replace(lease, thread=lease.thread.continue_from(parent))
     start = BranchStart("m2", is_regenerate=False, after_id="r1-1")
-    messages = replace(said(lease, f"q{number}"), branch=start), answered(lease, f"a{number}")
+    messages = replace(make_question(lease, f"q{number}"), branch=start), make_answer(lease, f"a{number}")
     if commits:
         await stores.commit(lease, *messages)
     else:
@@ -46,7 +46,7 @@ class BranchContract:
         thread_id = new_thread_id()
         for number in (1, 2, 3):
             await stores.turn(thread_id, number)
-        await branched(stores, thread_id, 4, parent=1)
+        await make_branch(stores, thread_id, 4, parent=1)
         await stores.turn(thread_id, 5)
         thread = await stores.store.get_thread(stores.ada, thread_id)
         path = ["q1", "a1", "q4", "a4", "q5", "a5"]
@@ -64,9 +64,9 @@ class BranchContract:
         thread_id = new_thread_id()
         for number in range(1, 31):
             await stores.turn(thread_id, number)
-        await branched(stores, thread_id, 31, parent=3)
-        await branched(stores, thread_id, 32, parent=9)
-        await branched(stores, thread_id, 33, parent=61)
+        await make_branch(stores, thread_id, 31, parent=3)
+        await make_branch(stores, thread_id, 32, parent=9)
+        await make_branch(stores, thread_id, 33, parent=61)
         thread = await stores.store.get_thread(stores.ada, thread_id)
         path = ["q1", "a1", "q2", "a2", "q31", "a31", "q33", "a33"]
         assert await read(stores, thread) == path
@@ -76,7 +76,7 @@ class BranchContract:
         thread_id = new_thread_id()
         for number in (1, 2):
             await stores.turn(thread_id, number)
-        lost = await branched(stores, thread_id, 3, parent=1, commits=False)
+        lost = await make_branch(stores, thread_id, 3, parent=1, commits=False)
         thread = await stores.store.get_thread(stores.ada, thread_id)
         assert (thread.segments, await read(stores, thread)) == ((), ["q1", "a1", "q2", "a2"])
         [question, _] = await stores.store.run_messages(stores.ada, thread_id, first_ordinal=4, below=None)
@@ -86,7 +86,7 @@ class BranchContract:
     async def test_a_branch_can_begin_the_conversation_again(self, stores: Stores) -> None:
         thread_id = new_thread_id()
         await stores.turn(thread_id, 1)
-        await branched(stores, thread_id, 2, parent=-1)
+        await make_branch(stores, thread_id, 2, parent=-1)
         thread = await stores.store.get_thread(stores.ada, thread_id)
         assert await read(stores, thread) == ["q2", "a2"]
         assert texts(await stores.store.recent_messages(stores.ada, thread, token_budget=1_000)) == ["q2", "a2"]
@@ -95,7 +95,7 @@ class BranchContract:
         thread_id = new_thread_id()
         for number in (1, 2):
             await stores.turn(thread_id, number)
-        await branched(stores, thread_id, 3, parent=1)
+        await make_branch(stores, thread_id, 3, parent=1)
         lease = await stores.lease(thread_id)
         lease = replace(lease, thread=lease.thread.continue_from(3))
         window, state = HistoryWindow("assistant", first_ordinal=2), ConversationState("maker")

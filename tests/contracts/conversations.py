@@ -15,7 +15,7 @@ from baton.domain.threads.thread import ConversationChange, ConversationState, T
 from baton.ports.threads.leases import Commit, Lease
 from tests.contracts.endings import session
 from tests.contracts.handoffs import handoff
-from tests.contracts.stores import Stores, answered, new_thread_id, said
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id
 from tests.contracts.workflows import workflow
 
 
@@ -25,11 +25,11 @@ class ConversationContract:
     async def test_a_new_thread_is_its_main_agents(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         assert lease.thread.conversation == ConversationState("assistant")
-        assert await kept(stores, lease) == ConversationState("assistant")
+        assert await read_state(stores, lease) == ConversationState("assistant")
 
     async def test_a_commit_makes_another_agent_active(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
-        conversation = handed_over(stores, lease)
+        conversation = make_handed_over_state(stores, lease)
         await commit(stores, lease, conversation)
         thread = await stores.store.get_thread(stores.ada, lease.thread_id)
         assert (thread.conversation, thread.active_agent_id, thread.agent_id) == (
@@ -42,52 +42,52 @@ class ConversationContract:
         assert listed == thread
 
     async def test_the_next_holder_of_the_lease_finds_the_conversation_state(self, stores: Stores) -> None:
-        conversation = await handed_over_thread(stores)
+        conversation = await hand_thread_over(stores)
         assert conversation.workflow is not None
         lease = await stores.acquire(conversation.workflow.thread_id, message_id="m2", run_id="r2")
         assert lease.thread.conversation == conversation
 
     async def test_a_commit_that_says_nothing_of_the_conversation_state_leaves_it(self, stores: Stores) -> None:
-        conversation = await handed_over_thread(stores)
+        conversation = await hand_thread_over(stores)
         assert conversation.workflow is not None
         lease = await stores.acquire(conversation.workflow.thread_id, message_id="m2", run_id="r2")
         await commit(stores, lease, None)
-        assert await kept(stores, lease) == conversation
+        assert await read_state(stores, lease) == conversation
 
     async def test_a_later_commit_replaces_the_conversation_state_whole(self, stores: Stores) -> None:
-        before = await handed_over_thread(stores)
+        before = await hand_thread_over(stores)
         assert before.workflow is not None
         lease = await stores.acquire(before.workflow.thread_id, message_id="m2", run_id="r2")
         after = ConversationState("helper", HandoffPlace(2, 1, 1773480000000), taught_at=stores.clock.now())
         await commit(stores, lease, after)
-        assert await kept(stores, lease) == after
+        assert await read_state(stores, lease) == after
 
     async def test_a_plain_floor_leaves_nothing_of_the_one_before(self, stores: Stores) -> None:
-        before = await handed_over_thread(stores)
+        before = await hand_thread_over(stores)
         assert before.workflow is not None
         lease = await stores.acquire(before.workflow.thread_id, message_id="m2", run_id="r2")
         await commit(stores, lease, ConversationState("assistant"))
-        assert await kept(stores, lease) == ConversationState("assistant")
+        assert await read_state(stores, lease) == ConversationState("assistant")
         later = await stores.acquire(lease.thread_id, message_id="m3", run_id="r3")
         assert later.thread.conversation == ConversationState("assistant")
 
     async def test_a_commit_that_is_repeated_changes_no_floor_again(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
-        conversation = handed_over(stores, lease)
+        conversation = make_handed_over_state(stores, lease)
         for _ in range(2):
             await commit(stores, lease, conversation)
-        assert await kept(stores, lease) == conversation
+        assert await read_state(stores, lease) == conversation
 
     async def test_a_zombie_hands_over_to_nobody(self, stores: Stores) -> None:
         zombie = await stores.acquire(new_thread_id())
         stores.clock.advance(60)
         lease = await stores.acquire(zombie.thread_id)
         with pytest.raises(LeaseLost):
-            await commit(stores, zombie, handed_over(stores, zombie))
-        assert await kept(stores, lease) == ConversationState("assistant")
+            await commit(stores, zombie, make_handed_over_state(stores, zombie))
+        assert await read_state(stores, lease) == ConversationState("assistant")
 
     async def test_closing_returns_to_the_main_agent_and_keeps_what_can_be_continued(self, stores: Stores) -> None:
-        before = await handed_over_thread(stores)
+        before = await hand_thread_over(stores)
         assert before.workflow is not None
         saved = replace(before.workflow, status=WorkflowStatus.SAVED)
         lease = await stores.lease(before.workflow.thread_id)
@@ -100,33 +100,33 @@ class ConversationContract:
         assert (thread.status, thread.is_handed_over) == (ThreadStatus.CLOSED, False)
 
     async def test_closing_with_nothing_to_continue_leaves_a_plain_floor(self, stores: Stores) -> None:
-        before = await handed_over_thread(stores)
+        before = await hand_thread_over(stores)
         assert before.workflow is not None
         lease = await stores.lease(before.workflow.thread_id)
         await stores.store.close(lease, last_seq=lease.first_seq, ended=None)
-        assert await kept(stores, lease) == ConversationState("assistant")
+        assert await read_state(stores, lease) == ConversationState("assistant")
 
     async def test_the_state_of_tools_is_kept_whole_and_outlasts_the_end_of_a_session(self, stores: Stores) -> None:
         data = {"cart": ["tea", {"grams": 0.5, "is_loose": True}], "coupon": None}
         lease = await stores.acquire(new_thread_id())
         await commit(stores, lease, ConversationState("helper", data=data))
-        assert await kept(stores, lease) == ConversationState("helper", data=data)
+        assert await read_state(stores, lease) == ConversationState("helper", data=data)
         later = await stores.lease(lease.thread_id)
         await stores.store.close(later, last_seq=later.first_seq, ended=session(stores, later))
-        assert await kept(stores, lease) == ConversationState("assistant", data=data)
+        assert await read_state(stores, lease) == ConversationState("assistant", data=data)
 
     async def test_an_empty_state_of_tools_is_not_one_that_never_was(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         await commit(stores, lease, ConversationState("assistant", data={}))
-        assert (await kept(stores, lease)).data == {}
+        assert (await read_state(stores, lease)).data == {}
 
     async def test_a_commit_can_return_to_the_main_agent_with_the_session_it_ends(self, stores: Stores) -> None:
-        before = await handed_over_thread(stores)
+        before = await hand_thread_over(stores)
         assert before.workflow is not None
         lease = await stores.acquire(before.workflow.thread_id, message_id="m2", run_id="r2")
         after = ConversationState("assistant", resumable=before.resumable)
         session_ref = session(stores, lease, end=lease.thread.next_ordinal + 2)
-        for message in (said(lease), answered(lease)):
+        for message in (make_question(lease), make_answer(lease)):
             await stores.store.put_message(lease, message)
         await stores.store.commit(
             lease,
@@ -143,12 +143,12 @@ class ConversationContract:
         assert (thread.conversation, thread.status) == (after, ThreadStatus.CLOSED)
 
     async def test_abandoning_or_releasing_a_lease_leaves_the_conversation_state(self, stores: Stores) -> None:
-        conversation = await handed_over_thread(stores)
+        conversation = await hand_thread_over(stores)
         assert conversation.workflow is not None
         for way in (stores.store.abandon, stores.store.release):
             lease = await stores.lease(conversation.workflow.thread_id)
             await way(lease)
-            assert await kept(stores, lease) == conversation
+            assert await read_state(stores, lease) == conversation
 
 
 class ChangeContract:
@@ -156,7 +156,7 @@ class ChangeContract:
 
     async def test_it_comes_back_whole_before_and_after_the_commit(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
-        conversation = handed_over(stores, lease)
+        conversation = make_handed_over_state(stores, lease)
         task = replace(
             handoff(stores, lease),
             number=1,
@@ -198,10 +198,10 @@ class ChangeContract:
 
 async def changes(stores: Stores, lease: Lease, change: ConversationChange | None) -> list[ConversationChange | None]:
     """Readers of a run's change: first the worker that takes the run over, afterwards everybody."""
-    answer = answered(lease)
+    answer = make_answer(lease)
     assert answer.end is not None
     last = replace(answer, end=replace(answer.end, change=change))
-    for message in (said(lease), last):
+    for message in (make_question(lease), last):
         await stores.store.put_message(lease, message)
     results = []
     for _ in range(2):
@@ -220,20 +220,20 @@ async def commit(stores: Stores, lease: Lease, conversation: ConversationState |
     )
 
 
-async def kept(stores: Stores, lease: Lease) -> ConversationState:
+async def read_state(stores: Stores, lease: Lease) -> ConversationState:
     """The conversation state as readers find it."""
     return (await stores.store.get_thread(stores.ada, lease.thread_id)).conversation
 
 
-async def handed_over_thread(stores: Stores) -> ConversationState:
+async def hand_thread_over(stores: Stores) -> ConversationState:
     """The conversation state of a thread that was handed over."""
     lease = await stores.acquire(new_thread_id())
-    conversation = handed_over(stores, lease)
+    conversation = make_handed_over_state(stores, lease)
     await commit(stores, lease, conversation)
     return conversation
 
 
-def handed_over(stores: Stores, lease: Lease) -> ConversationState:
+def make_handed_over_state(stores: Stores, lease: Lease) -> ConversationState:
     """A conversation state with everything that a thread remembers of one."""
     one = workflow(stores, lease).without_data()
     other: Workflow = replace(

@@ -148,6 +148,6 @@ def check_whole(events: list[Event]) -> None:
     check_run(last, attempt=last[0]["metadata"]["attempt"])
 
 
-def permitted(scope: Scope, *permissions: str) -> Scope:
+def with_permissions(scope: Scope, *permissions: str) -> Scope:
     """The user, with permissions."""
     return Scope(scope.tenant_id, scope.user_id, frozenset(permissions))

@@ -14,7 +14,7 @@ from baton.domain.threads.thread import EndReason, ThreadStatus
 from baton.ports.threads.connections import Live
 from baton.ports.threads.leases import Commit, Lease
 from baton.ports.threads.threads import DueThread
-from tests.contracts.stores import Stores, answered, new_thread_id, said
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id
 
 IDLE = timedelta(seconds=1800)
 """The idle timeout of the threads."""
@@ -91,7 +91,7 @@ class CloseContract:
 
     async def test_a_commit_can_end_the_session_it_belongs_to(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
-        for message in (said(lease), answered(lease)):
+        for message in (make_question(lease), make_answer(lease)):
             await stores.store.put_message(lease, message)
         session_ref = session(stores, lease, end=2)
         commit = Commit(next_ordinal=2, last_seq=7, usage=Usage(), tokens=20, ended=session_ref)

@@ -25,7 +25,7 @@ from baton.domain.threads.thread import EndReason
 from tests.contracts.stores import Stores, new_thread_id
 
 
-async def begun(stores: Stores, *, scope: Scope | None = None) -> EpisodeRef:
+async def begin_session(stores: Stores, *, scope: Scope | None = None) -> EpisodeRef:
     """A session of two messages that is ending."""
     thread_id = (await stores.turn(new_thread_id(), scope=scope)).thread_id
     lease = await stores.lease(thread_id, scope=scope)
@@ -43,9 +43,9 @@ def episode_of(stores: Stores, ref: EpisodeRef) -> Episode:
     return Episode(ref, "ada", ("assistant",), EpisodeStatus.PENDING, stores.clock.now(), 2, Usage(10, 5))
 
 
-async def stored(stores: Stores, *, scope: Scope | None = None) -> Episode:
+async def store_episode(stores: Stores, *, scope: Scope | None = None) -> Episode:
     """An episode without summary and facts."""
-    ref = await begun(stores, scope=scope)
+    ref = await begin_session(stores, scope=scope)
     await stores.episodes.store(scope or stores.ada, episode_of(stores, ref))
     episode = await stores.episodes.get(scope or stores.ada, ref.thread_id, 1)
     assert episode is not None
@@ -60,14 +60,14 @@ class EpisodeContract:
     """The record of a session."""
 
     async def test_a_session_that_is_ending_is_pending(self, stores: Stores) -> None:
-        ref = await begun(stores)
+        ref = await begin_session(stores)
         assert await stores.episodes.get_ref(stores.ada, ref.thread_id, 1) == ref
         assert await stores.episodes.get(stores.ada, ref.thread_id, 1) is None
         assert await stores.episodes.get_ref(stores.ada, ref.thread_id, 2) is None
         assert await stores.episodes.get_ref(stores.stranger, ref.thread_id, 1) is None
 
     async def test_a_session_and_its_episode_are_read_at_once(self, stores: Stores) -> None:
-        ref = await begun(stores)
+        ref = await begin_session(stores)
         assert await stores.episodes.find_ended(stores.ada, ref.thread_id, 1) == EndedSession(ref, None)
         await stores.episodes.store(stores.ada, episode_of(stores, ref))
         assert await stores.episodes.find_ended(stores.ada, ref.thread_id, 1) == EndedSession(
@@ -77,7 +77,7 @@ class EpisodeContract:
         assert await stores.episodes.find_ended(stores.stranger, ref.thread_id, 1) is None
 
     async def test_what_is_added_to_an_episode_returns_it(self, stores: Stores) -> None:
-        ref = await begun(stores)
+        ref = await begin_session(stores)
         assert await stores.episodes.mark(stores.ada, ref, EpisodePart.INDEX) is None, "it is not stored yet"
         existing = fact(episode_of(stores, ref))
         for added in (
@@ -95,20 +95,20 @@ class EpisodeContract:
         assert await stores.episodes.describe(stores.ada, replace(ref, number=2), None, ()) is None
 
     async def test_without_facts_nothing_is_left_to_compare(self, stores: Stores) -> None:
-        episode = await stored(stores)
+        episode = await store_episode(stores)
         described = await stores.episodes.describe(stores.ada, episode.ref, "Nothing of note.", [])
         assert described is not None
         assert described.missing == (EpisodePart.INDEX,)
 
     async def test_a_session_is_found_by_its_episodes_id_by_its_own_user(self, stores: Stores) -> None:
-        ref = await begun(stores)
+        ref = await begin_session(stores)
         assert await stores.episodes.find(stores.ada, ref.id) == ref
         for other in (stores.bob, stores.stranger):
             assert await stores.episodes.find(other, ref.id) is None
         assert await stores.episodes.find(stores.ada, new_thread_id()) is None
 
     async def test_an_episode_is_stored_however_often_and_keeps_its_parts(self, stores: Stores) -> None:
-        ref = await begun(stores)
+        ref = await begin_session(stores)
         for _ in range(2):
             await stores.episodes.store(stores.ada, episode_of(stores, ref))
             assert await stores.episodes.get(stores.ada, ref.thread_id, 1) == episode_of(stores, ref)
@@ -120,13 +120,13 @@ class EpisodeContract:
         assert (done.status, done.parts, done.attempts) == (EpisodeStatus.COMPLETE, frozenset({EpisodePart.INDEX}), 1)
 
     async def test_a_complete_episode_does_not_fail_any_more(self, stores: Stores) -> None:
-        episode = await stored(stores)
+        episode = await store_episode(stores)
         done = await stores.episodes.complete(stores.ada, episode.ref)
         await stores.episodes.fail(stores.ada, episode.ref)
         assert await stores.episodes.get(stores.ada, episode.ref.thread_id, 1) == done
 
     async def test_a_failed_closing_can_still_succeed(self, stores: Stores) -> None:
-        ref = await begun(stores)
+        ref = await begin_session(stores)
         await stores.episodes.fail(stores.ada, ref)
         assert await stores.episodes.get_ref(stores.ada, ref.thread_id, 1) == ref
         await stores.episodes.store(stores.ada, episode_of(stores, ref))
@@ -137,12 +137,12 @@ class EpisodeContract:
         assert (failed.status, done.status) == (EpisodeStatus.FAILED, EpisodeStatus.COMPLETE)
 
     async def test_an_episode_that_was_never_stored_cannot_be_completed(self, stores: Stores) -> None:
-        ref = await begun(stores)
+        ref = await begin_session(stores)
         assert await stores.episodes.complete(stores.ada, ref) is None
         assert await stores.episodes.get(stores.ada, ref.thread_id, 1) is None
 
     async def test_the_first_summary_counts(self, stores: Stores) -> None:
-        episode = await stored(stores)
+        episode = await store_episode(stores)
         await stores.episodes.mark(stores.ada, episode.ref, EpisodePart.INDEX)
         await stores.episodes.describe(stores.ada, episode.ref, "She moved.", [fact(episode)])
         await stores.episodes.describe(stores.ada, episode.ref, "Another one.", [])
@@ -152,7 +152,7 @@ class EpisodeContract:
         )
 
     async def test_the_first_comparison_of_facts_counts(self, stores: Stores) -> None:
-        episode = await stored(stores)
+        episode = await store_episode(stores)
         both = [fact(episode), fact(episode, "Ada has a cat.")]
         await stores.episodes.describe(stores.ada, episode.ref, None, both)
         await stores.episodes.keep_facts(stores.ada, episode.ref, both[1:])
@@ -163,7 +163,7 @@ class EpisodeContract:
         assert now.missing == (EpisodePart.INDEX,)
 
     async def test_a_fact_is_superseded_once_and_only_by_its_own_user(self, stores: Stores) -> None:
-        episode = await stored(stores)
+        episode = await store_episode(stores)
         existing, at = fact(episode), stores.clock.now()
         await stores.episodes.describe(stores.ada, episode.ref, None, [existing])
         for scope, by in (
@@ -182,7 +182,7 @@ class EpisodeContract:
         assert abs(superseded.superseded_at - at) < timedelta(milliseconds=1)
 
     async def test_redacted_texts_are_read_by_range(self, stores: Stores) -> None:
-        ref = await begun(stores)
+        ref = await begin_session(stores)
         for ordinal, text in ((0, "I am [email]"), (7, "[phone] " * 200_000), (12, "[card]")):
             for _ in range(2):
                 await stores.episodes.put_redaction(stores.ada, ref.thread_id, ordinal, text)
@@ -200,10 +200,10 @@ class EpisodeContract:
     async def test_a_users_episodes_are_listed_latest_end_first_page_by_page(self, stores: Stores) -> None:
         mine = []
         for _ in range(5):
-            mine.append(await stored(stores))
+            mine.append(await store_episode(stores))
             stores.clock.advance(60)
-        await stored(stores, scope=stores.bob)
-        await begun(stores)
+        await store_episode(stores, scope=stores.bob)
+        await begin_session(stores)
         episodes: list[Episode] = []
         cursor = None
         for size in (2, 2, 1):
@@ -217,8 +217,8 @@ class EpisodeContract:
             await stores.episodes.of_user(stores.ada, limit=2, cursor="nonsense")
 
     async def test_a_tenants_episodes_are_all_found(self, stores: Stores) -> None:
-        expected = [await stored(stores), await stored(stores, scope=stores.bob)]
-        await stored(stores, scope=stores.stranger)
-        await begun(stores)
+        expected = [await store_episode(stores), await store_episode(stores, scope=stores.bob)]
+        await store_episode(stores, scope=stores.stranger)
+        await begin_session(stores)
         results = [episode async for episode in stores.episodes.of_tenant(Scope(stores.tenant, "operator"))]
         assert {item.ref.id: item.user_id for item in results} == {expected[0].ref.id: "ada", expected[1].ref.id: "bob"}

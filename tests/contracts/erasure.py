@@ -57,7 +57,7 @@ class Erasing:
         return [item.id async for page in self.erasure.threads(scope) for item in page]
 
 
-def later() -> float:
+def far_deadline() -> float:
     """A deadline that does not come."""
     return asyncio.get_running_loop().time() + 60
 
@@ -81,7 +81,7 @@ class ErasureContract:
         assert await erasing.threads(erasing.ada) == [thread_id]
         assert await erasing.erasure.trace(erasing.ada, thread_id) is None
         assert await erasing.erasure.bury(erasing.ada, ThreadTrace(thread_id))
-        await erasing.erasure.sweep(erasing.ada, thread_id, deadline=later())
+        await erasing.erasure.sweep(erasing.ada, thread_id, deadline=far_deadline())
         await erasing.erasure.unbury(erasing.ada, thread_id)
         assert await erasing.threads(erasing.ada) == []
 
@@ -120,7 +120,7 @@ class ErasureContract:
     async def test_a_thread_that_is_gone_gets_no_tombstone(self, erasing: Erasing) -> None:
         thread_id = await erasing.said()
         seen = await erasing.bury(erasing.ada, thread_id)
-        await erasing.erasure.sweep(erasing.ada, thread_id, deadline=later())
+        await erasing.erasure.sweep(erasing.ada, thread_id, deadline=far_deadline())
         await erasing.erasure.unbury(erasing.ada, thread_id)
         assert not await erasing.erasure.bury(erasing.ada, seen)
         assert await erasing.erasure.trace(erasing.ada, thread_id) is None
@@ -138,10 +138,10 @@ class ErasureContract:
         await erasing.erasure.mark_swept(erasing.ada, thread_id, "too early")
         await erasing.bury(erasing.ada, thread_id)
         assert (await erasing.erasure.count_left(erasing.ada, thread_id))["messages"] == 2
-        counts, is_complete = await erasing.erasure.sweep(erasing.ada, thread_id, deadline=later())
+        counts, is_complete = await erasing.erasure.sweep(erasing.ada, thread_id, deadline=far_deadline())
         assert (counts["messages"], is_complete) == (2, True)
         assert not any((await erasing.erasure.count_left(erasing.ada, thread_id)).values())
-        counts, is_complete = await erasing.erasure.sweep(erasing.ada, thread_id, deadline=later())
+        counts, is_complete = await erasing.erasure.sweep(erasing.ada, thread_id, deadline=far_deadline())
         assert (any(counts.values()), is_complete) == (False, True)
         assert (await erasing.trace(erasing.ada, thread_id)).swept == ""
         await erasing.erasure.mark_swept(erasing.ada, thread_id, "r1#1")
@@ -166,8 +166,8 @@ class ObjectErasureContract:
         for scope, item in ((erasing.ada, thread_id), (erasing.ada, other), (erasing.stranger, thread_id)):
             await erasing.upload(scope, item)
         assert await erasing.objects.count_left(erasing.ada, thread_id) == 2
-        assert await erasing.objects.sweep(erasing.ada, thread_id, deadline=later()) == (2, True)
-        assert await erasing.objects.sweep(erasing.ada, thread_id, deadline=later()) == (0, True)
+        assert await erasing.objects.sweep(erasing.ada, thread_id, deadline=far_deadline()) == (2, True)
+        assert await erasing.objects.sweep(erasing.ada, thread_id, deadline=far_deadline()) == (0, True)
         remaining = [
             await erasing.objects.count_left(scope, item)
             for scope, item in ((erasing.ada, thread_id), (erasing.ada, other), (erasing.stranger, thread_id))

@@ -18,7 +18,7 @@ from baton.ports.tenants.tenants import EvaluationStore
 from baton_testing.fakes.clock import FakeClock
 
 
-def made(clock: Clock, number: int = 0, **details: Any) -> Evaluation:
+def make_evaluation(clock: Clock, number: int = 0, **details: Any) -> Evaluation:
     """Return an evaluation that began ``number`` minutes ago."""
     began_at: datetime = clock.now() - timedelta(minutes=number)
     entry = EvaluationEntry(
@@ -48,7 +48,7 @@ class EvaluationContract:
 
     async def test_an_evaluation_is_read_as_it_was_stored(self, store: EvaluationStore, clock: FakeClock) -> None:
         ada, other = _tenants()
-        evaluation = made(clock)
+        evaluation = make_evaluation(clock)
         assert await store.put(ada, evaluation)
         assert await store.get(ada, evaluation.entry.id) == evaluation
         assert await store.get(other, evaluation.entry.id) is None
@@ -56,7 +56,7 @@ class EvaluationContract:
 
     async def test_an_id_is_taken_once(self, store: EvaluationStore, clock: FakeClock) -> None:
         ada, _ = _tenants()
-        evaluation = made(clock)
+        evaluation = make_evaluation(clock)
         assert await store.put(ada, evaluation)
         again = replace(evaluation, details={"cases": []})
         assert not await store.put(ada, again)
@@ -64,7 +64,7 @@ class EvaluationContract:
 
     async def test_pages_go_back_in_time(self, store: EvaluationStore, clock: FakeClock) -> None:
         ada, _ = _tenants()
-        evaluations = [made(clock, number) for number in range(5)]
+        evaluations = [make_evaluation(clock, number) for number in range(5)]
         for evaluation in reversed(evaluations):
             await store.put(ada, evaluation)
         evaluation_entries: list[EvaluationEntry] = []
@@ -83,7 +83,7 @@ class EvaluationContract:
         self, store: EvaluationStore, clock: FakeClock
     ) -> None:
         ada, _ = _tenants()
-        first, second = made(clock, 0), made(clock, 1)
+        first, second = make_evaluation(clock, 0), make_evaluation(clock, 1)
         for item in (first, second):
             await store.put(ada, item)
         for _ in range(2):

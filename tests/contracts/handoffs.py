@@ -10,7 +10,7 @@ import pytest
 from baton.domain.errors import InvalidRequest, LeaseLost
 from baton.domain.handoffs.handoff import ContextMode, HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.ports.threads.leases import Lease
-from tests.contracts.stores import Stores, answered, new_thread_id, said
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id
 
 
 class HandoffContract:
@@ -43,7 +43,7 @@ class HandoffContract:
         first = await stores.acquire(new_thread_id())
         began = handoff(stores, first)
         await stores.handoffs.put(first, began)
-        await stores.commit(first, said(first), answered(first))
+        await stores.commit(first, make_question(first), make_answer(first))
         stores.clock.advance(5)
         later = await stores.acquire(first.thread_id, message_id="m2", run_id="r2")
         end = began.end(HandoffOutcome.RETURNED, stores.clock.now() + timedelta(microseconds=7))
@@ -86,7 +86,7 @@ class HandoffContract:
                 one = replace(handoff(stores, lease), number=index).end(HandoffOutcome.EXITED, stores.clock.now())
                 await stores.handoffs.put(lease, one)
                 instance.append(one)
-            await stores.commit(lease, said(lease), answered(lease))
+            await stores.commit(lease, make_question(lease), make_answer(lease))
         page_items, cursor = list[HandoffRequest](), None
         while True:
             page, cursor = await stores.handoffs.of_thread(stores.ada, thread_id, limit=limit, cursor=cursor)

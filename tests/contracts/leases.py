@@ -14,7 +14,7 @@ from baton.domain.threads.turn_requests import ClientOffer, ClientTool, ContextI
 from baton.ports.threads.leases import Commit, LeaseBusy, NoSuchThread
 from baton.ports.threads.messages import EntryPoint
 from baton.ports.threads.stream_log import LogPiece
-from tests.contracts.stores import HELLO, Stores, answered, new_thread_id, said, texts, turn
+from tests.contracts.stores import HELLO, Stores, make_answer, make_question, new_thread_id, texts, turn
 
 PAGE = ClientOffer(
     (ClientTool("paint", "Paints.", {"type": "object", "properties": {"size": {"maximum": 0.5}}}),),
@@ -169,7 +169,7 @@ class CommitContract:
     async def test_a_commit_moves_the_pointer_and_ends_the_run(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         stores.clock.advance(5)
-        await stores.commit(lease, said(lease), answered(lease), events=7, spent=Usage(100, 20))
+        await stores.commit(lease, make_question(lease), make_answer(lease), events=7, spent=Usage(100, 20))
 
         thread = await stores.store.get_thread(stores.ada, lease.thread_id)
         assert (thread.next_ordinal, thread.last_seq, thread.stored_tokens) == (2, 7, 20)
@@ -193,7 +193,7 @@ class CommitContract:
         )
         for number, moved in ((2, windows), (3, None), (4, windows[:1])):
             lease = await stores.acquire(first.thread_id, message_id=f"m{number}", run_id=f"r{number}")
-            await stores.store.put_message(lease, said(lease))
+            await stores.store.put_message(lease, make_question(lease))
             ordinal = lease.thread.next_ordinal + 1
             await stores.store.commit(lease, Commit(ordinal, lease.first_seq, usage=Usage(), tokens=10, windows=moved))
             thread = await stores.store.get_thread(stores.ada, first.thread_id)
@@ -203,7 +203,7 @@ class CommitContract:
         thread_id = new_thread_id()
         for number, spent in enumerate((Usage(10, 1), Usage(10, 1, 4), Usage(10, 1, 3))):
             lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
-            await stores.commit(lease, said(lease), spent=spent)
+            await stores.commit(lease, make_question(lease), spent=spent)
         assert (await stores.store.get_thread(stores.ada, thread_id)).usage == Usage(30, 3, 7)
 
     async def test_the_next_run_goes_on_where_the_last_ended(self, stores: Stores) -> None:
@@ -215,7 +215,7 @@ class CommitContract:
     async def test_readers_ignore_what_lies_beyond_the_pointer(self, stores: Stores) -> None:
         thread_id = (await stores.turn(new_thread_id(), 1)).thread_id
         lease = await stores.acquire(thread_id, message_id="m2", run_id="r2")
-        await stores.store.put_message(lease, said(lease, "not yet"))
+        await stores.store.put_message(lease, make_question(lease, "not yet"))
 
         thread = await stores.store.get_thread(stores.ada, thread_id)
         page = await stores.store.read_messages(stores.ada, thread, limit=10, before=None)
@@ -226,12 +226,12 @@ class CommitContract:
 
     async def test_a_successor_writes_over_what_was_never_committed(self, stores: Stores) -> None:
         dead = await stores.acquire(new_thread_id())
-        await stores.store.put_message(dead, said(dead, "first try"))
-        await stores.store.put_message(dead, answered(dead, "half an"))
+        await stores.store.put_message(dead, make_question(dead, "first try"))
+        await stores.store.put_message(dead, make_answer(dead, "half an"))
         stores.clock.advance(60)
 
         lease = await stores.acquire(dead.thread_id)
-        await stores.commit(lease, said(lease, "second try"))
+        await stores.commit(lease, make_question(lease, "second try"))
 
         thread = await stores.store.get_thread(stores.ada, lease.thread_id)
         page = await stores.store.read_messages(stores.ada, thread, limit=10, before=None)
@@ -240,13 +240,13 @@ class CommitContract:
     async def test_a_commit_is_possible_late_if_nobody_took_over(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         stores.clock.advance(600)
-        await stores.commit(lease, said(lease), answered(lease))
+        await stores.commit(lease, make_question(lease), make_answer(lease))
         assert (await stores.store.get_thread(stores.ada, lease.thread_id)).next_ordinal == 2
 
     async def test_a_commit_that_is_repeated_counts_once(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         commit = Commit(next_ordinal=1, last_seq=3, usage=Usage(10, 5), tokens=10)
-        await stores.store.put_message(lease, said(lease))
+        await stores.store.put_message(lease, make_question(lease))
         await stores.store.commit(lease, commit)
         await stores.store.commit(lease, commit)
         thread = await stores.store.get_thread(stores.ada, lease.thread_id)
@@ -255,7 +255,7 @@ class CommitContract:
     async def test_a_commit_that_is_repeated_after_the_next_run_began_counts_once(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         commit = Commit(next_ordinal=1, last_seq=3, usage=Usage(10, 5), tokens=10)
-        await stores.store.put_message(lease, said(lease))
+        await stores.store.put_message(lease, make_question(lease))
         await stores.store.commit(lease, commit)
         following = await stores.acquire(lease.thread_id, message_id="m2", run_id="r2")
 
@@ -299,12 +299,12 @@ class FenceContract:
         stores.clock.advance(60)
         lease = await stores.acquire(zombie.thread_id)
         await stores.store.open_turn(lease, turn(lease))
-        await stores.store.put_message(lease, said(lease, "mine"))
+        await stores.store.put_message(lease, make_question(lease, "mine"))
 
         with pytest.raises(LeaseLost):
-            await stores.store.put_message(zombie, said(zombie, "overwritten"))
+            await stores.store.put_message(zombie, make_question(zombie, "overwritten"))
         with pytest.raises(LeaseLost):
-            await stores.store.put_messages(zombie, [said(zombie, "overwritten"), answered(zombie, "too")])
+            await stores.store.put_messages(zombie, [make_question(zombie, "overwritten"), make_answer(zombie, "too")])
         with pytest.raises(LeaseLost):
             await stores.store.reopen_turn(zombie, turn(zombie))
         assert await stores.store.open_turn(zombie, turn(zombie)) == turn(lease)
@@ -315,11 +315,11 @@ class FenceContract:
         zombie = await stores.acquire(new_thread_id())
         stores.clock.advance(60)
         lease = await stores.acquire(zombie.thread_id)
-        await stores.commit(lease, said(lease, "mine"))
+        await stores.commit(lease, make_question(lease, "mine"))
 
         with pytest.raises(LeaseLost):
-            await stores.store.put_message(zombie, said(zombie, "overwritten"))
-        await stores.store.put_message(zombie, answered(zombie, "beyond the pointer"))
+            await stores.store.put_message(zombie, make_question(zombie, "overwritten"))
+        await stores.store.put_message(zombie, make_answer(zombie, "beyond the pointer"))
         with pytest.raises(LeaseLost):
             await stores.commit(zombie)
 

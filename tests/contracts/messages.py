@@ -12,7 +12,7 @@ from baton.domain.threads.message import MessageStatus, Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import Thread
 from baton.ports.threads.leases import Commit
-from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id, texts
 
 PARTS = (
     TextPart(text="What is this?"),
@@ -40,9 +40,9 @@ class MessageContract:
             is_question_refused=True,
             judged_by=("assistant",),
         )
-        question = replace(said(lease, PARTS), source="import")
+        question = replace(make_question(lease, PARTS), source="import")
         answer = replace(
-            answered(lease, "Grüße \x00 😀\u2028", tokens=77),
+            make_answer(lease, "Grüße \x00 😀\u2028", tokens=77),
             status=MessageStatus.CANCELLED,
             sources=({"kind": "document", "id": "d1", "score": 0.25},),
             is_handoff_summary=True,
@@ -50,7 +50,7 @@ class MessageContract:
             attempt=3,
             end=end,
         )
-        result = replace(said(lease, "42", index=2), role=Role.TOOL, is_tool_result=True, tool_name="add")
+        result = replace(make_question(lease, "42", index=2), role=Role.TOOL, is_tool_result=True, tool_name="add")
         await stores.commit(lease, question, answer, result)
 
         thread = await stores.store.get_thread(stores.ada, lease.thread_id)
@@ -62,7 +62,7 @@ class MessageContract:
         dense = _random_text(340_000, 0x4E00, 0x9FFF)  # three bytes each in UTF-8
         long = "word " * 200_000
         lease = await stores.acquire(new_thread_id())
-        messages = [said(lease, text, index=index) for index, text in enumerate((noise, dense, long, "short"))]
+        messages = [make_question(lease, text, index=index) for index, text in enumerate((noise, dense, long, "short"))]
         await stores.commit(lease, *messages)
 
         thread = await stores.store.get_thread(stores.ada, lease.thread_id)
@@ -81,7 +81,7 @@ class MessageContract:
     async def test_messages_that_are_written_together_come_back_like_others(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         large = _random_text(300_000, 0x21, 0x7E)
-        messages = [said(lease, large if index % 9 == 0 else f"m{index}", index=index) for index in range(130)]
+        messages = [make_question(lease, large if index % 9 == 0 else f"m{index}", index=index) for index in range(130)]
         for _ in range(2):  # a repetition changes nothing
             await stores.store.put_messages(lease, messages)
         await stores.store.put_messages(lease, [])
@@ -93,7 +93,7 @@ class MessageContract:
 
     async def test_a_large_message_can_be_replaced(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
-        large = said(lease, _random_text(600_000, 0x21, 0x7E))
+        large = make_question(lease, _random_text(600_000, 0x21, 0x7E))
         await stores.store.put_message(lease, large)
         await stores.commit(lease, replace(large, end=RunEnd(OutcomeType.ERROR, Usage())))
         [message] = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=1)
@@ -196,7 +196,7 @@ class MessageContract:
 
     async def test_a_run_of_many_messages_is_found_whole(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
-        await stores.commit(lease, *(said(lease, str(n), index=n) for n in range(25)))
+        await stores.commit(lease, *(make_question(lease, str(n), index=n) for n in range(25)))
         messages = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=25)
         assert texts(messages) == [str(n) for n in range(25)]
 
@@ -212,7 +212,9 @@ class MessageContract:
 async def _conversation(stores: Stores, tokens: list[int]) -> Thread:
     """A thread whose message ``n`` says its number and takes ``tokens[n]``."""
     lease = await stores.acquire(new_thread_id())
-    messages: list[StoredMessage] = [said(lease, str(n), index=n, tokens=cost) for n, cost in enumerate(tokens)]
+    messages: list[StoredMessage] = [
+        make_question(lease, str(n), index=n, tokens=cost) for n, cost in enumerate(tokens)
+    ]
     await stores.commit(lease, *messages)
     return await stores.store.get_thread(stores.ada, lease.thread_id)
 

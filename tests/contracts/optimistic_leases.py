@@ -10,7 +10,7 @@ from baton.domain.errors import LeaseLost
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.thread import Run
 from baton.ports.threads.leases import FENCE_STEP, Commit, Lease
-from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id, texts, turn
 
 RUN = Run("r2", "m2", attempt=1)
 
@@ -36,7 +36,7 @@ class OptimisticLeaseContract:
         assert (await stores.store.get_thread(stores.ada, thread_id)).lease is None
         await stores.store.open_turn(lease, turn(lease))
 
-        await stores.commit(lease, replace(answered(lease, "Hello?", index=0), id="m2"))
+        await stores.commit(lease, replace(make_answer(lease, "Hello?", index=0), id="m2"))
 
         thread = await stores.store.get_thread(stores.ada, thread_id)
         assert (thread.next_ordinal, thread.last_seq) == (3, lease.first_seq + 4)
@@ -64,16 +64,16 @@ class OptimisticLeaseContract:
         lease = await optimistic(stores, thread_id)
         usual = await stores.acquire(thread_id, message_id="m3", run_id="r3")
         assert usual.fence > lease.fence
-        await stores.store.put_message(usual, said(usual, "q3"))
+        await stores.store.put_message(usual, make_question(usual, "q3"))
 
         with pytest.raises(LeaseLost):
-            await stores.store.put_message(lease, said(lease, "q2"))
+            await stores.store.put_message(lease, make_question(lease, "q2"))
         with pytest.raises(LeaseLost):
             await stores.commit(lease)
         await stores.store.release(lease)
         with pytest.raises(LeaseLost):
             await stores.store.renew(lease, used_seq=lease.first_seq)
-        await stores.commit(usual, said(usual, "q3"), answered(usual, "a3"))
+        await stores.commit(usual, make_question(usual, "q3"), make_answer(usual, "a3"))
         with pytest.raises(LeaseLost):
             await stores.commit(lease)
         assert await contents(stores, thread_id) == ["q1", "a1", "q3", "a3"]
@@ -81,9 +81,9 @@ class OptimisticLeaseContract:
     async def test_of_two_one_commits(self, stores: Stores) -> None:
         thread_id = (await stores.turn(new_thread_id())).thread_id
         one, two = await optimistic(stores, thread_id), await optimistic(stores, thread_id, Run("r3", "m3", attempt=1))
-        await stores.store.put_message(one, said(one, "q2"))
+        await stores.store.put_message(one, make_question(one, "q2"))
         with pytest.raises(LeaseLost):
-            await stores.commit(two, said(two, "q3"))
+            await stores.commit(two, make_question(two, "q3"))
 
         commit = Commit(one.thread.next_ordinal + 1, one.first_seq, Usage(), 10)
         await stores.store.commit(one, commit)
@@ -96,9 +96,9 @@ class OptimisticLeaseContract:
         thread_id = (await stores.turn(new_thread_id())).thread_id
         dead = await optimistic(stores, thread_id)
         await stores.store.open_turn(dead, turn(dead))
-        await stores.store.put_message(dead, said(dead, "q2"))
+        await stores.store.put_message(dead, make_question(dead, "q2"))
 
         lease = await stores.acquire(thread_id, message_id="m3", run_id="r3")
-        await stores.commit(lease, said(lease, "q3"), answered(lease, "a3"))
+        await stores.commit(lease, make_question(lease, "q3"), make_answer(lease, "a3"))
 
         assert await contents(stores, thread_id) == ["q1", "a1", "q3", "a3"]

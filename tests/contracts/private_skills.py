@@ -11,7 +11,7 @@ from baton.domain.errors import InvalidRequest, ProcedureChanged, ProcedureNameT
 from baton.domain.memory.private_skill import SkillAction, SkillDecision
 from baton.domain.memory.procedure import REVIEWED, Procedure, ProcedureAction, ProcedureScope, ProcedureStatus
 from baton.domain.tenants.identity import Scope
-from tests.contracts.procedures import ID, add_approved, decide, listed, procedure, statuses
+from tests.contracts.procedures import ID, add_approved, decide, list_ids, procedure, statuses
 from tests.contracts.stores import Stores
 
 MINE = f"user.{ID}"
@@ -43,7 +43,7 @@ class PrivateSkillContract:
         if is_offered:
             await change(stores, SkillAction.OFFER)
         assert await stores.procedures.approved(stores.ada, "assistant") == []
-        assert await listed(stores, stores.ada, REVIEWED) == []
+        assert await list_ids(stores, stores.ada, REVIEWED) == []
         for item in (ID, MINE):
             assert await stores.procedures.get(stores.ada, "assistant", item) is None
             for action in ProcedureAction:
@@ -137,7 +137,7 @@ class PrivateSkillContract:
         assert await stores.procedures.approved(stores.stranger, "assistant") == []
         assert await stores.procedures.approved(stores.bob, "assistant") == [shared]
         assert await stores.procedures.get(stores.bob, "assistant", ID) == shared
-        assert await listed(stores, stores.bob, [ProcedureStatus.APPROVED]) == [ID]
+        assert await list_ids(stores, stores.bob, [ProcedureStatus.APPROVED]) == [ID]
         assert await stores.private_skills.in_use(stores.ada, "assistant") == []
         own = await stores.private_skills.get(stores.ada, "assistant", MINE)
         assert own is not None

@@ -163,7 +163,7 @@ class ProcedureContract:
         assert await stores.procedures.approved(stores.ada, "assist") == []
         assert await stores.procedures.approved(stores.stranger, "assistant") == []
         assert await stores.procedures.get(stores.stranger, "assistant", ID) is None
-        assert await listed(stores, stores.stranger, REVIEWED) == []
+        assert await list_ids(stores, stores.stranger, REVIEWED) == []
         with pytest.raises(UnknownProcedure):
             await stores.procedures.decide(
                 stores.stranger, "assistant", ID, 1, decision(stores, ProcedureAction.RETIRE)
@@ -192,11 +192,11 @@ class ProcedureContract:
         await decide(stores, 1, ProcedureAction.REJECT, procedure_id="alert-2")
         waiting = ["tenant.all", "alert-4", "alert-3", "alert-1"]
         for limit in (1, 3, 4, 9):
-            assert await listed(stores, stores.bob, [PENDING], limit=limit) == waiting
-        assert await listed(stores, stores.bob, [REJECTED, APPROVED]) == ["alert-2", "alert-0"]
-        assert await listed(stores, stores.bob, [RETIRED]) == []
-        assert await listed(stores, stores.bob, [PENDING], agent_id="assistant-2") == ["tenant.all"]
-        assert sorted(await listed(stores, stores.bob, REVIEWED, limit=2)) == sorted([*waiting, "alert-0", "alert-2"])
+            assert await list_ids(stores, stores.bob, [PENDING], limit=limit) == waiting
+        assert await list_ids(stores, stores.bob, [REJECTED, APPROVED]) == ["alert-2", "alert-0"]
+        assert await list_ids(stores, stores.bob, [RETIRED]) == []
+        assert await list_ids(stores, stores.bob, [PENDING], agent_id="assistant-2") == ["tenant.all"]
+        assert sorted(await list_ids(stores, stores.bob, REVIEWED, limit=2)) == sorted([*waiting, "alert-0", "alert-2"])
         with pytest.raises(InvalidRequest):
             await stores.procedures.of_agents(stores.ada, ["assistant"], [PENDING], limit=5, cursor="x")
 
@@ -345,7 +345,7 @@ class ProcedureRaces:
         newest = await stores.procedures.get(stores.ada, "assistant", ID)
         assert newest is not None
         assert newest.draft.description == DRAFT.description
-        assert await listed(stores, stores.ada, [PENDING]) == [ID]
+        assert await list_ids(stores, stores.ada, [PENDING]) == [ID]
         again = await stores.procedures.put(stores.ada, procedure(stores, "Of a thread.", source=SOURCE))
         assert again.draft.description == "Of a thread."
 
@@ -408,7 +408,7 @@ async def statuses(stores: Stores) -> list[ProcedureStatus]:
     return [version.status for version in await stores.procedures.versions(stores.ada, "assistant", ID, limit=100)]
 
 
-async def listed(
+async def list_ids(
     stores: Stores, scope: Scope, expected: Iterable[ProcedureStatus], *, limit: int = 50, agent_id: str = "assistant"
 ) -> list[str]:
     """The ids of all pages of a list."""

@@ -16,7 +16,7 @@ from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.ports.threads.leases import Lease
-from tests.contracts.stores import Stores, answered, new_thread_id, said
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id
 
 LARGE = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(250_000))
 """More than an item holds, however it is packed."""
@@ -229,7 +229,7 @@ class TaskContract:
 
     async def test_a_task_comes_back_whole(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
-        working, done = task(stores, lease, "t1"), ended(stores, task(stores, lease, "t2"))
+        working, done = task(stores, lease, "t1"), complete_task(stores, task(stores, lease, "t2"))
         done = replace(done, remote_task_id="remote-1")
         for one in (working, done):
             await stores.records.put_task(lease, one)
@@ -240,7 +240,7 @@ class TaskContract:
         lease = await stores.acquire(new_thread_id())
         await stores.records.put_task(lease, task(stores, lease, "t1"))
         stores.clock.advance(5)
-        done = ended(stores, task(stores, lease, "t1", after=-5))
+        done = complete_task(stores, task(stores, lease, "t1", after=-5))
         await stores.records.put_task(lease, done)
         assert await stores.records.task(stores.ada, lease.thread_id, "t1") == done
         assert await all_tasks(stores, lease.thread_id) == [replace(done, messages=())]
@@ -248,9 +248,9 @@ class TaskContract:
     async def test_large_messages_and_results_are_kept_whole(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         half = LARGE[: len(LARGE) // 4]
-        talkative = ended(stores, task(stores, lease, "t1"), content=LARGE)
-        thorough = replace(ended(stores, task(stores, lease, "t2")), result=LARGE)
-        both = replace(ended(stores, task(stores, lease, "t3"), content=half), result=half)
+        talkative = complete_task(stores, task(stores, lease, "t1"), content=LARGE)
+        thorough = replace(complete_task(stores, task(stores, lease, "t2")), result=LARGE)
+        both = replace(complete_task(stores, task(stores, lease, "t3"), content=half), result=half)
         tasks = [talkative, thorough, both]
         for one in tasks:
             await stores.records.put_task(lease, one)
@@ -266,7 +266,7 @@ class TaskContract:
         again = task(stores, lease, "t1")
         await stores.records.put_task(lease, again)
         with pytest.raises(LeaseLost):
-            await stores.records.put_task(zombie, ended(stores, task(stores, zombie, "t1")))
+            await stores.records.put_task(zombie, complete_task(stores, task(stores, zombie, "t1")))
         assert await stores.records.task(stores.ada, lease.thread_id, "t1") == again
         assert await all_tasks(stores, lease.thread_id) == [again]
 
@@ -276,7 +276,7 @@ class TaskContract:
             lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
             for after, task_id in enumerate(ids):
                 await stores.records.put_task(lease, task(stores, lease, task_id, after=after))
-            await stores.commit(lease, said(lease), answered(lease))
+            await stores.commit(lease, make_question(lease), make_answer(lease))
         for limit in (1, 2, 4, 6):
             listed = await all_tasks(stores, thread_id, limit=limit)
             assert [one.id for one in listed] == ["x", "b", "m", "z", "a", "t"]
@@ -287,7 +287,7 @@ class TaskContract:
     async def test_a_page_of_long_tasks_ends_early(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         for after, task_id in enumerate("abc"):
-            done = replace(ended(stores, task(stores, lease, task_id, after=after)), result=LONG)
+            done = replace(complete_task(stores, task(stores, lease, task_id, after=after)), result=LONG)
             await stores.records.put_task(lease, done)
         newest, cursor = await stores.records.list_tasks(stores.ada, lease.thread_id, limit=100, cursor=None)
         others, end = await stores.records.list_tasks(stores.ada, lease.thread_id, limit=100, cursor=cursor)
@@ -353,7 +353,7 @@ def task(stores: Stores, lease: Lease, task_id: str, *, after: float = 0) -> Tas
     )
 
 
-def ended(stores: Stores, task: Task, *, content: str = "Found.") -> Task:
+def complete_task(stores: Stores, task: Task, *, content: str = "Found.") -> Task:
     """The task, completed now, with its messages."""
     now = stores.clock.now()
     return replace(
@@ -375,7 +375,7 @@ async def run(stores: Stores, thread_id: str, number: int, *call_ids: str) -> Le
     lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
     for after, call_id in enumerate(call_ids):
         await stores.records.put_call(lease, call(stores, lease, call_id, after=after))
-    await stores.commit(lease, said(lease), answered(lease))
+    await stores.commit(lease, make_question(lease), make_answer(lease))
     return lease
 
 

@@ -57,7 +57,7 @@ def document(id_: str, text: str, **overrides: Any) -> IndexDocument:
             "id": id_,
             "source_id": f"source-of-{id_}",
             "kind": "message",
-            "views": {"turn": indexed(text)},
+            "views": {"turn": make_indexed_text(text)},
             "at": MARCH,
             "embedder": EMBEDDER.name,
         }
@@ -65,14 +65,14 @@ def document(id_: str, text: str, **overrides: Any) -> IndexDocument:
     )
 
 
-def indexed(text: str) -> IndexedText:
+def make_indexed_text(text: str) -> IndexedText:
     """Return a text with its vector."""
     return IndexedText(text, EMBEDDER.vector(text))
 
 
 def in_views(text: str) -> dict[str, IndexedText]:
     """Return two views of one text."""
-    return {"turn": indexed(text), "pair": indexed(f"{text} again")}
+    return {"turn": make_indexed_text(text), "pair": make_indexed_text(f"{text} again")}
 
 
 def query(text: str, *clauses: SearchClause, candidates: int = 100, **chosen: Any) -> SearchQuery:
@@ -85,12 +85,12 @@ def ids(result: SearchResult, clause: SearchClause = WORDS) -> list[str]:
     return [candidate.id for candidate in result.candidates[clause]]
 
 
-def found(result: SearchResult) -> set[str]:
+def collect_ids(result: SearchResult) -> set[str]:
     """Return the ids that any clause found."""
     return {candidate.id for candidates in result.candidates.values() for candidate in candidates}
 
 
-async def listed(index: SearchIndex, scope: Scope, name: IndexName, chosen: SearchFilter = EVERYTHING) -> list[str]:
+async def list_ids(index: SearchIndex, scope: Scope, name: IndexName, chosen: SearchFilter = EVERYTHING) -> list[str]:
     """Return the ids of the chosen documents, in their order."""
     return [item.id async for item in index.list(scope, name, chosen)]
 
@@ -185,9 +185,11 @@ class SearchContract:
             ada,
             EPISODES,
             [
-                document("a", "", views={"turn": indexed("green"), "window": indexed("red and blue")}),
-                document("b", "", views={"window": indexed("green and red")}),
-                document("c", "", views={"turn": indexed("red")}),
+                document(
+                    "a", "", views={"turn": make_indexed_text("green"), "window": make_indexed_text("red and blue")}
+                ),
+                document("b", "", views={"window": make_indexed_text("green and red")}),
+                document("c", "", views={"turn": make_indexed_text("red")}),
             ],
         )
         clauses = (WORDS, MEANING, window, window_meaning)
@@ -202,9 +204,9 @@ class SearchContract:
         clause = SearchClause("unheard_of", Signal.WORDS)
         meaning = SearchClause("unheard_of", Signal.MEANING)
         result = await index.search(ada, PROCEDURES, query("anything", clause, meaning))
-        assert result == SearchResult({clause: [], meaning: []}, {}) or found(result) == set()
+        assert result == SearchResult({clause: [], meaning: []}, {}) or collect_ids(result) == set()
         await index.put(ada, PROCEDURES, [document("a", "anything")])
-        assert found(await index.search(ada, PROCEDURES, query("anything", clause, meaning))) == set()
+        assert collect_ids(await index.search(ada, PROCEDURES, query("anything", clause, meaning))) == set()
 
     async def test_a_query_without_a_vector_is_answered_by_words(self, index: SearchIndex) -> None:
         ada = new_scope()
@@ -229,7 +231,10 @@ class SearchContract:
             "",
             source_id="episode-7",
             kind="fact",
-            views={"turn": indexed("green paint"), "window": indexed("2026-03-14: green paint, 🎨")},
+            views={
+                "turn": make_indexed_text("green paint"),
+                "window": make_indexed_text("2026-03-14: green paint, 🎨"),
+            },
             at=MARCH + timedelta(milliseconds=123),
             agent_id="assistant",
             thread_id="thread-1",
@@ -275,7 +280,11 @@ class SearchContract:
 
     async def test_a_document_replaces_the_one_with_its_id(self, index: SearchIndex) -> None:
         ada = new_scope()
-        await index.put(ada, EPISODES, [document("a", "", views={"turn": indexed("green"), "pair": indexed("green")})])
+        await index.put(
+            ada,
+            EPISODES,
+            [document("a", "", views={"turn": make_indexed_text("green"), "pair": make_indexed_text("green")})],
+        )
         await index.put(ada, EPISODES, [document("a", "red", kind="fact"), document("a", "blue", kind="fact")])
         pair = SearchClause("pair", Signal.WORDS)
         assert ids(await index.search(ada, EPISODES, query("green red", WORDS, pair))) == []
@@ -283,7 +292,7 @@ class SearchContract:
         result = await index.search(ada, EPISODES, query("blue"))
         assert (ids(result), ids(result, MEANING)) == (["a"], ["a"])
         assert await index.count(ada, EPISODES, EVERYTHING) == 1
-        assert await listed(index, ada, EPISODES, SearchFilter(kinds=("message",))) == []
+        assert await list_ids(index, ada, EPISODES, SearchFilter(kinds=("message",))) == []
 
     async def test_ids_belong_to_their_owner(self, index: SearchIndex) -> None:
         ada, stranger = new_scope(), new_scope()
@@ -301,10 +310,10 @@ class SearchContract:
         ada, stranger = new_scope(), new_scope()
         bob = replace(ada, user_id="bob")
         await index.put(ada, name, [document("a", "green paint", agent_id="painter")])
-        assert found(await index.search(bob, name, query("paint"))) == {"a"}
-        assert found(await index.search(bob, name, query("paint", agent_id="painter"))) == {"a"}
-        assert found(await index.search(bob, name, query("paint", agent_id="cook"))) == set()
-        assert found(await index.search(stranger, name, query("paint"))) == set()
+        assert collect_ids(await index.search(bob, name, query("paint"))) == {"a"}
+        assert collect_ids(await index.search(bob, name, query("paint", agent_id="painter"))) == {"a"}
+        assert collect_ids(await index.search(bob, name, query("paint", agent_id="cook"))) == set()
+        assert collect_ids(await index.search(stranger, name, query("paint"))) == set()
         assert await index.count(ada, EPISODES, EVERYTHING) == 0
 
     async def test_odd_user_ids_are_kept_apart(self, index: SearchIndex) -> None:
@@ -314,8 +323,8 @@ class SearchContract:
         for number, scope in enumerate(scopes):
             await index.put(scope, EPISODES, [document(f"d{number}", "green paint")])
         for number, scope in enumerate(scopes):
-            assert found(await index.search(scope, EPISODES, query("green paint"))) == {f"d{number}"}
-            assert await listed(index, scope, EPISODES) == [f"d{number}"]
+            assert collect_ids(await index.search(scope, EPISODES, query("green paint"))) == {f"d{number}"}
+            assert await list_ids(index, scope, EPISODES) == [f"d{number}"]
 
     async def test_a_document_with_a_permission_is_found_only_by_who_has_it(self, index: SearchIndex) -> None:
         ada = new_scope()
@@ -325,17 +334,17 @@ class SearchContract:
             KNOWLEDGE,
             [document("open", "green paint"), document("closed", "green paint", required_permission="notes:read")],
         )
-        assert found(await index.search(ada, KNOWLEDGE, query("green"))) == {"open"}
-        assert found(await index.search(reader, KNOWLEDGE, query("green"))) == {"open", "closed"}
-        assert found(await index.search(replace(ada, permissions=frozenset({"notes"})), KNOWLEDGE, query("green"))) == {
-            "open"
-        }
+        assert collect_ids(await index.search(ada, KNOWLEDGE, query("green"))) == {"open"}
+        assert collect_ids(await index.search(reader, KNOWLEDGE, query("green"))) == {"open", "closed"}
+        assert collect_ids(
+            await index.search(replace(ada, permissions=frozenset({"notes"})), KNOWLEDGE, query("green"))
+        ) == {"open"}
 
     async def test_listing_counting_and_deleting_need_no_permission(self, index: SearchIndex) -> None:
         ada = new_scope()
         closed = document("closed", "green", required_permission="notes:read")
         await index.put(ada, EPISODES, [document("open", "green"), closed])
-        assert await listed(index, ada, EPISODES) == ["closed", "open"]
+        assert await list_ids(index, ada, EPISODES) == ["closed", "open"]
         assert await index.count(ada, EPISODES, EVERYTHING) == 2
         assert await index.delete(ada, EPISODES, EVERYTHING) == 2
 
@@ -382,12 +391,12 @@ class SearchContract:
             result = await index.search(ada, EPISODES, replace(query("green"), filter=chosen))
             assert sorted(ids(result)) == expected
             assert sorted(ids(result, MEANING)) == expected
-            assert await listed(index, ada, EPISODES, chosen) == expected
+            assert await list_ids(index, ada, EPISODES, chosen) == expected
             assert await index.count(ada, EPISODES, chosen) == len(expected)
         gone = SearchFilter(thread_id="t1", kinds=("fact",))
         assert await index.delete(ada, EPISODES, gone) == 6
         remaining = sorted(document.id for document in documents if not matches(document, gone))
-        assert await listed(index, ada, EPISODES) == remaining
+        assert await list_ids(index, ada, EPISODES) == remaining
         result = await index.search(ada, EPISODES, query("green"))
         assert sorted(ids(result)) == remaining
         assert sorted(ids(result, MEANING)) == remaining
@@ -397,9 +406,9 @@ class SearchContract:
         await index.put(ada, EPISODES, [document("a", "green"), document("b", "red", source_id="other")])
         chosen = SearchFilter(source_id="other")
         assert [await index.delete(ada, EPISODES, chosen) for _ in range(2)] == [1, 0]
-        assert await listed(index, ada, EPISODES) == ["a"]
+        assert await list_ids(index, ada, EPISODES) == ["a"]
         await index.put(ada, EPISODES, [document("b", "red again", source_id="other")])
-        assert found(await index.search(ada, EPISODES, query("red"))) >= {"b"}
+        assert collect_ids(await index.search(ada, EPISODES, query("red"))) >= {"b"}
 
     async def test_all_documents_of_a_tenant_are_deleted_part_by_part_and_no_others(
         self, index: SearchIndex, monkeypatch: pytest.MonkeyPatch
@@ -418,11 +427,11 @@ class SearchContract:
         assert number >= 4  # notes of a move to another engine count, too
         assert [await sweep_tenant(index, ada) for _ in range(2)] == [number, 0]
         assert await count_of_tenant(index, ada) == 0
-        assert [await listed(index, scope, EPISODES) for scope in (ada, bob, similar)] == [[], [], ["a"]]
-        assert await listed(index, ada, KNOWLEDGE, SearchFilter(agent_id="cook")) == []
+        assert [await list_ids(index, scope, EPISODES) for scope in (ada, bob, similar)] == [[], [], ["a"]]
+        assert await list_ids(index, ada, KNOWLEDGE, SearchFilter(agent_id="cook")) == []
         assert await count_of_tenant(index, similar) == others
         await index.put(ada, EPISODES, [document("a", "green")])
-        assert await listed(index, ada, EPISODES) == ["a"]
+        assert await list_ids(index, ada, EPISODES) == ["a"]
 
     async def test_a_clause_returns_at_most_its_candidates(self, index: SearchIndex) -> None:
         ada = new_scope()
@@ -432,7 +441,7 @@ class SearchContract:
             assert len(ids(result)) == min(candidates, 30)
             nearest = [candidate for candidate in result.candidates[MEANING] if not candidate.is_added]
             assert len(nearest) == min(candidates, 30)
-            assert set(result.documents) == found(result)
+            assert set(result.documents) == collect_ids(result)
 
     async def test_what_only_words_have_found_has_its_similarity_behind_the_most_similar(
         self, index: SearchIndex
@@ -442,7 +451,7 @@ class SearchContract:
         alike = [document(f"d{n:02}", f"green paint {n}", views=in_views(f"green paint {n}")) for n in range(30)]
         code = document("code", "", views=in_views("valves close, says B137"))
         bare = document("bare", "", views={"turn": IndexedText("B137 B137 B137")}, embedder=None)
-        one_view = document("one", "", views={"turn": indexed("B137 on a list")})
+        one_view = document("one", "", views={"turn": make_indexed_text("B137 on a list")})
         await index.put(ada, EPISODES, [*alike, code, bare, one_view])
         result = await index.search(ada, EPISODES, query(request, WORDS, MEANING, pair, candidates=5))
         assert {"code", "bare", "one"} <= set(ids(result))
@@ -495,7 +504,7 @@ class SearchContract:
             await index.put(ada, EPISODES, [document("a", "green"), wrong])
         with pytest.raises(WrongDimension):
             await index.search(ada, EPISODES, replace(query("red"), vector=(1.0,) + (0.0,) * (length - 1)))
-        assert "b" not in await listed(index, ada, EPISODES)
+        assert "b" not in await list_ids(index, ada, EPISODES)
 
     @pytest.mark.parametrize(
         "text",
@@ -538,7 +547,7 @@ class SearchContract:
         ada = new_scope()
         await index.put(ada, EPISODES, [document("a", "green paint"), document("b", "red")])
         result = await index.search(ada, EPISODES, query(text))
-        assert found(result) <= {"a", "b"}
+        assert collect_ids(result) <= {"a", "b"}
 
     async def test_operators_are_words(self, index: SearchIndex) -> None:
         ada = new_scope()
@@ -569,14 +578,14 @@ class SearchContract:
         ada = new_scope()
         await index.put(ada, EPISODES, [document(f"d{n:04}", f"number{n} green") for n in range(1_200)])
         assert await index.count(ada, EPISODES, EVERYTHING) == 1_200
-        assert await listed(index, ada, EPISODES) == [f"d{n:04}" for n in range(1_200)]
+        assert await list_ids(index, ada, EPISODES) == [f"d{n:04}" for n in range(1_200)]
         assert ids(await index.search(ada, EPISODES, query("number777")))[0] == "d0777"
         assert await index.delete(ada, EPISODES, EVERYTHING) == 1_200
 
     async def test_nothing_is_put_without_an_error(self, index: SearchIndex) -> None:
         ada = new_scope()
         await index.put(ada, EPISODES, [])
-        assert await listed(index, ada, EPISODES) == []
+        assert await list_ids(index, ada, EPISODES) == []
 
     @settings(
         max_examples=examples(20),
@@ -682,7 +691,7 @@ class World:
                 result = await index.search(scope, name, query(everybody, agent_id=agent))
                 assert set(ids(result)) == set(ids(result, MEANING)) == set(readable)
                 assert _texts(result.documents) == readable
-                assert await listed(index, scope, name, chosen) == sorted(expected)
+                assert await list_ids(index, scope, name, chosen) == sorted(expected)
                 assert await index.count(scope, name, chosen) == len(expected)
 
 

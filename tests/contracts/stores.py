@@ -119,7 +119,7 @@ class Stores(Ports):
         """A whole turn: question ``q<number>``, answer ``a<number>``, committed."""
         lease = await self.acquire(thread_id, scope=scope, message_id=f"m{number}", run_id=f"r{number}")
         await self.store.open_turn(lease, turn(lease))
-        ask, answer = said(lease, f"q{number}", tokens=tokens), answered(lease, f"a{number}", tokens=tokens)
+        ask, answer = make_question(lease, f"q{number}", tokens=tokens), make_answer(lease, f"a{number}", tokens=tokens)
         await self.commit(lease, ask, answer)
         return lease
 
@@ -135,7 +135,7 @@ def turn(lease: Lease, *, message_id: str | None = None, digest: str = HELLO) ->
     return TurnRecord(message_id or run.message_id, run.run_id, digest, lease.thread.next_ordinal, lease.fence)
 
 
-def said(lease: Lease, content: Content = "Hello", *, index: int = 0, tokens: int = 10) -> StoredMessage:
+def make_question(lease: Lease, content: Content = "Hello", *, index: int = 0, tokens: int = 10) -> StoredMessage:
     """The run's message number ``index``, by the user."""
     run = lease.thread.run
     assert run is not None
@@ -152,11 +152,11 @@ def said(lease: Lease, content: Content = "Hello", *, index: int = 0, tokens: in
     )
 
 
-def answered(lease: Lease, content: Content = "Hi.", *, index: int = 1, tokens: int = 10) -> StoredMessage:
+def make_answer(lease: Lease, content: Content = "Hi.", *, index: int = 1, tokens: int = 10) -> StoredMessage:
     """The run's last message, by the assistant."""
     end = RunEnd(OutcomeType.SUCCESS, Usage(10, 5), "model-1", tail_seq=lease.first_seq, first_seq=lease.first_seq)
     return replace(
-        said(lease, content, index=index, tokens=tokens),
+        make_question(lease, content, index=index, tokens=tokens),
         role=Role.ASSISTANT,
         agent_id="assistant",
         agent_name="Assistant",

@@ -10,7 +10,7 @@ from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import LeaseMark, Run
 from baton.ports.threads.leases import FENCE_STEP, LeaseBusy, NoSuchThread
-from tests.contracts.stores import Stores, answered, new_thread_id, said, turn
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id, turn
 
 FIRST, SECOND = RecordDelivery("record-1", 1), RecordDelivery("record-1", 2)
 """One record, delivered and delivered again."""
@@ -157,12 +157,12 @@ class TakeoverContract:
     async def test_an_answer_shows_under_which_fence_it_was_written(self, stores: Stores) -> None:
         dead = await stores.acquire(new_thread_id())
         await stores.store.open_turn(dead, turn(dead))
-        for message in (said(dead), answered(dead, "complete")):
+        for message in (make_question(dead), make_answer(dead, "complete")):
             await stores.store.put_message(dead, message)
         await stores.store.abandon(dead)
         lease = await stores.acquire(dead.thread_id)
         before = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)
-        await stores.store.put_message(lease, said(lease))
+        await stores.store.put_message(lease, make_question(lease))
 
         existing = await stores.store.get_turn(stores.ada, lease.thread_id, "m1")
         messages = await stores.store.run_messages(stores.ada, lease.thread_id, first_ordinal=0, below=None)
@@ -171,4 +171,4 @@ class TakeoverContract:
         assert [message.fence for message in before] == [dead.fence] * 2, "one attempt's own: it may be adopted"
         assert [message.fence for message in messages] == [lease.fence, dead.fence], "a mixture of two attempts"
         assert existing.fence == dead.fence == lease.fence - FENCE_STEP
-        assert messages[-1].end == answered(dead).end
+        assert messages[-1].end == make_answer(dead).end

@@ -13,7 +13,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_search import ThreadQuery, ThreadState, parse_thread_query
 from baton.ports.threads.leases import LeaseRequest
-from tests.contracts.stores import Stores, answered, new_thread_id, said
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id
 
 HOUR = 3_600
 PRICES = Prices({"big": Price(input=10, output=30), "small": Price(input=1, output=2, cached_input=0.5)})
@@ -26,11 +26,11 @@ class TenantListContract:
         first = (await stores.turn(new_thread_id())).thread_id
         stores.clock.advance(HOUR)
         second = (await stores.turn(new_thread_id(), scope=stores.bob)).thread_id
-        assert await listed(stores) == [[second, first]]
+        assert await list_pages(stores) == [[second, first]]
         stores.clock.advance(HOUR)
         await stores.turn(first, 2)
-        assert await listed(stores) == [[first, second]]
-        assert await listed(stores, limit=1) == [[first], [second]]
+        assert await list_pages(stores) == [[first, second]]
+        assert await list_pages(stores, limit=1) == [[first], [second]]
 
     async def test_threads_of_a_page_are_in_the_order_of_their_last_activity(self, stores: Stores) -> None:
         first = (await stores.turn(new_thread_id())).thread_id
@@ -38,7 +38,7 @@ class TenantListContract:
         second = (await stores.turn(new_thread_id())).thread_id
         stores.clock.advance(60)
         await stores.turn(first, 2)
-        assert await listed(stores) == [[first, second]]
+        assert await list_pages(stores) == [[first, second]]
 
     async def test_a_thread_that_moves_up_between_two_pages_is_not_shown_twice(self, stores: Stores) -> None:
         ids = []
@@ -59,28 +59,28 @@ class TenantListContract:
             )
             request = replace(request, parent_thread_id=parent)
             lease = await stores.store.acquire(stores.ada, request)
-            await stores.commit(lease, said(lease), answered(lease))
+            await stores.commit(lease, make_question(lease), make_answer(lease))
             stores.clock.advance(HOUR)
-        assert await listed(stores) == [[parent]]
+        assert await list_pages(stores) == [[parent]]
 
     async def test_the_tenants_list_can_be_that_of_one_user(self, stores: Stores) -> None:
         own = [(await stores.turn(new_thread_id(), scope=stores.bob)).thread_id for _ in range(2)]
         await stores.turn(new_thread_id())
         await stores.turn(new_thread_id(), scope=Scope(f"{stores.tenant}-2", "bob"))
-        [visible] = await listed(stores, of_user="bob")
+        [visible] = await list_pages(stores, of_user="bob")
         assert sorted(visible) == sorted(own)
-        assert await listed(stores, of_user="nobody") == [[]]
-        [result] = await listed(stores, of_user="bob", query=ThreadQuery(agent_id="assistant"))
+        assert await list_pages(stores, of_user="nobody") == [[]]
+        [result] = await list_pages(stores, of_user="bob", query=ThreadQuery(agent_id="assistant"))
         assert sorted(result) == sorted(own)
 
     async def test_each_condition_leaves_out_what_does_not_meet_it(self, stores: Stores) -> None:
         began = stores.clock.now()
-        failed = await spent(stores, Usage(10, 5), "small", error_code="model_error")
+        failed = await store_costly_turn(stores, Usage(10, 5), "small", error_code="model_error")
         stores.clock.advance(HOUR)
         between = stores.clock.now()
-        large = await spent(stores, Usage(1_000, 500), "small")
-        costly = await spent(stores, Usage(900, 400), "big")
-        unknown = await spent(stores, Usage(2_000, 0), "another")
+        large = await store_costly_turn(stores, Usage(1_000, 500), "small")
+        costly = await store_costly_turn(stores, Usage(900, 400), "big")
+        unknown = await store_costly_turn(stores, Usage(2_000, 0), "another")
         stores.clock.advance(HOUR)
         running = (await stores.acquire(new_thread_id())).thread_id
         all_of_them = {failed, large, costly, unknown, running}
@@ -108,10 +108,10 @@ class TenantListContract:
         ]
         for query, expected in cases:
             for of_user in (None, "ada"):
-                results = [item for ids in await listed(stores, of_user=of_user, query=query) for item in ids]
+                results = [item for ids in await list_pages(stores, of_user=of_user, query=query) for item in ids]
                 assert sorted(results) == sorted(expected), query
         stores.clock.advance(HOUR)
-        assert await listed(stores, query=ThreadQuery(state=ThreadState.INTERRUPTED)) == [[running]]
+        assert await list_pages(stores, query=ThreadQuery(state=ThreadState.INTERRUPTED)) == [[running]]
 
     async def test_words_are_searched_in_everybodys_threads(self, stores: Stores) -> None:
         for scope in (stores.ada, stores.bob, stores.stranger):
@@ -124,17 +124,17 @@ class TenantListContract:
     async def test_pages_of_a_filtered_list_show_every_match_once(self, stores: Stores, limit: int) -> None:
         expected = []
         for number in range(12):
-            thread_id = await spent(stores, Usage(number % 2, 0), "small")
+            thread_id = await store_costly_turn(stores, Usage(number % 2, 0), "small")
             expected += [thread_id] if number % 2 else []
             stores.clock.advance(25 * 60)
-        pages = await listed(stores, limit=limit, query=ThreadQuery(min_tokens=1))
+        pages = await list_pages(stores, limit=limit, query=ThreadQuery(min_tokens=1))
         assert [item for ids in pages for item in ids] == expected[::-1]
         assert all(len(ids) <= limit for ids in pages)
 
     async def test_a_thread_keeps_the_usage_of_each_model_and_its_last_error(self, stores: Stores) -> None:
-        thread_id = await spent(stores, Usage(10, 5), "small", error_code="model_error")
+        thread_id = await store_costly_turn(stores, Usage(10, 5), "small", error_code="model_error")
         for number, (model, used) in enumerate([("big", Usage(1, 1)), ("small", Usage(5, 5, 4))], start=2):
-            await spent(stores, used, model, thread_id=thread_id, number=number)
+            await store_costly_turn(stores, used, model, thread_id=thread_id, number=number)
         thread = await stores.store.get_thread(stores.ada, thread_id)
         assert thread.spent == (ModelUsage("small", Usage(15, 10, 4)), ModelUsage("big", Usage(1, 1)))
         assert thread.last_error == "model_error"
@@ -143,7 +143,7 @@ class TenantListContract:
         )
 
 
-async def spent(
+async def store_costly_turn(
     stores: Stores,
     usage: Usage,
     model: str,
@@ -155,7 +155,9 @@ async def spent(
     """The id of a thread with one more turn of Ada's, in which ``model`` has used ``usage``."""
     lease = await stores.acquire(thread_id or new_thread_id(), message_id=f"m{number}", run_id=f"r{number}")
     models = (ModelUsage(model, usage),)
-    await stores.commit(lease, said(lease), answered(lease), spent=usage, models=models, error_code=error_code)
+    await stores.commit(
+        lease, make_question(lease), make_answer(lease), spent=usage, models=models, error_code=error_code
+    )
     return lease.thread_id
 
 
@@ -169,7 +171,7 @@ async def page(
     return list(page_items), cursor
 
 
-async def listed(stores: Stores, *, limit: int = 100, **conditions: Any) -> list[list[str]]:
+async def list_pages(stores: Stores, *, limit: int = 100, **conditions: Any) -> list[list[str]]:
     """The ids on every page."""
     pages: list[list[str]] = []
     cursor: str | None = None

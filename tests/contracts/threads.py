@@ -11,7 +11,7 @@ from baton.domain.errors import Forbidden, InvalidRequest, ThreadUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
 from baton.ports.threads.leases import Lease, LeaseRequest, NoSuchThread
-from tests.contracts.stores import Stores, answered, new_thread_id, said
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id
 
 HOUR = 3600
 MADE_UP_VALUES = [
@@ -247,14 +247,14 @@ class ForkContract:
 
     async def test_a_fork_knows_its_parent(self, stores: Stores) -> None:
         parent = (await stores.turn(new_thread_id())).thread_id
-        lease = await _forked(stores, parent)
+        lease = await _fork(stores, parent)
         assert lease.thread.parent_thread_id == parent
         assert (await stores.store.get_thread(stores.ada, lease.thread_id)).parent_thread_id == parent
         assert (await stores.store.get_thread(stores.ada, parent)).parent_thread_id is None
 
     async def test_a_fork_is_listed_under_its_parent_only(self, stores: Stores) -> None:
         parent, other = await _threads(stores, 2, apart=60)
-        fork = (await _forked(stores, parent)).thread_id
+        fork = (await _fork(stores, parent)).thread_id
         assert await _pages(stores, stores.ada, 10, parent_thread_id=parent) == [[fork]]
         assert await _pages(stores, stores.ada, 10, parent_thread_id=other) == [[]]
         assert await _pages(stores, stores.ada, 10, parent_thread_id=fork) == [[]]
@@ -263,7 +263,7 @@ class ForkContract:
 
     async def test_a_fork_that_is_used_again_stays_under_its_parent(self, stores: Stores) -> None:
         parent = (await stores.turn(new_thread_id())).thread_id
-        fork = (await _forked(stores, parent)).thread_id
+        fork = (await _fork(stores, parent)).thread_id
         stores.clock.advance(30 * HOUR)
         await stores.turn(fork, 2)
         assert await _pages(stores, stores.ada, 10, parent_thread_id=parent) == [[fork]]
@@ -276,14 +276,14 @@ class ForkContract:
         forks = []
         for _ in range(5):
             stores.clock.advance(2 * HOUR)
-            forks.append((await _forked(stores, parent)).thread_id)
+            forks.append((await _fork(stores, parent)).thread_id)
         newest_first = forks[::-1]
         pages = await _pages(stores, stores.ada, 2, parent_thread_id=parent)
         assert pages == [newest_first[:2], newest_first[2:4], newest_first[4:]]
 
     async def test_others_see_no_forks(self, stores: Stores) -> None:
         parent = (await stores.turn(new_thread_id())).thread_id
-        fork = (await _forked(stores, parent)).thread_id
+        fork = (await _fork(stores, parent)).thread_id
         for scope in (stores.bob, stores.stranger):
             assert await _pages(stores, scope, 10, parent_thread_id=parent) == [[]]
             assert await _pages(stores, scope, 10) == [[]]
@@ -293,10 +293,10 @@ class ForkContract:
                 await stores.acquire(fork, scope=scope, message_id="m2")
 
 
-async def _forked(stores: Stores, parent: str) -> Lease:
+async def _fork(stores: Stores, parent: str) -> Lease:
     """A fork of ``parent``, with a turn."""
     lease = await stores.store.acquire(stores.ada, fork_request(new_thread_id(), parent))
-    await stores.commit(lease, said(lease), answered(lease))
+    await stores.commit(lease, make_question(lease), make_answer(lease))
     return lease
 
 

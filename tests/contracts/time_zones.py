@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import LastTimeZone
-from tests.contracts.stores import Stores, answered, new_thread_id, said
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id
 
 
 class TimeZonesContract:
@@ -29,7 +29,9 @@ class TimeZonesContract:
         thread_id, stored = new_thread_id(), []
         for number, zone in enumerate(("Europe/Vienna", None, "UTC-08:00")):
             lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
-            await stores.commit(lease, replace(said(lease), time_zone=zone), answered(lease), time_zone=zone)
+            await stores.commit(
+                lease, replace(make_question(lease), time_zone=zone), make_answer(lease), time_zone=zone
+            )
             thread = await stores.store.get_thread(stores.ada, thread_id)
             stored.append(thread.time_zone)
         assert stored == ["Europe/Vienna", "Europe/Vienna", "UTC-08:00"]

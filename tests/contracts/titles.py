@@ -13,11 +13,11 @@ from baton.domain.threads.feedback import Feedback, Rating
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_search import parse_thread_query
 from baton.ports.threads.leases import Commit, CommittedThread
-from tests.contracts.stores import Stores, answered, new_thread_id, said
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id
 from tests.contracts.threads import HOUR
 
 
-async def named(stores: Stores, title: str, *, scope: Scope | None = None) -> str:
+async def name_thread(stores: Stores, title: str, *, scope: Scope | None = None) -> str:
     """The id of a thread with a title."""
     thread_id = (await stores.turn(new_thread_id(), scope=scope)).thread_id
     await stores.store.rename(scope or stores.ada, thread_id, title)
@@ -46,7 +46,7 @@ class TitleContract:
         assert stored.title == "Mine"
 
     async def test_a_title_stays_through_turns_and_closings(self, stores: Stores) -> None:
-        thread_id = await named(stores, "Mine")
+        thread_id = await name_thread(stores, "Mine")
         await stores.turn(thread_id, 2)
         lease = await stores.lease(thread_id)
         assert lease.thread.title == "Mine"
@@ -65,7 +65,7 @@ class TitleContract:
         assert (await stores.store.get_thread(stores.ada, thread_id)).title == "Mine"
 
     async def test_nobody_else_names_a_thread(self, stores: Stores) -> None:
-        thread_id = await named(stores, "Mine")
+        thread_id = await name_thread(stores, "Mine")
         for scope in (stores.bob, stores.stranger, stores.auditor):
             with pytest.raises(ThreadUnavailable):
                 await stores.store.rename(scope, thread_id, "Theirs")
@@ -83,29 +83,29 @@ class SearchContract:
     """The rules of searches, which go through the list of the user's threads page by page."""
 
     async def test_a_search_finds_titles_and_beginnings_of_ones_own_threads(self, stores: Stores) -> None:
-        lisbon = await named(stores, "Weekend in Lisboa")
+        lisbon = await name_thread(stores, "Weekend in Lisboa")
         stores.clock.advance(HOUR)
-        started = await named(stores, "Untitled")
+        started = await name_thread(stores, "Untitled")
         await stores.store.keep_made_title(stores.ada, started, title="", preview="How far is Lisbon from Porto?")
-        await named(stores, "Lisbon", scope=stores.bob)
-        await named(stores, "Lisbon", scope=stores.stranger)
+        await name_thread(stores, "Lisbon", scope=stores.bob)
+        await name_thread(stores, "Lisbon", scope=stores.stranger)
         await stores.turn(new_thread_id())
-        assert await _found(stores, "LISBO") == [[started, lisbon]]
-        assert await _found(stores, "porto untitled") == [[started]]
-        assert await _found(stores, "Madrid") == [[]]
+        assert await _find_pages(stores, "LISBO") == [[started, lisbon]]
+        assert await _find_pages(stores, "porto untitled") == [[started]]
+        assert await _find_pages(stores, "Madrid") == [[]]
 
     async def test_pages_of_a_search_show_every_match_once_in_order(self, stores: Stores) -> None:
         matching = []
         for number in range(9):
-            thread_id = await named(stores, "even" if number % 2 == 0 else "odd")
+            thread_id = await name_thread(stores, "even" if number % 2 == 0 else "odd")
             matching += [thread_id] if number % 2 == 0 else []
             stores.clock.advance(25 * 60)
-        pages = await _found(stores, "even", limit=2)
+        pages = await _find_pages(stores, "even", limit=2)
         assert [thread_id for page in pages for thread_id in page] == matching[::-1]
         assert all(len(page) <= 2 for page in pages)
 
     async def test_forks_are_searched_with_their_parent(self, stores: Stores) -> None:
-        thread_id = await named(stores, "Mine")
+        thread_id = await name_thread(stores, "Mine")
         page_items, cursor = await stores.store.list_threads(
             stores.ada, limit=5, cursor=None, parent_thread_id=thread_id, query=parse_thread_query("mine")
         )
@@ -127,13 +127,13 @@ class FoundMessageContract:
             assert (message.id, message.ordinal, message.text) == ("r2-1", 3, "a2")
         assert await stores.store.find_message(stores.ada, thread, "r9-1") is None
         lease = await stores.acquire(thread_id, message_id="m3", run_id="r3")
-        await stores.store.put_message(lease, said(lease))
+        await stores.store.put_message(lease, make_question(lease))
         assert await stores.store.find_message(stores.ada, lease.thread, "m3") is None
 
     async def test_an_old_message_is_found_as_well(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
-        many = [said(lease, f"{index}", index=index) for index in range(110)]
-        await stores.commit(lease, *many, answered(lease, index=110))
+        many = [make_question(lease, f"{index}", index=index) for index in range(110)]
+        await stores.commit(lease, *many, make_answer(lease, index=110))
         thread = await stores.store.get_thread(stores.ada, lease.thread_id)
         message = await stores.store.find_message(stores.ada, thread, many[3].id)
         assert message is not None
@@ -181,7 +181,7 @@ class FeedbackContract:
         assert list(await stores.feedback.between(stores.stranger, elsewhere, 0, 9)) == []
 
 
-async def _found(stores: Stores, text: str, *, limit: int = 10) -> list[list[str]]:
+async def _find_pages(stores: Stores, text: str, *, limit: int = 10) -> list[list[str]]:
     """Pages of ids."""
     pages: list[list[str]] = []
     cursor: str | None = None

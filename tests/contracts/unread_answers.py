@@ -8,7 +8,7 @@ from baton.domain.threads.thread import Thread, ThreadStatus
 from baton.ports.threads.leases import CommittedThread, UnreadChange
 from baton.ports.threads.threads import OPEN_FOR_USER
 from tests.contracts.endings import IDLE, close, idle_threads
-from tests.contracts.stores import Stores, answered, new_thread_id, said
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id
 
 WRITES = UnreadChange(1, is_read=True, awaits_user=False)
 """The user writes, and gets an answer."""
@@ -80,7 +80,7 @@ class UnreadContract:
 
 async def _run(stores: Stores, thread_id: str, number: int, reading: UnreadChange) -> CommittedThread:
     lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
-    return await stores.commit(lease, said(lease), answered(lease), reading=reading)
+    return await stores.commit(lease, make_question(lease), make_answer(lease), reading=reading)
 
 
 async def _thread(stores: Stores, thread_id: str) -> Thread:

@@ -71,6 +71,6 @@ def text_of(events: Iterable[Json]) -> str:
     return "".join(event["delta"] for event in events if event["type"] == "TEXT_MESSAGE_CONTENT")
 
 
-def sequenced(events: Iterable[Json]) -> list[Json]:
+def select_sequenced(events: Iterable[Json]) -> list[Json]:
     """Those that are part of the thread's sequence: no acknowledgements, heartbeats, snapshots of a resume."""
     return [event for event in events if "seq" in event.get("metadata", {})]

@@ -15,7 +15,7 @@ import pytest
 
 from tests.e2e.sockets import PATIENCE_SECONDS
 from tests.e2e.users import Json, User
-from tests.npm import installed, program
+from tests.npm import install, program
 
 SOURCE = Path(__file__).parent / "agui"
 OLDER = ("0.0.58", "0.0.59")
@@ -108,7 +108,7 @@ class AgUiClient:
 @pytest.fixture(scope="session")
 def clients_folder() -> Path:
     """A folder with the clients installed as the lock file says, kept between test runs."""
-    return installed(SOURCE)
+    return install(SOURCE)
 
 
 @pytest.fixture(scope="session")
@@ -116,7 +116,7 @@ async def running_clients(clients_folder: Path) -> AsyncIterator[dict[str, AgUiC
     """Every version, each in one process."""
     with tempfile.TemporaryDirectory(dir=clients_folder) as beside:  # beside the packages that it imports
         script = shutil.copy(SOURCE / "client.mjs", beside)
-        clients = {version: AgUiClient(version, await started(script, version)) for version in (*OLDER, *NEWER)}
+        clients = {version: AgUiClient(version, await start_node(script, version)) for version in (*OLDER, *NEWER)}
         yield clients
         for client in clients.values():
             assert client.process.stdin is not None
@@ -124,7 +124,7 @@ async def running_clients(clients_folder: Path) -> AsyncIterator[dict[str, AgUiC
             await client.process.wait()
 
 
-async def started(script: str | Path, version: str) -> asyncio.subprocess.Process:
+async def start_node(script: str | Path, version: str) -> asyncio.subprocess.Process:
     """Node with one version of the client."""
     return await asyncio.create_subprocess_exec(
         program("node"),

@@ -12,7 +12,7 @@ from tests.e2e.cloud import EMBED_ISSUER, KEY_ID, RunningCloud
 TokenMaker = Callable[[RunningCloud], str]
 
 
-def expired(cloud: RunningCloud) -> str:
+def make_expired(cloud: RunningCloud) -> str:
     return cloud.token("acme", "alice", seconds=-60)
 
 
@@ -20,13 +20,13 @@ def wrongly_signed(cloud: RunningCloud) -> str:
     return cloud.sign(cloud.claims("acme", "alice"), key="another key, which is also long enough for HS256")
 
 
-def tampered(cloud: RunningCloud) -> str:
+def make_tampered(cloud: RunningCloud) -> str:
     head, _, signature = cloud.token("acme", "alice").split(".")
     _, claims, _ = cloud.token("acme", "mallory").split(".")
     return ".".join([head, claims, signature])
 
 
-def unsigned(cloud: RunningCloud) -> str:
+def make_unsigned(cloud: RunningCloud) -> str:
     return jwt.encode(cloud.claims("acme", "alice"), "", algorithm="none", headers={"kid": KEY_ID})
 
 
@@ -46,7 +46,7 @@ def without_expiry(cloud: RunningCloud) -> str:
     return cloud.sign({"iss": EMBED_ISSUER, "sub": "alice", "tenant": "acme"})
 
 
-def forged_tenant(cloud: RunningCloud) -> str:
+def forge_tenant(cloud: RunningCloud) -> str:
     return cloud.token("acme#other", "alice")
 
 
@@ -55,14 +55,14 @@ def no_jwt(cloud: RunningCloud) -> str:
 
 
 BAD_TOKENS: list[TokenMaker] = [
-    expired,
+    make_expired,
     wrongly_signed,
-    tampered,
-    unsigned,
+    make_tampered,
+    make_unsigned,
     unknown_key,
     unknown_issuer,
     without_tenant,
     without_expiry,
-    forged_tenant,
+    forge_tenant,
     no_jwt,
 ]

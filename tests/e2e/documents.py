@@ -33,15 +33,15 @@ async def put(upload: Json, body: str) -> int:
     return answer.status_code
 
 
-async def ended(user: User, document_id: str) -> Json:
+async def wait_for_end(user: User, document_id: str) -> Json:
     """Wait until the newest version is ready or has failed."""
-    return await eventually(
+    return await poll(
         lambda: user.read(f"/agents/assistant/documents/{document_id}"),
         lambda document: document["status"] in ("ready", "failed"),
     )
 
 
-async def eventually(read: Callable[[], Any], is_there: Callable[[Any], bool]) -> Any:
+async def poll(read: Callable[[], Any], is_there: Callable[[Any], bool]) -> Any:
     async with asyncio.timeout(SECONDS):
         while True:
             result = await read()

@@ -48,7 +48,7 @@ console.log(JSON.stringify(told));
 """
 
 
-async def pressed(folder: Path, version: str, kind: str, user: User, thread_id: str) -> list[list[str]]:
+async def press_buttons(folder: Path, version: str, kind: str, user: User, thread_id: str) -> list[list[str]]:
     """The page after each press of a button."""
     match = re.search(r"<!-- agent -->\n```js\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert match is not None
@@ -77,7 +77,7 @@ def script(model: FaultModel) -> None:
     model.script(*(answers(text) for text in ("One.", "Two.", "Three.", "Four.", "Five.", "Six.", "Seven.")))
 
 
-async def stored(user: User, thread_id: str) -> list[str]:
+async def list_texts(user: User, thread_id: str) -> list[str]:
     messages: list[Json] = await user.messages(thread_id)
     return [message["content"] for message in messages]
 
@@ -86,7 +86,7 @@ async def stored(user: User, thread_id: str) -> list[str]:
 async def test_buttons_do_what_they_say(version: str, clients_folder: Path, alice: User, model: FaultModel) -> None:
     thread_id = new_id()
     script(model)
-    reported = await pressed(clients_folder, version, "branching", alice, thread_id)
+    reported = await press_buttons(clients_folder, version, "branching", alice, thread_id)
     assert reported[2:] == [
         ["First", "One.", "Second", "Three."],
         ["First", "One.", "Second", "Three."],
@@ -94,7 +94,7 @@ async def test_buttons_do_what_they_say(version: str, clients_folder: Path, alic
         ["First", "One.", "Second, better", "Four.", "Third", "Five."],
         ["First, better", "Six."],
     ]
-    assert await stored(alice, thread_id) == reported[-1]
+    assert await list_texts(alice, thread_id) == reported[-1]
     branches = (await alice.read(f"/threads/{thread_id}/branches"))["items"]
     assert [branch["text"] for branch in branches] == ["First", "Second", "Second", "Second, better", "First, better"]
 
@@ -102,9 +102,9 @@ async def test_buttons_do_what_they_say(version: str, clients_folder: Path, alic
 async def test_without_a_request_nothing_branches(clients_folder: Path, alice: User, model: FaultModel) -> None:
     thread_id = new_id()
     script(model)
-    reported = await pressed(clients_folder, NEWER[0], "plain", alice, thread_id)
+    reported = await press_buttons(clients_folder, NEWER[0], "plain", alice, thread_id)
     assert reported[2] == reported[3] == ["First", "One.", "Second", "Two."]
-    assert await stored(alice, thread_id) == [
+    assert await list_texts(alice, thread_id) == [
         *("First", "One.", "Second", "Two.", "Second, better", "Three.", "Third", "Four."),
         *("First, better", "Five."),
     ]

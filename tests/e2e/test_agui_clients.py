@@ -140,7 +140,7 @@ async def test_a_fork_is_a_conversation_like_any_other(client: AgUiClient, alice
 
 async def test_the_client_can_send_a_file_that_was_uploaded(client: AgUiClient, alice: User) -> None:
     thread_id = new_id()
-    part = await uploaded(alice, thread_id)
+    part = await upload_file(alice, thread_id)
     received = await client.run(alice, thread_id, [{"type": "text", "text": "What is this?"}, part], messageId="m-1")
     check_heard(received)
     [started] = received.of_type("RUN_STARTED")
@@ -155,7 +155,7 @@ async def test_the_client_can_send_a_file_that_was_uploaded(client: AgUiClient, 
     assert again.types == received.types
 
 
-async def uploaded(user: User, thread_id: str) -> Json:
+async def upload_file(user: User, thread_id: str) -> Json:
     """The part that refers to a file of the thread."""
     file = {"name": "note.txt", "contentType": "text/plain", "size": 5}
     prepared = (await user.post(f"/threads/{thread_id}/files", file)).raise_for_status().json()

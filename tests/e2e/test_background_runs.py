@@ -26,13 +26,14 @@ async def test_sessions_and_documents_that_come_at_once_wait_for_each_other(demo
         base_url=f"{demo_cloud.url}/v1", headers=headers, timeout=PATIENCE_SECONDS, trust_env=False
     ) as http:
         places = await asyncio.gather(
-            *(_imported(http, number) for number in range(COUNT)), *(_uploaded(http, number) for number in range(COUNT))
+            *(_import_session(http, number) for number in range(COUNT)),
+            *(_upload(http, number) for number in range(COUNT)),
         )
-        documents = await asyncio.gather(*(_settled(http, address) for address in places))
+        documents = await asyncio.gather(*(_wait_until_settled(http, address) for address in places))
     assert [answer["status"] for answer in documents] == ["complete"] * COUNT + ["ready"] * COUNT
 
 
-async def _imported(http: httpx.AsyncClient, number: int) -> str:
+async def _import_session(http: httpx.AsyncClient, number: int) -> str:
     times = ("2026-03-01T09:00:00Z", "2026-03-01T09:00:05Z")
     messages = [
         {"id": f"m{index}", "role": role, "content": f"Boat {number} is in the harbour.", "timestamp": at}
@@ -42,7 +43,7 @@ async def _imported(http: httpx.AsyncClient, number: int) -> str:
     return f"/episodes/{answer.raise_for_status().json()['episodeId']}"
 
 
-async def _uploaded(http: httpx.AsyncClient, number: int) -> str:
+async def _upload(http: httpx.AsyncClient, number: int) -> str:
     content = f"The harbour has {number} boats.".encode()
     described = {
         "name": f"boats-{number}.txt",
@@ -58,7 +59,7 @@ async def _uploaded(http: httpx.AsyncClient, number: int) -> str:
     return f"/agents/knowledge/documents/{document['document']['id']}"
 
 
-async def _settled(http: httpx.AsyncClient, address: str) -> dict[str, Any]:
+async def _wait_until_settled(http: httpx.AsyncClient, address: str) -> dict[str, Any]:
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             answer = await http.get(address)

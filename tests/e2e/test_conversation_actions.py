@@ -25,7 +25,7 @@ async def with_joiner(user: User) -> str:
     return thread_id
 
 
-async def unfinished(user: User) -> Json:
+async def find_unfinished(user: User) -> Json:
     """The user's only unfinished workflow."""
     [workflow] = (await user.read("/workflows"))["items"]
     assert isinstance(workflow, dict)
@@ -47,7 +47,7 @@ async def test_a_specialist_is_left_and_its_workflow_continued_over_the_socket(
     state = (await alice.read(f"/threads/{thread_id}"))["state"]
     assert (state["activeAgent"]["id"], state["workflow"]) == ("foreman", None)
 
-    await socket.send("continue", threadId=thread_id, workflowId=(await unfinished(alice))["id"])
+    await socket.send("continue", threadId=thread_id, workflowId=(await find_unfinished(alice))["id"])
     again = await socket.until_end()
     check_run(again)
     assert [event["stepName"] for event in again if event["type"] == "STEP_STARTED"] == ["WOOD"]
@@ -57,12 +57,12 @@ async def test_a_specialist_is_left_and_its_workflow_continued_over_the_socket(
 
 async def test_a_resume_shows_who_is_active_and_what_can_be_continued(alice: User) -> None:
     thread_id = await with_joiner(alice)
-    assert await shown_by_a_resume(alice, thread_id) == ("joiner", "Choosing Wood", [])
+    assert await resume_and_read(alice, thread_id) == ("joiner", "Choosing Wood", [])
     (await alice.post(f"/threads/{thread_id}/exit", None)).raise_for_status()
-    assert await shown_by_a_resume(alice, thread_id) == ("foreman", None, ["Choosing Wood"])
+    assert await resume_and_read(alice, thread_id) == ("foreman", None, ["Choosing Wood"])
 
 
-async def shown_by_a_resume(user: User, thread_id: str) -> tuple[str, str | None, list[str]]:
+async def resume_and_read(user: User, thread_id: str) -> tuple[str, str | None, list[str]]:
     """The active agent, the state of its workflow, and the states in which others wait."""
     async with user.connect() as socket:
         await socket.send("resume", threadId=thread_id, after=0)
@@ -79,7 +79,7 @@ async def test_a_specialist_is_left_and_its_workflow_continued_over_http(alice: 
     assert exited["sessionId"] == thread_id
     check_problem(await alice.post(f"/threads/{thread_id}/exit", None), 409, "not_in_handoff")
 
-    workflow = await unfinished(alice)
+    workflow = await find_unfinished(alice)
     assert (workflow["threadId"], workflow["name"], workflow["step"], workflow["steps"]) == (
         thread_id,
         "your new table",
@@ -104,7 +104,7 @@ async def test_strangers_leave_nobody_and_continue_nothing(
     alice: User, new_user: NewUser, cloud: RunningCloud, tenant: str, whose: str
 ) -> None:
     thread_id = await with_joiner(alice)
-    workflow = await unfinished(alice)
+    workflow = await find_unfinished(alice)
     elsewhere = tenant if whose != "another tenant's" else f"t-{uuid.uuid4().hex}"
     name = "alice" if whose == "another tenant's" else "eve"
     eve = new_user(name, *(["thread:read_all"] if whose == "a reader's" else []), tenant=elsewhere)
@@ -135,4 +135,4 @@ async def test_strangers_leave_nobody_and_continue_nothing(
         assert cloud.stored(elsewhere) == []
     denied = {item["action"] for item in cloud.audits(elsewhere) if item["outcome"] == "denied"}
     assert {"thread.exit", "thread.continue"} <= denied
-    assert await unfinished(alice) == workflow
+    assert await find_unfinished(alice) == workflow

@@ -12,7 +12,7 @@ import pytest
 
 from baton_local.engines.clients import client
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.documents import HANDBOOK, announce, ended, eventually, put
+from tests.e2e.documents import HANDBOOK, announce, poll, put, wait_for_end
 from tests.e2e.fixtures import NewUser
 from tests.e2e.problems import check_problem
 from tests.e2e.sockets import new_id
@@ -33,7 +33,7 @@ async def test_a_document_is_uploaded_and_becomes_ready(editor: User) -> None:
     document_id = new_document["document"]["id"]
     assert new_document["document"]["status"] == "waiting"
     assert await put(new_document["upload"], HANDBOOK) == 200
-    document = await ended(editor, document_id)
+    document = await wait_for_end(editor, document_id)
     assert (document["status"], document["error"], document["progress"]) == ("ready", None, 100)
     assert (document["activeVersion"], document["title"]) == (1, "Handbook")
     assert document["chunks"] >= 1
@@ -46,14 +46,14 @@ async def test_a_replacement_that_cannot_be_read_leaves_the_old_version_in_use(e
     new_document = await announce(editor, HANDBOOK)
     document_id = new_document["document"]["id"]
     await put(new_document["upload"], HANDBOOK)
-    await ended(editor, document_id)
+    await wait_for_end(editor, document_id)
     body = "no PDF"
     new_document = await announce(
         editor, body, documentId=document_id, name="handbook.pdf", contentType="application/pdf"
     )
     assert (new_document["document"]["version"], new_document["document"]["activeVersion"]) == (2, 1)
     await put(new_document["upload"], body)
-    document = await ended(editor, document_id)
+    document = await wait_for_end(editor, document_id)
     assert (document["status"], document["version"], document["activeVersion"]) == ("failed", 2, 1)
     assert document["error"]["code"]
     assert document["error"]["message"]
@@ -65,7 +65,7 @@ async def test_a_deleted_document_and_everything_of_it_is_removed(
     document = await announce(editor, HANDBOOK)
     document_id = document["document"]["id"]
     await put(document["upload"], HANDBOOK)
-    await ended(editor, document_id)
+    await wait_for_end(editor, document_id)
     path = f"/agents/assistant/documents/{document_id}"
     assert (await editor.request("DELETE", path)).status_code == 202
     check_problem(await editor.request("GET", path), 404, "unknown_document")
@@ -83,7 +83,7 @@ async def test_a_deleted_document_and_everything_of_it_is_removed(
         ]
         return objects + [item["SK"] for item in cloud.items(tenant) if document_id in item["SK"]]
 
-    assert await eventually(left, lambda value: value == []) == []
+    assert await poll(left, lambda value: value == []) == []
     assert {item["action"] for item in cloud.audits(tenant)} == {"document.create", "document.delete"}
 
 
@@ -145,7 +145,7 @@ async def test_a_sitemap_and_a_prefix_are_kept_up_to_date(
         return {item["title"]: item["status"] for item in items}
 
     all_ready = dict.fromkeys(("a.txt", "b.txt", "gamma.txt"), "ready")
-    assert await eventually(documents, lambda value: value == all_ready) == all_ready
+    assert await poll(documents, lambda value: value == all_ready) == all_ready
     read = await editor.read(f"/agents/assistant/sources/{sitemap}")
     assert (read["status"], read["documents"], read["counts"]["changed"]) == ("ready", 2, 2)
 
@@ -165,7 +165,7 @@ async def test_a_sitemap_and_a_prefix_are_kept_up_to_date(
 async def test_a_run_cites_a_document_by_its_number(editor: User, model: FaultModel) -> None:
     document = await announce(editor, HANDBOOK, title="Handbook")
     await put(document["upload"], HANDBOOK)
-    await ended(editor, document["document"]["id"])
+    await wait_for_end(editor, document["document"]["id"])
     model.script(answers("A night may cost 140 euros [1]. Not so [7]."))
     request = {"id": new_id(), "role": "user", "content": "How many euros may a hotel room cost a night?"}
     body = {"threadId": new_id(), "runId": new_id(), "messages": [request], "state": {}, "tools": [], "context": []}
@@ -181,7 +181,7 @@ async def test_a_run_cites_a_document_by_its_number(editor: User, model: FaultMo
 async def test_an_answer_over_a_websocket_names_the_document_that_it_was_made_from(editor: User) -> None:
     document = await announce(editor, HANDBOOK, title="Handbook", url="https://a.example/handbook")
     await put(document["upload"], HANDBOOK)
-    await ended(editor, document["document"]["id"])
+    await wait_for_end(editor, document["document"]["id"])
     question = "How many euros may a hotel room cost a night?"
     async with editor.connect() as socket:
         await socket.send("message", threadId=new_id(), messageId=new_id(), content=question)

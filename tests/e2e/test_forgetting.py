@@ -28,7 +28,7 @@ def objects_of(cloud: RunningCloud, tenant: str) -> list[str]:
     ]
 
 
-async def completed(user: User, request_id: str) -> dict[str, Any]:
+async def wait_until_completed(user: User, request_id: str) -> dict[str, Any]:
     """Wait for the request and return it."""
     async with asyncio.timeout(SECONDS):
         while True:
@@ -44,7 +44,7 @@ async def test_a_forgotten_thread_is_gone_and_its_id_unused(cloud: RunningCloud,
     assert objects_of(cloud, tenant) != []
     answer = await alice.request("DELETE", f"/threads/{thread_id}")
     assert answer.status_code == 202
-    done = await completed(alice, answer.json()["requestId"])
+    done = await wait_until_completed(alice, answer.json()["requestId"])
     assert (done["status"], done["residue"]) == ("completed", {})
     assert done["counts"]["messages"] == 2
     assert objects_of(cloud, tenant) == []
@@ -56,7 +56,7 @@ async def test_a_forgotten_thread_is_gone_and_its_id_unused(cloud: RunningCloud,
     assert len(again["messages"]) == 2
 
 
-def kept_of(cloud: RunningCloud, tenant: str) -> list[Json]:
+def list_lasting_items(cloud: RunningCloud, tenant: str) -> list[Json]:
     """Items of a tenant without its counts of rates, which name nobody and expire within days."""
     items = [item for item in cloud.stored(tenant) if item["SK"] != "THREAD"]
     return [item for item in items if not any(name in item["PK"] for name in ("~FORGET", "~ACTIVITY"))]
@@ -67,15 +67,15 @@ async def test_a_forgotten_user_is_gone_and_others_stay(
 ) -> None:
     bob = new_user("bob")
     await bob.ask("I stay")
-    stays = kept_of(cloud, tenant)
+    stays = list_lasting_items(cloud, tenant)
     for number in range(3):
         await alice.ask(f"Forget {number}")
     answer = await alice.request("DELETE", "/users/me/memory")
-    done = await completed(alice, answer.json()["requestId"])
+    done = await wait_until_completed(alice, answer.json()["requestId"])
     assert (done["status"], done["counts"]["threads"], done["counts"]["messages"]) == ("completed", 3, 6)
     assert (await alice.read("/threads"))["items"] == []
     assert len((await bob.read("/threads"))["items"]) == 1
-    assert kept_of(cloud, tenant) == stays
+    assert list_lasting_items(cloud, tenant) == stays
 
 
 async def test_an_export_streams_what_is_stored(alice: User, http_client: httpx.AsyncClient) -> None:

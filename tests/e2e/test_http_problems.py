@@ -8,7 +8,7 @@ import re
 import httpx
 import pytest
 
-from tests.e2e.bad_tokens import BAD_TOKENS, TokenMaker, expired
+from tests.e2e.bad_tokens import BAD_TOKENS, TokenMaker, make_expired
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.problems import check_any_problem, check_problem
 from tests.e2e.sockets import new_id
@@ -47,7 +47,7 @@ async def test_a_token_that_cannot_be_trusted_is_refused(
 ) -> None:
     for path in ("/v1/threads", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/events"):
         refused = await http_client.get(path, headers={"Authorization": f"Bearer {make(cloud)}"})
-        check_problem(refused, 401, "token_expired" if make is expired else "unauthorized")
+        check_problem(refused, 401, "token_expired" if make is make_expired else "unauthorized")
 
 
 @pytest.mark.nightly

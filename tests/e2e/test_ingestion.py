@@ -36,7 +36,7 @@ from baton_local.engines.clients import client
 from tests import documents
 from tests.contracts.search import document as indexed
 from tests.e2e.cloud import RunningCloud
-from tests.embedded_index import embedded_index
+from tests.embedded_index import make_embedded_index
 from tests.environment import INITIAL_ENVIRONMENT
 
 PATIENCE_SECONDS = 60
@@ -174,7 +174,7 @@ async def test_an_upload_without_room_in_the_index_says_what_to_do_and_leaves_th
 
         ready = await upload("# Rooms\n\nThe code of room 12 is 84.\n")
         assert ready["status"] == "ready", ready
-        index = embedded_index(client("s3", here["AWS_ENDPOINT_URL_S3"]), here["BATON_SEARCH_BUCKET"])
+        index = make_embedded_index(client("s3", here["AWS_ENDPOINT_URL_S3"]), here["BATON_SEARCH_BUCKET"])
         others = [
             indexed(f"other-{number}", "", views={}, agent_id=AGENT)
             for number in range(MAX_OWNER_DOCUMENTS - ready["chunks"])
@@ -207,7 +207,7 @@ async def test_a_lost_or_damaged_index_is_filled_again_by_the_operators_command(
     before, _ = await desk.settled(document)
     here, tenant = demo_cloud.environment, desk.scope.tenant_id
     s3, bucket = client("s3", here["AWS_ENDPOINT_URL_S3"]), here["BATON_SEARCH_BUCKET"]
-    index = embedded_index(s3, bucket, int(here["BATON_EMBEDDING_DIMENSIONS"]))
+    index = make_embedded_index(s3, bucket, int(here["BATON_EMBEDDING_DIMENSIONS"]))
     chunks = SearchFilter(agent_id=AGENT)
 
     async def search() -> httpx.Response:

@@ -10,7 +10,7 @@ import pytest
 
 from baton_deployment.libraries import ProjectDocuments, bring
 from tests.e2e.cloud import AGENTS, RunningCloud
-from tests.e2e.documents import HANDBOOK, eventually
+from tests.e2e.documents import HANDBOOK, poll
 from tests.e2e.fixtures import NewUser
 from tests.e2e.problems import check_problem
 from tests.e2e.users import Json, User
@@ -42,7 +42,7 @@ async def test_every_tenant_finds_a_library_and_no_administrator_can_change_it(
     cloud: RunningCloud, admins: list[User], tenant: str
 ) -> None:
     for admin in admins:
-        [result] = await eventually(lambda admin=admin: find(admin), bool)
+        [result] = await poll(lambda admin=admin: find(admin), bool)
         assert "The gate is closed at eleven" in result["text"]
         assert (result["source"]["library"], result["source"]["agentId"]) == ("house", "porter")
         [library] = (await admin.read("/agents/porter/libraries"))["items"]
@@ -97,7 +97,7 @@ async def test_a_deployment_brings_a_library_replaces_and_removes_it(
         await asyncio.to_thread(bring, lambda event: cloud.invoke("IngestionFunction", event), project, output.append)
         return output[-1]
 
-    await eventually(lambda: find(admins[0]), bool)
+    await poll(lambda: find(admins[0]), bool)
     extra.write_text("# Pool\n\nThe water of the pool has 27 degrees.\n")
     assert await deploy() == "Libraries: 1 uploaded, 1 unchanged, 0 removed, 0 failed"
     extra.write_text("# Pool\n\nThe water of the pool has 28 degrees.\n")

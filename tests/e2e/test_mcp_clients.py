@@ -30,7 +30,7 @@ def line(request: pytest.FixtureRequest) -> str:
 
 
 @asynccontextmanager
-async def asking(user: User, line: str = LINES[0], url: str | None = None, **options: Any) -> AsyncIterator[Client]:
+async def connect(user: User, line: str = LINES[0], url: str | None = None, **options: Any) -> AsyncIterator[Client]:
     """The user's client."""
     http = httpx2.AsyncClient(headers=user.headers, timeout=60, trust_env=False)
     transport = streamable_http_client(f"{url or user.cloud.url}/mcp", http_client=http)
@@ -38,12 +38,12 @@ async def asking(user: User, line: str = LINES[0], url: str | None = None, **opt
         yield client
 
 
-def structured(result: types.CallToolResult) -> Json:
+def read_structured(result: types.CallToolResult) -> Json:
     content: Json = result.structured_content
     return content
 
 
-async def ended(user: User, thread_id: str) -> Json:
+async def wait_for_end(user: User, thread_id: str) -> Json:
     """The thread, once its run has ended."""
     async with asyncio.timeout(30):
         while True:
@@ -66,10 +66,12 @@ async def test_a_conversation_of_several_turns(line: str, alice: User, model: Fa
     async def progress(progress: float, total: float | None, message: str | None) -> None:
         steps.append(message)
 
-    async with asking(alice, line) as client:
+    async with connect(alice, line) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["assistant", "careful"]
-        first = structured(await client.call_tool("assistant", {"message": "Count"}, progress_callback=progress))
-        second = structured(await client.call_tool("assistant", {"message": "On", "thread_id": first["thread_id"]}))
+        first = read_structured(await client.call_tool("assistant", {"message": "Count"}, progress_callback=progress))
+        second = read_structured(
+            await client.call_tool("assistant", {"message": "On", "thread_id": first["thread_id"]})
+        )
     assert (first["message"], first["state"], second["message"]) == ("One two three.", "completed", "Four.")
     assert steps == ["The agent is working.", "Assistant is answering."]
     messages = await alice.messages(first["thread_id"])
@@ -78,13 +80,15 @@ async def test_a_conversation_of_several_turns(line: str, alice: User, model: Fa
 
 async def test_an_approval_is_asked_and_given(line: str, alice: User, model: FaultModel) -> None:
     model.script(calls_tools(("delete_page", {"page": "home"}), text="May I?"), answers("That did not work."))
-    async with asking(alice, line) as client:
-        request = structured(await client.call_tool("careful", {"message": "Delete it"}))
+    async with connect(alice, line) as client:
+        request = read_structured(await client.call_tool("careful", {"message": "Delete it"}))
         assert request["state"] == "input_required"
         [question] = request["questions"]
         assert (question["tool"], json.loads(question["arguments"])) == ("delete_page", {"page": "home"})
         answer = {"approved": True, "interrupt_id": question["interrupt_id"]}
-        after = structured(await client.call_tool("careful", {"thread_id": request["thread_id"], "answer": answer}))
+        after = read_structured(
+            await client.call_tool("careful", {"thread_id": request["thread_id"], "answer": answer})
+        )
     assert after["message"].endswith("That did not work.")  # after the sentence about tools that fail
     [call] = (await alice.read(f"/threads/{request['thread_id']}/tool-calls"))["items"]
     assert call["toolName"] == "delete_page"
@@ -98,8 +102,8 @@ async def test_a_client_with_forms_asks_its_user(alice: User, model: FaultModel)
         visible.append(params.message)
         return types.ElicitResult(action="decline")
 
-    async with asking(alice, elicitation_callback=form) as client:
-        after = structured(await client.call_tool("careful", {"message": "Delete it"}))
+    async with connect(alice, elicitation_callback=form) as client:
+        after = read_structured(await client.call_tool("careful", {"message": "Delete it"}))
     assert (len(visible), after["state"], after["message"]) == (1, "completed", "Then not.")
 
 
@@ -112,12 +116,12 @@ async def test_a_call_that_is_given_up_stops_the_agent(line: str, alice: User, m
         if message == "Assistant is answering.":
             answering.set()
 
-    async with asking(alice, line) as client:
+    async with connect(alice, line) as client:
         call = asyncio.ensure_future(client.call_tool("assistant", {"message": "Go on"}, progress_callback=progress))
         await answering.wait()
         call.cancel()
         thread_id = await newest_thread(alice)
-        await ended(alice, thread_id)
+        await wait_for_end(alice, thread_id)
     answer = (await alice.messages(thread_id))[-1]
     assert answer["metadata"]["status"] == "cancelled"
 
@@ -130,15 +134,15 @@ async def test_two_tenants_do_not_see_each_others_conversations_and_agents(
     created = await author.request("PUT", "/agents/tutor", body=own)
     assert created.status_code in (200, 201), created.text
     eve = new_user("alice", tenant="eves-own")
-    async with asking(alice, line) as client:
-        started = structured(await client.call_tool("assistant", {"message": "A secret"}))
+    async with connect(alice, line) as client:
+        started = read_structured(await client.call_tool("assistant", {"message": "A secret"}))
         assert "tutor" in [tool.name for tool in (await client.list_tools()).tools]
-    async with asking(eve, line) as client:
+    async with connect(eve, line) as client:
         assert "tutor" not in [tool.name for tool in (await client.list_tools()).tools]
         with pytest.raises(MCPError, match="Unknown tool"):
             await client.call_tool("tutor", {"message": "Hello"})
         refused = await client.call_tool("assistant", {"message": "Go on", "thread_id": started["thread_id"]})
-        assert structured(refused)["code"] == "thread_unavailable"
+        assert read_structured(refused)["code"] == "thread_unavailable"
     assert len(await alice.messages(started["thread_id"])) == 2
 
 
@@ -155,11 +159,11 @@ async def test_a_repeated_call_finds_the_answer_when_its_server_was_killed(
             process.kill()
 
     with pytest.raises(Exception):  # noqa: B017, PT011 - the library has several for a broken stream
-        async with asyncio.timeout(30), asking(alice, line, url) as client:
+        async with asyncio.timeout(30), connect(alice, line, url) as client:
             await client.call_tool("assistant", {"message": "Tell me"}, progress_callback=kill, meta=meta)
     assert process.was_killed
-    async with asking(alice, line) as client:
-        again = structured(await client.call_tool("assistant", {"message": "Tell me"}, meta=meta))
+    async with connect(alice, line) as client:
+        again = read_structured(await client.call_tool("assistant", {"message": "Tell me"}, meta=meta))
     assert (again["message"], again["state"]) == ("Found again.", "completed")
     messages = await alice.messages(again["thread_id"])
     assert [message["content"] for message in messages if message["content"]] == ["Tell me", "Found again."]

@@ -19,7 +19,7 @@ from baton_local.engines.clients import client
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import PATIENCE_SECONDS, new_id
 from tests.e2e.users import User
-from tests.embedded_index import stored_files
+from tests.embedded_index import list_stored_files
 
 SAID = (
     "My dog is called Rufus and he is afraid of thunderstorms.",
@@ -46,7 +46,7 @@ async def test_what_was_said_is_remembered_can_be_traced_and_is_forgotten(demo_c
         for text in SAID:
             await socket.say(text, thread_id=old)
     closed = await ada.post(f"/threads/{old}/close", {})
-    episode = await settled(ada, f"/episodes/{closed.json()['episodeId']}", "pending")
+    episode = await wait_until_settled(ada, f"/episodes/{closed.json()['episodeId']}", "pending")
     assert (episode["status"], episode["missing"], episode["messageCount"]) == ("complete", [], 6)
 
     async with ada.connect() as socket:
@@ -56,7 +56,7 @@ async def test_what_was_said_is_remembered_can_be_traced_and_is_forgotten(demo_c
     assert "Lisbon" in answer
     assert day in answer
 
-    record = await settled(ada, f"/threads/{new}/turns/{run[0]['runId']}/context")
+    record = await wait_until_settled(ada, f"/threads/{new}/turns/{run[0]['runId']}/context")
     [block] = [block for block in record["blocks"] if block["kind"] == "episodes"]
     [item, *_] = [item for item in block["items"] if item["included"] and "Lisbon" in item["text"]]
     assert 0 < item["score"] <= 1
@@ -70,7 +70,7 @@ async def test_what_was_said_is_remembered_can_be_traced_and_is_forgotten(demo_c
     ids = {ada.name, old, new, episode["id"], run[0]["runId"], *(message["id"] for message in episode["messages"])}
     assert len(traces(demo_cloud, [*WORDS, *ids])) >= 3, "the table, the bucket and the index have something to forget"
     request = await ada.request("DELETE", "/users/me/memory")
-    done = await settled(ada, f"/forget-requests/{request.json()['requestId']}", "running")
+    done = await wait_until_settled(ada, f"/forget-requests/{request.json()['requestId']}", "running")
     assert (done["status"], done["residue"]) == ("completed", {})
     assert traces(demo_cloud, [*WORDS, *ids]) == {}
     assert (await ada.read("/threads"))["items"] == (await ada.read("/episodes"))["items"] == []
@@ -78,7 +78,7 @@ async def test_what_was_said_is_remembered_can_be_traced_and_is_forgotten(demo_c
     assert results.json()["items"] == []
 
 
-async def settled(user: User, path: str, meanwhile: str = "") -> dict[str, Any]:
+async def wait_until_settled(user: User, path: str, meanwhile: str = "") -> dict[str, Any]:
     """Wait for what comes a moment later, and as long as it has the status ``meanwhile``; return it."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
@@ -109,7 +109,7 @@ def traces(cloud: RunningCloud, expected: list[str]) -> dict[str, list[str]]:
                 "Body"
             ].read()
             look(results, "objects", delete_marker["Key"] + _as_text(body), expected)
-    for name, body in stored_files(s3, cloud.environment["BATON_SEARCH_BUCKET"]).items():
+    for name, body in list_stored_files(s3, cloud.environment["BATON_SEARCH_BUCKET"]).items():
         look(results, "index", name + _as_text(body), expected)
     s3.close()
     return results

@@ -136,7 +136,7 @@ async def users(demo_cloud: RunningCloud, tenant: str) -> AsyncIterator[tuple[Us
         yield items[0], items[1]
 
 
-async def settled(user: User, path: str, state: str) -> Json:
+async def wait_until_settled(user: User, path: str, state: str) -> Json:
     """Return the JSON at ``path``, once its status is another."""
     async with asyncio.timeout(SECONDS):
         while True:
@@ -147,7 +147,7 @@ async def settled(user: User, path: str, state: str) -> Json:
             await asyncio.sleep(0.2)
 
 
-async def listed(user: User) -> list[Json]:
+async def list_conversations(user: User) -> list[Json]:
     """The user's conversations, without the numbers of their last events: restored ones have higher numbers."""
     threads = (await user.read("/threads"))["items"]
     return [{name: value for name, value in thread.items() if name != "lastSeq"} for thread in threads]
@@ -159,15 +159,15 @@ async def test_a_damaged_tenant_is_restored_verified_and_talks_on(drill: Drill, 
         for text in SAID:
             await socket.say(text, thread_id=old)
     closed = await ada.post(f"/threads/{old}/close", {})
-    episode = await settled(ada, f"/episodes/{closed.json()['episodeId']}", "pending")
+    episode = await wait_until_settled(ada, f"/episodes/{closed.json()['episodeId']}", "pending")
     assert episode["status"] == "complete"
     await ada.ask(f"Remember the word Quitte. {LONG}", sessionId=running)
     await bob.ask("My secret is hunter2.", sessionId=forgotten)
-    before = await ada.messages(old), await ada.messages(running), await listed(ada)
+    before = await ada.messages(old), await ada.messages(running), await list_conversations(ada)
     drill.remember()
 
     request = await bob.request("DELETE", "/users/me/memory")
-    done = await settled(bob, f"/forget-requests/{request.json()['requestId']}", "running")
+    done = await wait_until_settled(bob, f"/forget-requests/{request.json()['requestId']}", "running")
     assert done["status"] == "completed"
     assert drill.damage() > 10
     assert (await ada.get(f"/threads/{old}")).status_code == 404
@@ -184,7 +184,7 @@ async def test_a_damaged_tenant_is_restored_verified_and_talks_on(drill: Drill, 
     assert "Verified: 2 conversations with 6 messages." in report
     assert "Indices: they agree with what is stored." in report
 
-    after = await ada.messages(old), await ada.messages(running), await listed(ada)
+    after = await ada.messages(old), await ada.messages(running), await list_conversations(ada)
     assert after == before
     assert (await bob.get(f"/threads/{forgotten}")).status_code == 404
     assert "hunter2" not in json.dumps(drill.cloud.items(drill.tenant), default=repr)

@@ -6,7 +6,7 @@ import uuid
 
 from websockets.asyncio.client import ClientConnection
 
-from tests.e2e.ag_ui_rules import check_numbered, check_run, sequenced, text_of
+from tests.e2e.ag_ui_rules import check_numbered, check_run, select_sequenced, text_of
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser
 from tests.e2e.gates import Gate
@@ -100,7 +100,7 @@ async def test_messages_sent_while_a_turn_runs_are_answered_in_order(socket: Soc
     gate.open()
     while sum(event["type"] == "RUN_FINISHED" for event in events) < len(ids):
         events += await socket.until("RUN_FINISHED")
-    run_events = sequenced(events)
+    run_events = select_sequenced(events)
     check_numbered(run_events)
     started = [event["metadata"]["messageId"] for event in run_events if event["type"] == "RUN_STARTED"]
     assert started == ids
@@ -124,7 +124,7 @@ async def test_text_is_streamed_while_the_model_speaks(socket: SocketClient, mod
     gate.open()
     after = await socket.until("RUN_FINISHED")
     assert text_of(after) == "then."
-    check_run(sequenced(before + after))
+    check_run(select_sequenced(before + after))
 
 
 async def test_everybody_who_watches_a_thread_sees_all_of_it(socket: SocketClient, alice: User) -> None:
@@ -132,12 +132,12 @@ async def test_everybody_who_watches_a_thread_sees_all_of_it(socket: SocketClien
     async with alice.connect() as other:
         first = await socket.say("From the first", thread_id=thread_id)
         await other.send("resume", threadId=thread_id, after=0)
-        assert sequenced(await other.until("RUN_FINISHED")) == first
+        assert select_sequenced(await other.until("RUN_FINISHED")) == first
         _, seen = await other.exchange(threadId=thread_id, messageId="m-2", content="From the second")
-        assert sequenced(await socket.until("RUN_FINISHED")) == seen
+        assert select_sequenced(await socket.until("RUN_FINISHED")) == seen
         assert seen[0]["input"]["messages"][0]["content"] == "From the second"
         _, seen = await socket.exchange(threadId=thread_id, messageId="m-3", content="From the first again")
-        assert sequenced(await other.until("RUN_FINISHED")) == seen
+        assert select_sequenced(await other.until("RUN_FINISHED")) == seen
         await socket.nothing_more()
         await other.nothing_more()
 
@@ -148,7 +148,7 @@ async def test_a_connection_that_wrote_to_two_threads_sees_both(socket: SocketCl
         await socket.say("Hello", thread_id=thread_id)
     for thread_id in threads:
         await alice.ask("Hello from elsewhere", sessionId=thread_id)
-        run = sequenced(await socket.until("RUN_FINISHED"))
+        run = select_sequenced(await socket.until("RUN_FINISHED"))
         check_run(run)
         assert run[0]["threadId"] == thread_id
 
@@ -157,7 +157,7 @@ async def test_turns_over_http_are_seen_by_those_who_watch(socket: SocketClient,
     thread_id = new_id()
     first = await socket.say("Over the socket", thread_id=thread_id)
     answer = await alice.ask("Over HTTP", sessionId=thread_id)
-    run = sequenced(await socket.until("RUN_FINISHED"))
+    run = select_sequenced(await socket.until("RUN_FINISHED"))
     check_numbered(first + run)
     assert run[0]["runId"] == answer["runId"]
     assert run[0]["input"]["messages"][0]["content"] == "Over HTTP"
@@ -182,7 +182,7 @@ async def test_no_event_is_lost_when_the_gateway_throttles(
     before = await socket.until("TEXT_MESSAGE_CONTENT")
     cloud.throttle(3)
     gate.open()
-    run = sequenced(before + await socket.until("RUN_FINISHED"))
+    run = select_sequenced(before + await socket.until("RUN_FINISHED"))
     check_run(run)
     assert text_of(run) == gate.text
 
@@ -203,7 +203,7 @@ async def test_a_large_message_is_shown_to_watchers_in_parts(
     await socket.say("Watch this.", thread_id=thread_id)
     model.script(answers("I have read it."))
     await alice.ask(text, sessionId=thread_id)
-    run = sequenced(await socket.until("RUN_FINISHED"))
+    run = select_sequenced(await socket.until("RUN_FINISHED"))
     check_run(run)
     assert run[0]["input"]["messages"][0]["content"] == text
     parts = [frame for frame in socket.frames if frame.startswith('{"type": "PART"')]
@@ -212,7 +212,7 @@ async def test_a_large_message_is_shown_to_watchers_in_parts(
     assert ("user", text) in [request.prompts[-1] for request in model.requests]
     async with alice.connect() as other:
         await other.send("resume", threadId=thread_id, after=run[0]["metadata"]["seq"] - 1)
-        assert sequenced(await other.until("RUN_FINISHED")) == run
+        assert select_sequenced(await other.until("RUN_FINISHED")) == run
 
 
 async def test_a_thread_made_by_omitting_its_id_is_found_again(socket: SocketClient, alice: User) -> None:

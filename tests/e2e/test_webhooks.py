@@ -60,7 +60,7 @@ async def running(fault_model_server: FaultModel, tmp_path_factory: pytest.TempP
                 yield Hooked(cloud, http, crm, other, slow)
 
 
-def verified(notification: Notification) -> Json:
+def verify(notification: Notification) -> Json:
     """The event of a request, verified as receivers do it."""
     event: Json = Webhook(SECRET).verify(notification.body, notification.headers)
     assert event["id"] == notification.headers["webhook-id"]
@@ -69,7 +69,7 @@ def verified(notification: Notification) -> Json:
 
 async def next_events(receiver: Receiver, number: int) -> list[Json]:
     """The next events that a receiver is sent."""
-    return [verified(await receiver.next()) for _ in range(number)]
+    return [verify(await receiver.next()) for _ in range(number)]
 
 
 def contents(events: list[Json]) -> list[str]:
@@ -98,7 +98,7 @@ async def test_redirects_are_not_followed_and_bodies_not_read(running: Hooked, t
     running.crm.answers = [answer]
     await running.user(tenant).ask("Hello")
     requests = [await running.crm.next() for _ in range(3 if answer == 301 else 2)]
-    first, second, *_ = (verified(request)["id"] for request in requests)
+    first, second, *_ = (verify(request)["id"] for request in requests)
     assert (first == second) is (answer == 301)
     assert {request.path for request in requests} == {"/hook"}
 
@@ -117,7 +117,7 @@ async def test_a_receiver_that_hangs_keeps_no_other_one_waiting(running: Hooked,
 async def test_a_killed_sender_repeats_the_event_with_its_id(running: Hooked, tenant: str) -> None:
     running.crm.answers = [HANG]
     await running.user(tenant).ask("Hello")
-    first = verified(await running.crm.next())
+    first = verify(await running.crm.next())
     assert running.cloud.kill_workers() > 0
     repeated, reply = await next_events(running.crm, 2)
     assert repeated == first

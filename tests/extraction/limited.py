@@ -71,14 +71,14 @@ def _read(connection: Connection, body: bytes, content_type: str, memory: int) -
         form = extractor.detect(body, "file", content_type)
         texts = [extractor.extract(body, form, part) for part in extractor.list_parts(body, form)]
     except DocumentRefused as problem:
-        connection.send(Found(problem.reason, imported=_imported()))
+        connection.send(Found(problem.reason, imported=_list_imported()))
         return
     errors = tuple(error.message for text in texts for error in text.page_errors)
     blocks = sum(len(text.blocks) for text in texts)
-    connection.send(Found(errors=errors, blocks=blocks, imported=_imported()))
+    connection.send(Found(errors=errors, blocks=blocks, imported=_list_imported()))
 
 
-def _imported() -> frozenset[str]:
+def _list_imported() -> frozenset[str]:
     files = (Path(file) for module in sys.modules.copy().values() if (file := getattr(module, "__file__", None)))
     own = (file.relative_to(ROOT) for file in files if file.is_relative_to(ROOT))
     return frozenset(file.as_posix() for file in own if not file.parts[0].startswith("."))

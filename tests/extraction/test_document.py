@@ -68,7 +68,7 @@ def test_a_document_is_the_same_from_a_process_of_its_own() -> None:
 
 def test_a_document_without_text_is_refused() -> None:
     with pytest.raises(DocumentRefused) as refused:
-        read(documents.scanned_pdf(), "scan.pdf")
+        read(documents.make_scanned_pdf(), "scan.pdf")
     assert refused.value.reason == "document_without_text"
 
 

@@ -23,7 +23,7 @@ HEADING, PARAGRAPH, ITEM, CELLS, CODE = (
 )
 
 
-def extracted(body: bytes, name: str, content_type: str) -> ExtractedText:
+def extract_text(body: bytes, name: str, content_type: str) -> ExtractedText:
     """All parts of a file, put together."""
     extractor = Extractor()
     form = extractor.detect(body, name, content_type)
@@ -33,7 +33,7 @@ def extracted(body: bytes, name: str, content_type: str) -> ExtractedText:
     return ExtractedText(blocks, texts[0].title, texts[0].pages, errors)
 
 
-def shown(text: ExtractedText) -> list[tuple[BlockKind, str]]:
+def list_blocks(text: ExtractedText) -> list[tuple[BlockKind, str]]:
     return [(block.kind, block.text) for block in text.blocks]
 
 
@@ -43,7 +43,7 @@ def test_a_pdf_has_pages_headings_and_paragraphs() -> None:
         for number in range(1, 46)
     ]
     body = documents.pdf(pages, title="Handbook")
-    text = extracted(body, "handbook.pdf", documents.PDF)
+    text = extract_text(body, "handbook.pdf", documents.PDF)
     assert (text.title, text.pages) == ("Handbook", 45)
     page = [(block.kind, block.text, block.level) for block in text.blocks if block.page == 23]
     assert page == [
@@ -60,8 +60,8 @@ def test_a_pdf_of_many_pages_is_divided_into_parts() -> None:
 
 
 def test_a_table_of_a_pdf_stands_between_the_text_around_it() -> None:
-    text = extracted(documents.pdf([("Prices", ["Above the table."])], table=TABLE), "a.pdf", documents.PDF)
-    assert shown(text) == [
+    text = extract_text(documents.pdf([("Prices", ["Above the table."])], table=TABLE), "a.pdf", documents.PDF)
+    assert list_blocks(text) == [
         (HEADING, "Prices"),
         (PARAGRAPH, "Above the table."),
         (CELLS, TABLE_TEXT),
@@ -78,9 +78,9 @@ def test_a_word_document_has_headings_lists_and_tables() -> None:
         table=TABLE,
         title="The handbook",
     )
-    text = extracted(body, "a.docx", documents.DOCX)
+    text = extract_text(body, "a.docx", documents.DOCX)
     assert text.title == "The handbook"
-    assert shown(text) == [
+    assert list_blocks(text) == [
         (HEADING, "Handbook"),
         (HEADING, "Tools"),
         (PARAGRAPH, "Grüße \U0001f600  with  spaces."),
@@ -94,7 +94,7 @@ def test_a_presentation_has_slides_tables_and_notes() -> None:
     body = documents.presentation(
         ("Welcome", ["To", "Baton"]), ("Prices", ["All in euro"]), table=TABLE, notes="Say it slowly."
     )
-    text = extracted(body, "a.pptx", documents.PPTX)
+    text = extract_text(body, "a.pptx", documents.PPTX)
     assert text.pages == 2
     assert [(block.page, block.kind, block.text) for block in text.blocks] == [
         (1, HEADING, "Welcome"),
@@ -113,7 +113,7 @@ def test_a_workbook_has_a_table_a_sheet_and_where_rows_are_empty() -> None:
         Empty=[],
         More=[[True, 1e20, "a\nb"]],
     )
-    text = extracted(body, "a.xlsx", documents.XLSX)
+    text = extract_text(body, "a.xlsx", documents.XLSX)
     assert text.pages == 3
     assert [(block.page, block.kind, block.text) for block in text.blocks] == [
         (1, HEADING, "Prices"),
@@ -131,9 +131,9 @@ def test_a_web_page_has_its_content_without_navigation_and_scripts() -> None:
       <div><div>inner</div>outer</div><pre>  a = 1\n    b</pre>
       <table><tr><th>Part<th>Price<tr><td>Bolt M8<td>0.40<tr><td>Nut <b>M8</b><td>0.15</table>
       <table><tr><td><h2>Layout</h2>text</table><script>alert("x")</script></main><footer>Imprint</footer></body></html>"""
-    text = extracted(body, "a.html", "text/html")
+    text = extract_text(body, "a.html", "text/html")
     assert text.title == "The page"
-    assert shown(text) == [
+    assert list_blocks(text) == [
         (HEADING, "Heading"),
         (PARAGRAPH, "One two\nthree & gr\u00fcn"),
         (PARAGRAPH, "loose"),
@@ -178,9 +178,9 @@ x = 1
 
 > quoted
 """
-    text = extracted(body, "a.md", "text/markdown")
+    text = extract_text(body, "a.md", "text/markdown")
     assert text.title == "Guide"
-    assert shown(text) == [
+    assert list_blocks(text) == [
         (HEADING, "Start *here*"),
         (PARAGRAPH, "A **bold** line\nand [another](https://example.com)."),
         (HEADING, "Setext"),
@@ -195,8 +195,12 @@ x = 1
 
 def test_long_markdown_is_read_in_pieces_that_fences_do_not_hide_headings_from() -> None:
     section = "## Section\n\nText.\n\n```\n# not a heading\n```\n\n"
-    text = extracted((section * 1_000).encode(), "a.md", "text/markdown")
-    assert shown(text) == 1_000 * [(HEADING, "Section"), (PARAGRAPH, "Text."), (CODE, "```\n# not a heading\n```")]
+    text = extract_text((section * 1_000).encode(), "a.md", "text/markdown")
+    assert list_blocks(text) == 1_000 * [
+        (HEADING, "Section"),
+        (PARAGRAPH, "Text."),
+        (CODE, "```\n# not a heading\n```"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +211,7 @@ def test_text_is_read_in_its_encoding(encoding: str) -> None:
     written = "Grüße aus Köln.\r\nZweite Zeile, größer als die erste.\r\n\r\nNeuer Absatz für alle Fälle."
     if encoding.startswith("marked"):
         written, encoding = "\ufeff" + written, encoding.removeprefix("marked ")
-    text = extracted(written.encode(encoding), "a.txt", "text/plain")
+    text = extract_text(written.encode(encoding), "a.txt", "text/plain")
     assert [block.text for block in text.blocks] == [
         "Grüße aus Köln.\nZweite Zeile, größer als die erste.",
         "Neuer Absatz für alle Fälle.",
@@ -224,37 +228,37 @@ def test_text_is_read_in_its_encoding(encoding: str) -> None:
     ],
 )
 def test_text_of_another_script_is_read_in_the_encoding_that_it_seems_to_have(encoding: str, written: str) -> None:
-    text = extracted((written * 5).encode(encoding), "a.txt", "text/plain")
+    text = extract_text((written * 5).encode(encoding), "a.txt", "text/plain")
     assert [block.text for block in text.blocks] == [written * 5]
 
 
 def test_the_line_that_names_the_separator_is_no_row_of_a_csv_file() -> None:
     body = b'sep=;\r\nname;"a,b,c"\r\nx;1,5\r\n'
-    assert shown(extracted(body, "a.csv", "text/csv")) == [(CELLS, "name | a,b,c\nx | 1,5")]
+    assert list_blocks(extract_text(body, "a.csv", "text/csv")) == [(CELLS, "name | a,b,c\nx | 1,5")]
 
 
 def test_only_line_ends_divide_the_rows_of_a_csv_file() -> None:
     body = "name,note\nx,one\u2028two\fthree\n".encode()
-    assert shown(extracted(body, "a.csv", "text/csv")) == [(CELLS, "name | note\nx | one two three")]
+    assert list_blocks(extract_text(body, "a.csv", "text/csv")) == [(CELLS, "name | note\nx | one two three")]
 
 
 @pytest.mark.parametrize("line", ['sep="', "sep=", "sep=ab"])
 def test_a_first_line_that_names_no_separator_is_a_row_of_a_csv_file(line: str) -> None:
     body = f"{line}\nname,price\nbolt,1\nnut,2\n".encode()
-    [(_, text)] = shown(extracted(body, "a.csv", "text/csv"))
+    [(_, text)] = list_blocks(extract_text(body, "a.csv", "text/csv"))
     assert text.endswith("name | price\nbolt | 1\nnut | 2")
 
 
 def test_a_zero_byte_in_a_long_text_costs_no_more_than_itself() -> None:
     body = b"a line of a log\n" * 500 + b"\0\n"
-    assert shown(extracted(body, "a.log", "text/plain"))[-1][1].endswith("log\n\ufffd")
+    assert list_blocks(extract_text(body, "a.log", "text/plain"))[-1][1].endswith("log\n\ufffd")
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_a_csv_file_is_one_table(separator: str) -> None:
     rows = [["Part", "Price"], ["Bolt M8", "0.40"], ["", ""], ["Nut M8", "0.15"]]
     body = "\r\n".join(separator.join(f'"{cell}"' for cell in row) for row in rows).encode()
-    assert shown(extracted(body, "a.csv", "text/csv")) == [(CELLS, TABLE_TEXT)]
+    assert list_blocks(extract_text(body, "a.csv", "text/csv")) == [(CELLS, TABLE_TEXT)]
 
 
 @pytest.mark.parametrize(
@@ -269,5 +273,5 @@ def test_a_csv_file_is_one_table(separator: str) -> None:
 def test_fields_before_markdown_are_read_and_its_title_is_the_documents(
     front: str, title: str | None, fields: list[str]
 ) -> None:
-    text = extracted(f"{front}Text.".encode(), "a.md", "text/markdown")
+    text = extract_text(f"{front}Text.".encode(), "a.md", "text/markdown")
     assert (text.title, [block.text for block in text.blocks]) == (title, [*fields, "Text."])

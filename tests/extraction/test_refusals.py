@@ -120,7 +120,7 @@ def test_an_older_office_file() -> None:
 
 
 def test_a_scanned_pdf_has_pages_without_text() -> None:
-    extractor, body = Extractor(), documents.scanned_pdf()
+    extractor, body = Extractor(), documents.make_scanned_pdf()
     form = extractor.detect(body, "scan.pdf", documents.PDF)
     (part,) = extractor.list_parts(body, form)
     text = extractor.extract(body, form, part)
@@ -130,7 +130,7 @@ def test_a_scanned_pdf_has_pages_without_text() -> None:
 
 @pytest.mark.parametrize(("body", "content_type"), [(WORD, documents.DOCX), (SHEETS, documents.XLSX)])
 def test_macros(body: bytes, content_type: str) -> None:
-    with_code = documents.changed(body, word__vbaProject_bin=b"code")
+    with_code = documents.change_archive(body, word__vbaProject_bin=b"code")
     assert refusal(with_code, "a", content_type) == "document_macros"
     types = b'<Types><Override ContentType="application/vnd.ms-word.document.macroEnabled.main+xml"/></Types>'
     out = io.BytesIO()
@@ -142,17 +142,17 @@ def test_macros(body: bytes, content_type: str) -> None:
 
 
 def test_a_bomb_that_says_how_large_it_is() -> None:
-    bomb = documents.changed(WORD, word__media__image_png=bytes(office_archive.MAX_UNPACKED))
+    bomb = documents.change_archive(WORD, word__media__image_png=bytes(office_archive.MAX_UNPACKED))
     assert refusal(bomb, "a.docx", documents.DOCX) == "document_too_large_unpacked"
 
 
 def test_a_part_that_would_take_too_much_memory_as_a_tree() -> None:
-    bomb = documents.changed(WORD, word__document_xml=b" " * (office_archive.MAX_XML + 1))
+    bomb = documents.change_archive(WORD, word__document_xml=b" " * (office_archive.MAX_XML + 1))
     assert refusal(bomb, "a.docx", documents.DOCX) == "document_too_large_unpacked"
 
 
 def test_a_bomb_that_says_that_it_is_small() -> None:
-    body = documents.changed(WORD, word__document_xml=b"<a>" + b" " * 1_000_000 + b"</a>")
+    body = documents.change_archive(WORD, word__document_xml=b"<a>" + b" " * 1_000_000 + b"</a>")
     lying = body.replace((1_000_007).to_bytes(4, "little"), (100).to_bytes(4, "little"))
     assert lying != body
     assert refusal(lying, "a.docx", documents.DOCX) == "document_damaged"
@@ -181,8 +181,8 @@ OUTSIDE = b"""<?xml version="1.0"?><!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/p
 
 @pytest.mark.parametrize("xml", [ENTITIES, OUTSIDE, OUTSIDE.decode().encode("utf-16")])
 def test_entities(xml: bytes) -> None:
-    assert refusal(documents.changed(WORD, word__document_xml=xml), "a", documents.DOCX) == "document_unsafe"
-    assert refusal(documents.changed(SHEETS, xl__workbook_xml=xml), "a", documents.XLSX) == "document_unsafe"
+    assert refusal(documents.change_archive(WORD, word__document_xml=xml), "a", documents.DOCX) == "document_unsafe"
+    assert refusal(documents.change_archive(SHEETS, xl__workbook_xml=xml), "a", documents.XLSX) == "document_unsafe"
 
 
 def test_a_relation_to_a_file_outside_is_not_followed() -> None:
@@ -226,7 +226,7 @@ def test_a_sheet_whose_cells_share_a_long_text() -> None:
     """Each cell would have a copy of it."""
     cells = b"".join(b'</row><row><c t="s"><v>0</v></c>' for _ in range(10_000))
     shared = b"<si><t>" + b"word " * 10_000 + b"</t></si>"
-    body = documents.changed(
+    body = documents.change_archive(
         with_cells(cells, "xl/worksheets/sheet1.xml"), xl__sharedStrings_xml=b"<sst>" + shared + b"</sst>"
     )
     assert refusal(body, "a", documents.XLSX) == "document_too_long"
@@ -267,7 +267,7 @@ def test_a_damaged_pdf(body: bytes) -> None:
 def test_a_damaged_office_file(body: bytes, content_type: str) -> None:
     assert refusal(body[: len(body) // 2], "a", content_type) == "document_damaged"
     main = "word__document_xml" if content_type == documents.DOCX else "xl__workbook_xml"
-    assert refusal(documents.changed(body, **{main: b"<not xml"}), "a", content_type) == "document_damaged"
+    assert refusal(documents.change_archive(body, **{main: b"<not xml"}), "a", content_type) == "document_damaged"
 
 
 @pytest.mark.parametrize(("body", "content_type"), [(WORD, documents.DOCX), (SHEETS, documents.XLSX)])
@@ -279,7 +279,7 @@ def test_an_archive_whose_entries_would_lie_before_its_beginning(body: bytes, co
 
 def test_a_page_that_cannot_be_read_is_left_out() -> None:
     slide = documents.presentation(("One", ["a"]), ("Two", ["b"]))
-    broken = documents.changed(
+    broken = documents.change_archive(
         slide,
         ppt__slides__slide1_xml=b"""<p:sld xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"><p:wrong/></p:sld>""",
     )

@@ -36,7 +36,7 @@ def test_a_text_of_the_most_characters_is_not_cut() -> None:
 
 def test_a_document_without_text_is_refused() -> None:
     with pytest.raises(DocumentRefused) as raised:
-        whole_document.read(documents.scanned_pdf(), "scan.pdf", DocumentFormat.PDF)
+        whole_document.read(documents.make_scanned_pdf(), "scan.pdf", DocumentFormat.PDF)
     assert raised.value.reason == "document_without_text"
 
 
@@ -48,7 +48,7 @@ def test_only_a_pdf_without_text_may_have_been_scanned() -> None:
 
 
 def test_a_document_with_macros_is_refused() -> None:
-    body = documents.changed(documents.workbook(One=[["a"]]), **{"xl/vbaProject.bin": b"x"})
+    body = documents.change_archive(documents.workbook(One=[["a"]]), **{"xl/vbaProject.bin": b"x"})
     with pytest.raises(DocumentRefused) as raised:
         whole_document.read(body, "a.xlsx", DocumentFormat.XLSX)
     assert raised.value.reason == "document_macros"

@@ -30,7 +30,7 @@ from baton_local.stack.declarations import read_stack
 from baton_local.stack.template import Endpoints
 from benchmarks.instruments.report import describe_machine, format_table
 from tests.engines import TableAt
-from tests.faults.counts import summed
+from tests.faults.counts import summarise
 from tests.faults.generated.case import Outcome, run_case
 from tests.faults.generated.engines import RealEngines
 from tests.faults.generated.in_memory import InMemory
@@ -89,7 +89,7 @@ def report(cases: Counter[tuple[str, str]], turns: Counter[str], violations: Cou
     together = [sum(count for (at, _), count in cases.items() if at == sort) for sort in SORTS]
     rows.append(("together", *together, turns.total(), violations.total()))
     head = ["kind of case", *(f"{sort} cases" for sort in SORTS), "messages", "violations"]
-    happened = summed(faults).most_common()
+    happened = summarise(faults).most_common()
     return "\n\n".join((format_table(head, rows), format_table(["what happened", "times"], happened)))
 
 

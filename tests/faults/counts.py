@@ -53,18 +53,18 @@ callbacks: Counter[str] = Counter()
 """Callbacks of event loops that were watched, and the longest of them in microseconds of CPU time."""
 
 
-def scaled(count: int) -> int:
+def scale(count: int) -> int:
     """Return ``count`` for a usual session, and in proportion for one that generates more or fewer cases."""
     return max(1, count * GENERATED // USUAL)
 
 
-def watched(count: int, longest_seconds: float) -> None:
+def note_watch(count: int, longest_seconds: float) -> None:
     """Note what a watchdog has seen."""
     callbacks["count"] += count
     callbacks["longest"] = max(callbacks["longest"], int(longest_seconds * 1e6))
 
 
-def summed(happened: Counter[str]) -> Counter[str]:
+def summarise(happened: Counter[str]) -> Counter[str]:
     """Return the summary: events, and the faults of each service."""
     counter: Counter[str] = Counter()
     for name, count in happened.items():
@@ -76,7 +76,7 @@ def summary() -> list[str]:
     """A few lines to read."""
     lines = []
     if cases:
-        together = summed(faults)
+        together = summarise(faults)
         ran = ", ".join(f"{what} {count:,}" for what, count in sorted(cases.items()))
         events = ", ".join(f"{name} {together.pop(name):,}" for name in EVENTS.values() if name in together)
         rest = ", ".join(f"{name} {count:,}" for name, count in together.most_common())

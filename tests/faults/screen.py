@@ -130,7 +130,7 @@ class Screen:
     @property
     def conversation(self) -> list[Shown]:
         """The messages, as they stand on the screen."""
-        visible = {message["id"]: shown_message(message) for message in self.base}
+        visible = {message["id"]: to_shown(message) for message in self.base}
         for run in self.runs.values():
             for message in _messages_of(run):
                 visible[message.id] = message
@@ -199,14 +199,14 @@ def difference(one: Any, other: Any, at: str = "") -> str:
     return f"{at}: {one!r} / {other!r}"
 
 
-def shown_message(message: Json) -> Shown:
+def to_shown(message: Json) -> Shown:
     """A message of ``GET /v1/threads/{id}/messages`` or of a MESSAGES_SNAPSHOT as a screen shows it."""
     return Shown(message["id"], message["role"], _text(message["content"]), message["metadata"]["status"])
 
 
 def conversation_of(messages: Iterable[Json]) -> list[Shown]:
     """The store's messages as a screen shows them."""
-    return [shown_message(message) for message in messages]
+    return [to_shown(message) for message in messages]
 
 
 def _messages_of(run: list[Json]) -> list[Shown]:

@@ -56,7 +56,7 @@ def bucket_policy(declared: Template) -> Json:
     return document
 
 
-def implied(declared: Template) -> Iterator[Asked]:
+def list_implied(declared: Template) -> Iterator[Asked]:
     """Calls of AWS's services in the name of the roles."""
     functions = dict(declared.of_type("AWS::Lambda::Function"))
     for name, function in functions.items():

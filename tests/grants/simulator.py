@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.npm import installed, program
+from tests.npm import install, program
 
 HERE = Path(__file__).parent
 
@@ -65,7 +65,7 @@ def decide(
         }
         for question in questions
     ]
-    command = [program("node"), HERE / "simulate.mjs", installed(HERE)]
+    command = [program("node"), HERE / "simulate.mjs", install(HERE)]
     done = subprocess.run(command, input=json.dumps(requests), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return [

@@ -33,7 +33,7 @@ def profile(name: str, region: str = REGION) -> str:
     return f"arn:aws:bedrock:{region}:{ACCOUNT}:inference-profile/{name}"
 
 
-def allowed(
+def check_allowed(
     parameters: dict[str, str],
     requests: Sequence[tuple[str, str]],
     roles_of: Sequence[str] = ("TurnsRole",),
@@ -48,13 +48,13 @@ def allowed(
 
 
 def test_without_a_model_there_nothing_is_granted() -> None:
-    assert not any(allowed({}, [(STREAM, model(CLAUDE)), (INVOKE, model(TITAN))], CHATTING + EMBEDDING))
+    assert not any(check_allowed({}, [(STREAM, model(CLAUDE)), (INVOKE, model(TITAN))], CHATTING + EMBEDDING))
 
 
 def test_a_profile_is_granted_in_every_region_that_it_routes_to() -> None:
     through = profile(f"eu.{CLAUDE}")
     requests = [(STREAM, through), (INVOKE, through), (STREAM, model(CLAUDE)), (STREAM, model(CLAUDE, "eu-north-1"))]
-    assert all(allowed({"ChatModel": f"bedrock/eu.{CLAUDE}"}, requests, CHATTING, through=through))
+    assert all(check_allowed({"ChatModel": f"bedrock/eu.{CLAUDE}"}, requests, CHATTING, through=through))
 
 
 def test_a_global_profile_is_granted_the_model_without_a_region() -> None:
@@ -66,17 +66,17 @@ def test_a_global_profile_is_granted_the_model_without_a_region() -> None:
 def test_what_a_profile_routes_to_is_granted_through_it_only() -> None:
     parameters = {"ChatModel": f"bedrock/eu.{CLAUDE}"}
     elsewhere = [(STREAM, model(CLAUDE)), (STREAM, model(CLAUDE, "eu-north-1")), (STREAM, profile(f"us.{CLAUDE}"))]
-    assert not any(allowed(parameters, elsewhere))
-    assert not any(allowed(parameters, elsewhere, through=profile(f"us.{CLAUDE}")))
-    assert not any(allowed(parameters, elsewhere, through=APPLICATION))
+    assert not any(check_allowed(parameters, elsewhere))
+    assert not any(check_allowed(parameters, elsewhere, through=profile(f"us.{CLAUDE}")))
+    assert not any(check_allowed(parameters, elsewhere, through=APPLICATION))
 
 
 def test_a_foundation_model_is_granted_in_its_region_and_no_other() -> None:
     parameters = {"ChatModel": f"bedrock/{NOVA}"}
     requests = [(STREAM, model(NOVA)), (STREAM, model(NOVA, "eu-north-1")), (STREAM, model("amazon.nova-lite-v1:0"))]
-    assert allowed(parameters, requests) == [True, False, False]
+    assert check_allowed(parameters, requests) == [True, False, False]
     abroad = parameters | {"BedrockRegion": "eu-north-1"}
-    assert allowed(abroad, requests) == [False, True, False]
+    assert check_allowed(abroad, requests) == [False, True, False]
 
 
 def test_each_parameter_grants_its_model() -> None:
@@ -86,24 +86,24 @@ def test_each_parameter_grants_its_model() -> None:
         "EmbeddingModel": f"bedrock/{TITAN}",
     }
     requests = [(STREAM, profile(f"eu.{CLAUDE}")), (STREAM, model(NOVA)), (INVOKE, model(TITAN))]
-    assert all(allowed(parameters, requests, CHATTING))
-    assert allowed(parameters, requests, EMBEDDING) == [False, False, True] * 2
-    assert not any(allowed(parameters, requests, OTHERS))
+    assert all(check_allowed(parameters, requests, CHATTING))
+    assert check_allowed(parameters, requests, EMBEDDING) == [False, False, True] * 2
+    assert not any(check_allowed(parameters, requests, OTHERS))
 
 
 def test_functions_that_embed_reach_the_embedding_model_through_its_profile() -> None:
     through = profile("eu.cohere.embed-v4:0")
     requests = [(INVOKE, through), (INVOKE, model("cohere.embed-v4:0", "eu-north-1"))]
-    assert all(allowed({"EmbeddingModel": "bedrock/eu.cohere.embed-v4:0"}, requests, EMBEDDING, through=through))
+    assert all(check_allowed({"EmbeddingModel": "bedrock/eu.cohere.embed-v4:0"}, requests, EMBEDDING, through=through))
 
 
 def test_listed_models_are_granted_with_what_they_route_to() -> None:
     lite = profile("eu.amazon.nova-lite-v1:0")
     parameters = {"BedrockModelArns": f"{APPLICATION},{lite},{model(NOVA)}", "ChatModel": f"bedrock/{APPLICATION}"}
-    assert all(allowed(parameters, [(STREAM, APPLICATION), (STREAM, lite), (STREAM, model(NOVA))], CHATTING))
-    assert all(allowed(parameters, [(STREAM, model(CLAUDE, "eu-north-1"))], through=APPLICATION))
-    assert not any(allowed(parameters, [(STREAM, model(CLAUDE)), (STREAM, profile(f"eu.{CLAUDE}"))]))
-    assert not any(allowed(parameters, [(STREAM, model(CLAUDE))], through=profile(f"eu.{CLAUDE}")))
+    assert all(check_allowed(parameters, [(STREAM, APPLICATION), (STREAM, lite), (STREAM, model(NOVA))], CHATTING))
+    assert all(check_allowed(parameters, [(STREAM, model(CLAUDE, "eu-north-1"))], through=APPLICATION))
+    assert not any(check_allowed(parameters, [(STREAM, model(CLAUDE)), (STREAM, profile(f"eu.{CLAUDE}"))]))
+    assert not any(check_allowed(parameters, [(STREAM, model(CLAUDE))], through=profile(f"eu.{CLAUDE}")))
 
 
 def test_requests_belong_to_the_accounts_default_project() -> None:

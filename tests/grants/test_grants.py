@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from baton_local.root import ROOT
-from tests.grants.declared import bucket_policy, implied, roles, template
+from tests.grants.declared import bucket_policy, list_implied, roles, template
 from tests.grants.simulator import Asked, Decision, Grant, decide, grants
 
 BODIES = "What does not fit into an item is in S3: whoever reads or writes messages may meet a large one."
@@ -83,9 +83,9 @@ def decided() -> Decisions:
     if not folder:
         pytest.skip("nothing was recorded: `make test` without TESTS records what functions ask for, then runs this")
     declared = template()
-    used = {questions.role for questions in implied(declared)}
+    used = {questions.role for questions in list_implied(declared)}
     documents = {name: policies for name, policies in roles(declared).items() if name in used}
-    recorded, by_services = read(Path(folder)), list(implied(declared))
+    recorded, by_services = read(Path(folder)), list(list_implied(declared))
     questions = [*recorded, *by_services]
     decisions = list(zip(questions, decide(questions, documents, bucket_policy(declared)), strict=True))
     return Decisions(decisions[: len(recorded)], decisions[len(recorded) :], grants(documents))

@@ -11,7 +11,7 @@ from tests.grants.simulator import Asked
 
 
 @contextmanager
-def watched(role: str, *clients: Any, **aliases: str) -> Iterator[list[Asked]]:
+def watch(role: str, *clients: Any, **aliases: str) -> Iterator[list[Asked]]:
     """Collect what ``clients`` ask in the name of ``role``.
 
     ``aliases`` are the names that tables and buckets have in the template.

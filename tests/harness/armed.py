@@ -12,7 +12,7 @@ from tests.harness.harness import ASSISTANT
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
-def armed(**limits: Any) -> AgentDefinition:
+def arm_assistant(**limits: Any) -> AgentDefinition:
     """The assistant with tools; the fake offers the same ones to everybody who has any."""
     fields = {"type": "python", "name": "weather", "description": "Tells it.", "entry_point": "weather:tell"}
     return AgentDefinition.model_validate(

@@ -25,7 +25,7 @@ class NoSecrets:
     renew = get
 
 
-def coded(
+def make_coded_harness(
     *agents: Agent, answers: tuple[Answer | str, ...] = (), model: ScriptedChatModel | None = None, **value: Any
 ) -> Harness:
     """Return a conversation that begins with the first of the agents."""

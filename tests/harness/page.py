@@ -41,7 +41,7 @@ def result(interrupt: dict[str, Any], payload: Any = "It is red now.", **fields:
     return InterruptDecision(interrupt["id"], DecisionStatus.RESOLVED, payload, "ada", **fields)
 
 
-def offered(harness: Harness, time: int = -1) -> list[str]:
+def list_offered(harness: Harness, time: int = -1) -> list[str]:
     """The names of the tools that the model was offered, in their order."""
     return [spec.name for spec in harness.model.asked[time].tools]
 

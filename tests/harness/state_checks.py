@@ -20,7 +20,7 @@ def to(target: str, call_id: str = "c1") -> ToolCall:
     return call(f"transfer_to_{target}", call_id, reason="it knows", context_summary="Ada asks.")
 
 
-def changed(agent: AgentDefinition, **fields: Any) -> AgentDefinition:
+def with_fields(agent: AgentDefinition, **fields: Any) -> AgentDefinition:
     return AgentDefinition.model_validate({**agent.model_dump(exclude_unset=True), **fields})
 
 

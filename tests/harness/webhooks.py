@@ -97,7 +97,7 @@ class Hooked:
                 return got + await self.settle()
 
 
-def verified(posted: Posted, *secrets: str) -> Json:
+def verify_posted(posted: Posted, *secrets: str) -> Json:
     """The body of a request, signed with each of the secrets at the time of the harness's clock."""
     at = datetime.fromtimestamp(int(posted.headers["webhook-timestamp"]), UTC)
     signatures = [Signing(secret).sign(posted.headers["webhook-id"], at, posted.body.decode()) for secret in secrets]

@@ -101,7 +101,7 @@ def text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def referred(value: Any) -> Iterator[str]:
+def find_references(value: Any) -> Iterator[str]:
     """The names a value refers to, by Ref, GetAtt or Sub; of ``X.Arn`` only ``X``."""
     if isinstance(value, dict):
         for key, item in value.items():
@@ -112,9 +112,9 @@ def referred(value: Any) -> Iterator[str]:
             elif key == "Fn::Sub":
                 pattern, names = item if isinstance(item, list) else (item, {})
                 yield from (name.split(".")[0] for name in re.findall(r"\$\{([^!}]+)\}", pattern) if name not in names)
-                yield from referred(names)
+                yield from find_references(names)
             else:
-                yield from referred(item)
+                yield from find_references(item)
     elif isinstance(value, list):
         for item in value:
-            yield from referred(item)
+            yield from find_references(item)

@@ -23,7 +23,7 @@ def of_stage(source: Stack, **parameters: str) -> DeployedTemplate:
     return DeployedTemplate(source.template, parameters, "baton-dev", "eu-central-1")
 
 
-def made(stack: Stack, template: DeployedTemplate, kinds: set[str]) -> set[str]:
+def list_made(stack: Stack, template: DeployedTemplate, kinds: set[str]) -> set[str]:
     """The logical ids of the resources of these types that a stage with the template's parameters has."""
     return {
         name
@@ -53,7 +53,7 @@ def test_the_apis_have_own_names_where_parameters_name_them(
 ) -> None:
     template = of_stage(source, **parameters)
     assert problems(template) == []
-    assert made(stack, template, OF_NAMES) == names
+    assert list_made(stack, template, OF_NAMES) == names
 
 
 def test_functions_and_tags_have_the_own_name(source: Stack) -> None:
@@ -100,7 +100,7 @@ def test_one_rate_holds_for_all_methods_together(
     source: Stack, stack: Stack, parameters: dict[str, str], rules: dict[str, int]
 ) -> None:
     template = of_stage(source, **parameters)
-    assert made(stack, template, OF_RATES) == {"RestWebAcl", "RestWebAclAssociation"}
+    assert list_made(stack, template, OF_RATES) == {"RestWebAcl", "RestWebAclAssociation"}
     web_acl = template.intrinsics.resolve(stack["RestWebAcl"])
     limits = {rule["Name"]: int(rule["Statement"]["RateBasedStatement"]["Limit"]) for rule in web_acl["Rules"]}
     assert limits == rules
@@ -110,9 +110,9 @@ def test_one_rate_holds_for_all_methods_together(
 def test_a_web_acl_of_the_operators_takes_its_place(source: Stack, stack: Stack) -> None:
     arn = "arn:aws:wafv2:eu-central-1:123456789012:regional/webacl/rates/0f8b"
     template = of_stage(source, RestWebAclArn=arn)
-    assert made(stack, template, OF_RATES) == {"OwnWebAclAssociation"}
+    assert list_made(stack, template, OF_RATES) == {"OwnWebAclAssociation"}
     assert template.intrinsics.resolve(stack["OwnWebAclAssociation"]["WebACLArn"]) == arn
-    assert made(stack, of_stage(source), OF_RATES) == set()
+    assert list_made(stack, of_stage(source), OF_RATES) == set()
 
 
 def test_a_flood_of_all_routes_leaves_the_account_a_part_of_its_rate(source: Stack, stack: Stack) -> None:

@@ -12,7 +12,7 @@ from baton.domain.metrics import Metric
 from baton.domain.threads.thread_change import MAX_RECEIVES
 from baton_local.stack.intrinsics import Intrinsics
 from tests.infrastructure.alarms import alarms_of, dimensions_of, metrics_of
-from tests.infrastructure.stack import Stack, read_template, referred, text, translate
+from tests.infrastructure.stack import Stack, find_references, read_template, text, translate
 
 CANARY = "Canary10Percent5Minutes"
 DEPLOYED = {
@@ -30,7 +30,7 @@ def watched(stack: Stack) -> set[tuple[str, str]]:
         (metric["MetricName"], name)
         for alarm in alarms_of(stack).values()
         for metric in metrics_of(alarm)
-        for name in referred(metric.get("Dimensions", []))
+        for name in find_references(metric.get("Dimensions", []))
     }
 
 
@@ -86,7 +86,7 @@ def test_a_notification_may_be_tried_as_often_as_its_sender_says_before_its_age_
 def test_a_schedule_that_has_stopped_rings_unless_it_was_switched_off(stack: Stack, alarm: str, function: str) -> None:
     properties = stack[alarm]
     assert properties["MetricName"] == "Invocations"
-    assert list(referred(properties["Dimensions"])) == [function]
+    assert list(find_references(properties["Dimensions"])) == [function]
     assert properties["ComparisonOperator"] == "LessThanThreshold"
     assert properties["TreatMissingData"] == "breaching"
     assert stack.resources[alarm]["Condition"] == "Sweeps"
@@ -95,14 +95,14 @@ def test_a_schedule_that_has_stopped_rings_unless_it_was_switched_off(stack: Sta
 
 
 def test_the_authorizers_alarm_leaves_out_the_tokens_that_it_refused(stack: Stack) -> None:
-    assert subtracted(stack["AuthorizerErrorsAlarm"]) == ("errors - FILL(refused, 0)", Metric.CONNECTIONS_REFUSED)
+    assert read_subtraction(stack["AuthorizerErrorsAlarm"]) == ("errors - FILL(refused, 0)", Metric.CONNECTIONS_REFUSED)
 
 
 def test_the_alarm_of_the_rest_api_leaves_out_the_outages_of_model_providers(stack: Stack) -> None:
-    assert subtracted(stack["RestErrorsAlarm"]) == ("errors - FILL(model, 0)", Metric.MODEL_ERRORS_ANSWERED)
+    assert read_subtraction(stack["RestErrorsAlarm"]) == ("errors - FILL(model, 0)", Metric.MODEL_ERRORS_ANSWERED)
 
 
-def subtracted(alarm: dict[str, Any]) -> tuple[str, str]:
+def read_subtraction(alarm: dict[str, Any]) -> tuple[str, str]:
     """The formula of an alarm on errors, and the metric that it takes off them."""
     formula, errors, less = alarm["Metrics"]
     assert not errors["ReturnData"]

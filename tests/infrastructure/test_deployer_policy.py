@@ -49,7 +49,7 @@ def test_it_reads_no_secret() -> None:
     assert not [action for action in actions() if fnmatchcase("secretsmanager:GetSecretValue", action)]
 
 
-def granted(action: str, resource: str) -> bool:
+def is_granted(action: str, resource: str) -> bool:
     """Whether the policies of deployers and of teardown grant an action on a resource, as IAM compares names."""
     teardown = read_policy("teardown")["Statement"]
     return any(
@@ -78,7 +78,7 @@ DOMAIN = "arn:aws:es:eu-central-1:1:domain/baton-dev"
     ],
 )
 def test_with_the_policy_of_teardown_a_stage_can_be_removed(action: str, resource: str) -> None:
-    assert granted(action, resource)
+    assert is_granted(action, resource)
 
 
 def test_the_rollback_of_a_creation_deletes_what_it_has_made(source: Stack) -> None:

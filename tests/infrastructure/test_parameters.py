@@ -127,12 +127,12 @@ def test_every_constraint_says_what_is_wanted(source: Stack) -> None:
 def test_what_the_deployment_tool_leaves_of_a_list_without_quotes_does_not_deploy(source: Stack, name: str) -> None:
     _, entries = LISTS[name]
     whole = ", ".join(entries)
-    assert deployable(source, name, passed_on(f'{name}="{whole}"')[name])
-    assert passed_on(f"{name}={whole}")[name] != whole
-    assert not deployable(source, name, passed_on(f"{name}={whole}")[name])
+    assert deployable(source, name, parse_override(f'{name}="{whole}"')[name])
+    assert parse_override(f"{name}={whole}")[name] != whole
+    assert not deployable(source, name, parse_override(f"{name}={whole}")[name])
 
 
-def passed_on(override: str) -> dict[str, str]:
+def parse_override(override: str) -> dict[str, str]:
     """SAM CLI's reading of one of ``parameter_overrides``."""
     parsed: dict[str, str] = CfnParameterOverridesType().convert((override,), None, None)
     return parsed

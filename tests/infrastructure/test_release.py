@@ -32,7 +32,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def declared(root: Path, name: str) -> dict[str, Any]:
+def read_declaration(root: Path, name: str) -> dict[str, Any]:
     """A distribution's declaration."""
     project: dict[str, Any] = tomllib.loads((root / name).read_text())["project"]
     return project
@@ -40,9 +40,9 @@ def declared(root: Path, name: str) -> dict[str, Any]:
 
 def test_a_version_is_set_everywhere_and_the_changelog_dated(copy: Path) -> None:
     STEPS["set_version"](copy, "7.8.9")
-    assert {declared(copy, name)["version"] for name in STEPS["DISTRIBUTIONS"]} == {"7.8.9"}
+    assert {read_declaration(copy, name)["version"] for name in STEPS["DISTRIBUTIONS"]} == {"7.8.9"}
     assert {"baton-client[command]==7.8.9", "baton-documents==7.8.9"} <= set(
-        declared(copy, "pyproject.toml")["dependencies"]
+        read_declaration(copy, "pyproject.toml")["dependencies"]
     )
     assert 'return "7.8.9"' in (copy / "shared/baton/__init__.py").read_text()
     assert STEPS["read_notes"](copy, "7.8.9")
@@ -53,7 +53,7 @@ def test_the_addresses_are_written_once(copy: Path) -> None:
     for url in ("https://github.com/nobody/baton", ADDRESS):
         STEPS["set_address"](copy, url)
     for name in STEPS["DISTRIBUTIONS"]:
-        urls = declared(copy, name)["urls"]
+        urls = read_declaration(copy, name)["urls"]
         assert urls["Source"] == ADDRESS
         assert all(url.startswith(ADDRESS) for url in urls.values())
 

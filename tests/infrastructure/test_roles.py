@@ -6,7 +6,7 @@ import pytest
 
 from baton.adapters.aws.s3_settings import SETTINGS_KEY
 from baton.adapters.opensearch.readiness import ATTEMPT_SECONDS, PATIENCE_SECONDS
-from tests.infrastructure.stack import Stack, as_list, referred, text
+from tests.infrastructure.stack import Stack, as_list, find_references, text
 
 LOGGING = {"logs:CreateLogStream", "logs:PutLogEvents"}
 GET = "dynamodb:GetItem"
@@ -80,13 +80,13 @@ def test_a_role_names_its_resources(stack: Stack, function: str) -> None:
     assert "ManagedPolicyArns" not in stack[role]
     for statement in stack.statements(role):
         assert not any("*" in action for action in statement["Action"])
-        assert all(set(referred(resource)) - {"AWS::Partition"} for resource in statement["Resource"])
+        assert all(set(find_references(resource)) - {"AWS::Partition"} for resource in statement["Resource"])
 
 
 @pytest.mark.parametrize("function", ALLOWED)
 def test_a_function_logs_to_its_own_group_only(stack: Stack, function: str) -> None:
     (statement,) = [item for item in stack.statements(stack.role_of(function)) if "logs:PutLogEvents" in item["Action"]]
-    assert set(referred(statement["Resource"])) == {stack[function]["LoggingConfig"]["LogGroup"]["Ref"]}
+    assert set(find_references(statement["Resource"])) == {stack[function]["LoggingConfig"]["LogGroup"]["Ref"]}
 
 
 @pytest.mark.parametrize("function", ALLOWED)
@@ -95,7 +95,7 @@ def test_a_function_reads_only_the_secrets_it_uses(stack: Stack, function: str) 
         name
         for statement in stack.statements(stack.role_of(function))
         if set(statement["Action"]) == SECRETS
-        for name in referred(statement["Resource"])
+        for name in find_references(statement["Resource"])
         if not name.startswith("AWS::")
     }
     assert names == READ_SECRETS.get(function, set())
@@ -119,7 +119,7 @@ def test_a_function_may_read_the_settings_and_nothing_else_for_it(stack: Stack, 
 def test_no_function_can_change_the_settings(stack: Stack) -> None:
     _, statement = stack["BucketPolicy"]["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Resource"]) == ("Deny", {"Fn::Sub": "${Bucket.Arn}/~settings/*"})
-    refused = set(referred(statement["Principal"]))
+    refused = set(find_references(statement["Principal"]))
     writes = set(statement["Action"])
     for function in stack.functions:
         role = stack.role_of(function)
@@ -165,7 +165,7 @@ def test_what_asks_chat_models_reads_the_keys_of_their_providers(stack: Stack, f
 )
 def test_a_function_reaches_its_queues_only(stack: Stack, function: str, queues: set[str]) -> None:
     statements = [item for item in stack.statements(stack.role_of(function)) if item["Action"][0].startswith("sqs:")]
-    assert set(referred([item["Resource"] for item in statements])) == queues
+    assert set(find_references([item["Resource"] for item in statements])) == queues
 
 
 @pytest.mark.parametrize("function", sorted(name for name in ALLOWED if name != "NotificationsFunction"))
@@ -173,7 +173,7 @@ def test_only_the_sender_takes_notifications_from_their_queue(stack: Stack, func
     statements = [
         item
         for item in stack.statements(stack.role_of(function))
-        if "NotificationsQueue" in set(referred(item["Resource"]))
+        if "NotificationsQueue" in set(find_references(item["Resource"]))
     ]
     assert {action for item in statements for action in item["Action"]} <= SEND
 
@@ -182,7 +182,7 @@ def test_only_the_sender_takes_notifications_from_their_queue(stack: Stack, func
 def test_connections_are_managed_on_this_api_and_stage_only(stack: Stack, function: str) -> None:
     (statement,) = [item for item in stack.statements(stack.role_of(function)) if set(item["Action"]) == POST]
     for resource in statement["Resource"]:
-        assert {"WebSocketApi", "Stage"} <= set(referred(resource))
+        assert {"WebSocketApi", "Stage"} <= set(find_references(resource))
         assert "/@connections/*" in text(resource)
 
 
@@ -234,7 +234,10 @@ def test_a_function_starts_only_executions_that_it_needs(stack: Stack) -> None:
     def started(function: str) -> set[str]:
         statements = stack.statements(stack.role_of(function))
         return {
-            machine for item in statements if set(item["Action"]) == CLOSE for machine in referred(item["Resource"])
+            machine
+            for item in statements
+            if set(item["Action"]) == CLOSE
+            for machine in find_references(item["Resource"])
         }
 
     assert {function: started(function) for function in ALLOWED if started(function)} == STARTED
@@ -278,7 +281,7 @@ def test_a_state_machine_calls_only_its_own_function(stack: Stack, machine: str,
     for statement in stack.statements(role):
         by_reach[statement["Resource"] == ["*"]] |= set(statement["Action"])
         if statement["Resource"] != ["*"]:
-            assert set(referred(statement["Resource"])) == {function}
+            assert set(find_references(statement["Resource"])) == {function}
     assert by_reach[False] == {"lambda:InvokeFunction"}
     assert {action.split(":")[0] for action in by_reach[True]} == {"logs"}  # AWS knows no resources for these
     (trust,) = stack[role]["AssumeRolePolicyDocument"]["Statement"]
@@ -290,7 +293,7 @@ def test_a_schedule_invokes_only_its_own_function(stack: Stack) -> None:
         role = schedule["Target"]["RoleArn"]["Fn::GetAtt"][0]
         (statement,) = stack.statements(role)
         assert statement["Action"] == ["lambda:InvokeFunction"]
-        assert list(referred(statement["Resource"])) == list(referred(schedule["Target"]["Arn"]))
+        assert list(find_references(statement["Resource"])) == list(find_references(schedule["Target"]["Arn"]))
         (trust,) = stack[role]["AssumeRolePolicyDocument"]["Statement"]
         assert as_list(trust["Principal"]["Service"]) == ["scheduler.amazonaws.com"]
 
@@ -303,7 +306,7 @@ def test_sources_are_read_below_their_own_prefix_and_in_the_bucket_that_was_name
     assert policy["RoleName"] == {"Ref": "IngestionRole"}
     (statement,) = policy["PolicyDocument"]["Statement"]
     assert set(as_list(statement["Action"])) == {"s3:GetObject", "s3:ListBucket"}
-    assert set(referred(statement["Resource"])) == {"AWS::Partition", "SourceBucket"}
+    assert set(find_references(statement["Resource"])) == {"AWS::Partition", "SourceBucket"}
 
 
 def test_lambda_alone_assumes_the_roles(stack: Stack) -> None:
@@ -314,17 +317,19 @@ def test_lambda_alone_assumes_the_roles(stack: Stack) -> None:
 
 def test_functions_that_search_reach_one_domain_and_one_function_administers_it(stack: Stack) -> None:
     by_roles = {
-        frozenset(referred(policy["Roles"])): policy["PolicyDocument"]["Statement"][0]
+        frozenset(find_references(policy["Roles"])): policy["PolicyDocument"]["Statement"][0]
         for name, policy in stack.of_type("AWS::IAM::Policy").items()
         if name.startswith("Search")
     }
     users = frozenset({"TurnsRole", "StreamsRole", "HttpRole", "ClosingRole", "IngestionRole", "ForgettingRole"})
     assert set(by_roles) == {users, frozenset({"SearchRole"})}
-    assert set(referred(stack["SearchIndices"]["Roles"])) - {"HasNewDomain"} == users, "the domain lets the same in"
+    assert set(find_references(stack["SearchIndices"]["Roles"])) - {"HasNewDomain"} == users, (
+        "the domain lets the same in"
+    )
     for statement in by_roles.values():
         assert statement["Effect"] == "Allow"
         assert all(action.startswith("es:ESHttp") and "*" not in action for action in statement["Action"])
-        assert {"SearchDomain", "OpenSearchDomainName"} <= set(referred(statement["Resource"]))
+        assert {"SearchDomain", "OpenSearchDomainName"} <= set(find_references(statement["Resource"]))
         assert "domain/*" not in text(statement["Resource"])
     assert "es:ESHttpDelete" not in by_roles[users]["Action"]
 
@@ -337,7 +342,7 @@ def test_functions_that_read_secrets_decrypt_them_with_the_accounts_key_and_no_o
         for role in map(stack.role_of, stack.functions)
         if any("secretsmanager:GetSecretValue" in statement["Action"] for statement in stack.statements(role))
     }
-    assert set(referred(policy["Roles"])) == readers
+    assert set(find_references(policy["Roles"])) == readers
     (statement,) = policy["PolicyDocument"]["Statement"]
     assert (statement["Action"], statement["Resource"]) == ("kms:Decrypt", {"Ref": "SecretsKeyArn"})
     assert list(statement["Condition"]["StringEquals"]) == ["kms:ViaService"]
@@ -347,9 +352,11 @@ def test_functions_that_ask_models_may_ask_those_on_bedrock_and_no_other_functio
     """The parameters' settings. Their grants are tested in tests/grants."""
     policies = {name: policy for name, policy in stack.of_type("AWS::IAM::Policy").items() if "Bedrock" in name}
     chatting, embedding = policies["BedrockPolicy"], policies["BedrockEmbeddingPolicy"]
-    assert set(referred(chatting["Roles"])) == {stack.role_of(function) for function in ASK_CHAT_MODELS}
+    assert set(find_references(chatting["Roles"])) == {stack.role_of(function) for function in ASK_CHAT_MODELS}
     embeds = set(READ_SECRETS) - ASK_CHAT_MODELS - {"AuthorizerFunction", "NotificationsFunction"}
-    assert set(referred(embedding["Roles"])) - {"AWS::NoValue"} == {stack.role_of(function) for function in embeds}
+    assert set(find_references(embedding["Roles"])) - {"AWS::NoValue"} == {
+        stack.role_of(function) for function in embeds
+    }
     assert {stack.resources[name]["Condition"] for name in policies} == {"UsesBedrock", "EmbedsOnBedrock"}
 
 
@@ -358,7 +365,7 @@ def test_the_domain_is_closed(stack: Stack) -> None:
     access = domain["AdvancedSecurityOptions"]
     assert access["Enabled"] is True
     assert (access["InternalUserDatabaseEnabled"], access["AnonymousAuthEnabled"]) == (False, False)
-    assert list(referred(access["MasterUserOptions"])) == ["SearchRole"]
+    assert list(find_references(access["MasterUserOptions"])) == ["SearchRole"]
     assert domain["EncryptionAtRestOptions"] == {"Enabled": True}
     assert domain["NodeToNodeEncryptionOptions"] == {"Enabled": True}
     assert domain["DomainEndpointOptions"]["EnforceHTTPS"] is True
@@ -390,7 +397,7 @@ def test_a_domain_is_created_without_logs_and_later_publishes_its_errors_only(st
     assert stack.template["Conditions"][condition] == {"Fn::And": off_is_default}
     domain = stack.resources["SearchDomain"]
     assert "DependsOn" not in domain
-    assert {"SearchDomainLogsPolicy"} <= set(referred(domain["Metadata"]))
+    assert {"SearchDomainLogsPolicy"} <= set(find_references(domain["Metadata"]))
 
 
 def test_the_roles_of_a_search_that_is_off_can_be_mapped(stack: Stack) -> None:
@@ -398,11 +405,11 @@ def test_the_roles_of_a_search_that_is_off_can_be_mapped(stack: Stack) -> None:
     outputs = stack.template["Outputs"]
     for name in ("SearchRoleArn", "FunctionRoleArns"):
         assert "Condition" not in outputs[name]
-        for role in referred(outputs[name]["Value"]):
+        for role in find_references(outputs[name]["Value"]):
             assert "Condition" not in stack.resources[role]
-    assert set(referred(outputs["SearchRoleArn"]["Value"])) == {"SearchRole"}
-    mapped = set(referred(stack["SearchIndices"]["Roles"])) - {"HasNewDomain"}
-    assert set(referred(outputs["FunctionRoleArns"]["Value"])) == mapped
+    assert set(find_references(outputs["SearchRoleArn"]["Value"])) == {"SearchRole"}
+    mapped = set(find_references(stack["SearchIndices"]["Roles"])) - {"HasNewDomain"}
+    assert set(find_references(outputs["FunctionRoleArns"]["Value"])) == mapped
 
 
 def test_indices_can_be_left_to_a_later_step(stack: Stack) -> None:
@@ -439,7 +446,7 @@ def test_a_default_deployment_has_the_embedded_index_and_no_domain(stack: Stack)
     assert stack.resources["EmbeddedSearchPolicy"]["Condition"] == "EmbedsSearch"
     assert stack["EmbeddedSearchPolicy"]["Roles"] == [*stack["SearchPolicy"]["Roles"], {"Ref": "SearchRole"}]
     statements = stack["EmbeddedSearchPolicy"]["PolicyDocument"]["Statement"]
-    assert {statement["Sid"]: set(referred(statement["Resource"])) for statement in statements} == {
+    assert {statement["Sid"]: set(find_references(statement["Resource"])) for statement in statements} == {
         "UseIndices": {"SearchBucket"},
         "ListIndices": {"SearchBucket"},
     }

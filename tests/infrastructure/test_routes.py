@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infrastructure.stack import Stack, referred, text
+from tests.infrastructure.stack import Stack, find_references, text
 
 STREAMED = {
     ("POST", "/a2a"),
@@ -31,7 +31,7 @@ STREAMED = {
 }
 
 
-def answered_by(stack: Stack, method: str, path: str) -> str:
+def find_answering_function(stack: Stack, method: str, path: str) -> str:
     """The function that API Gateway picks, should only a resource's own children be caught by its ``{proxy+}``.
 
     The strictest reading of AWS's documentation: literal segments first, then a variable, then a greedy one,
@@ -50,7 +50,7 @@ def answered_by(stack: Stack, method: str, path: str) -> str:
         here = f"{here}/{segment}"
         rest = [] if segment == "{proxy+}" else rest[1:]
     integration = routes.get((method, here or "/")) or routes[("ANY", here or "/")]
-    return next(name for name in referred(integration["uri"]) if "Function" in name).removesuffix("Aliaslive")
+    return next(name for name in find_references(integration["uri"]) if "Function" in name).removesuffix("Aliaslive")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def answered_by(stack: Stack, method: str, path: str) -> str:
     ],
 )
 def test_a_request_reaches_its_function(stack: Stack, method: str, path: str, function: str) -> None:
-    assert answered_by(stack, method, path) == function
+    assert find_answering_function(stack, method, path) == function
 
 
 def test_exactly_the_long_routes_are_streamed_for_as_long_as_their_function_may_run(stack: Stack) -> None:
@@ -167,11 +167,11 @@ def test_frames_reach_sockets_and_only_connecting_asks_the_authorizer(stack: Sta
     routes = {item["RouteKey"]: item for item in stack.of_type("AWS::ApiGatewayV2::Route").values()}
     assert set(routes) == {"$connect", "$disconnect", "$default"}
     for integration in stack.of_type("AWS::ApiGatewayV2::Integration").values():
-        assert "SocketsFunction" in set(referred(integration["IntegrationUri"]))
+        assert "SocketsFunction" in set(find_references(integration["IntegrationUri"]))
     assert {key for key, route in routes.items() if route.get("AuthorizationType") == "CUSTOM"} == {"$connect"}
     (authorizer,) = stack.of_type("AWS::ApiGatewayV2::Authorizer").values()
     assert authorizer["IdentitySource"] == ["route.request.header.Sec-WebSocket-Protocol"]
-    assert "AuthorizerFunction" in set(referred(authorizer["AuthorizerUri"]))
+    assert "AuthorizerFunction" in set(find_references(authorizer["AuthorizerUri"]))
 
 
 def test_streams_runs_behind_the_web_adapter(stack: Stack) -> None:

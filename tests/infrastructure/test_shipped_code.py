@@ -60,15 +60,15 @@ def test_every_module_of_the_library_is_used_by_a_function_or_a_command(
 
 
 def test_every_package_of_the_layers_is_imported_by_the_library(loaded: frozenset[str]) -> None:
-    named = {canonicalize_name(item.name) for item in required()}
+    named = {canonicalize_name(item.name) for item in list_requirements()}
     assert named - distributions(loaded) == LOADED_BY_NAME.keys()
 
 
 def test_the_library_imports_packages_of_the_layers_alone(loaded: frozenset[str]) -> None:
-    assert distributions(loaded) - with_dependencies(required()) == set()
+    assert distributions(loaded) - with_dependencies(list_requirements()) == set()
 
 
-def required() -> list[Requirement]:
+def list_requirements() -> list[Requirement]:
     """The declared packages of the layers."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     return [Requirement(group) for name in ("functions", "extraction") for group in groups[name]]

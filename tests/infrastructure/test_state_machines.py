@@ -13,7 +13,7 @@ import pytest
 from baton.domain.documents.document import STEP_WAIT, IngestionStep
 from baton.domain.memory.capture import CaptureStep
 from baton.memory.episodes.session_closing import ClosingStep
-from tests.infrastructure.stack import ROOT, Stack, referred
+from tests.infrastructure.stack import ROOT, Stack, find_references
 
 DEFINITIONS = sorted((ROOT / "statemachines").glob("*.asl.json"))
 PIPELINES = {
@@ -105,8 +105,8 @@ def test_a_pipeline_is_a_standard_logged_execution(stack: Stack, name: str, func
     assert "TracingConfiguration" not in pipeline
     logging = pipeline["LoggingConfiguration"]
     assert (logging["Level"], logging["IncludeExecutionData"]) == ("ALL", False)
-    assert set(referred(logging["Destinations"])) == {f"{name}Logs"}
-    assert set(referred(pipeline["DefinitionSubstitutions"])) == {function}
+    assert set(find_references(logging["Destinations"])) == {f"{name}Logs"}
+    assert set(find_references(pipeline["DefinitionSubstitutions"])) == {function}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from baton_documents.processes import MIB, QUEUE_SECONDS, ProcessLimits
 from baton_local.gateway.application import CONSOLE_HEADERS
 from baton_local.stack.declarations import Stack as LocalStack
 from baton_local.stack.intrinsics import Intrinsics
-from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
+from tests.infrastructure.stack import ROOT, TOOLS, Stack, find_references, read_template, run, text, translate
 
 CANARY = "Canary10Percent5Minutes"
 
@@ -89,12 +89,12 @@ def test_only_the_distribution_reads_the_widgets_bucket(stack: Stack) -> None:
     tls, read = stack["WidgetBucketPolicy"]["PolicyDocument"]["Statement"]
     assert (tls["Effect"], tls["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
     assert (read["Action"], read["Principal"]) == ("s3:GetObject", {"Service": "cloudfront.amazonaws.com"})
-    assert list(referred(read["Condition"]["StringEquals"]["aws:SourceArn"]))[-1] == "WidgetDistribution"
+    assert list(find_references(read["Condition"]["StringEquals"]["aws:SourceArn"]))[-1] == "WidgetDistribution"
     access = stack["WidgetAccess"]["OriginAccessControlConfig"]
     assert (access["SigningBehavior"], access["SigningProtocol"]) == ("always", "sigv4")
     origin, api = stack["WidgetDistribution"]["DistributionConfig"]["Origins"]
     assert api["Fn::If"][0] == "ServesConsole"
-    assert list(referred(origin["OriginAccessControlId"])) == ["WidgetAccess"]
+    assert list(find_references(origin["OriginAccessControlId"])) == ["WidgetAccess"]
 
 
 def test_pages_of_any_origin_load_the_widget_over_tls(stack: Stack) -> None:
@@ -106,8 +106,10 @@ def test_pages_of_any_origin_load_the_widget_over_tls(stack: Stack) -> None:
     assert config["CorsConfig"]["AccessControlAllowCredentials"] is False
     assert config["SecurityHeadersConfig"]["StrictTransportSecurity"]["AccessControlMaxAgeSec"] == 31536000
     assert config["SecurityHeadersConfig"]["ContentTypeOptions"] == {"Override": True}
-    assert list(referred(config["Name"])) == ["AWS::StackId"]  # of this stack alone, in all regions of the account
-    assert list(referred(stack["WidgetAccess"]["OriginAccessControlConfig"]["Name"])) == ["AWS::StackId"]
+    assert list(find_references(config["Name"])) == [
+        "AWS::StackId"
+    ]  # of this stack alone, in all regions of the account
+    assert list(find_references(stack["WidgetAccess"]["OriginAccessControlConfig"]["Name"])) == ["AWS::StackId"]
     (policy,) = config["CustomHeadersConfig"]["Items"]
     assert (policy["Header"], policy["Value"]) == ("Cross-Origin-Resource-Policy", "cross-origin")
 
@@ -115,7 +117,8 @@ def test_pages_of_any_origin_load_the_widget_over_tls(stack: Stack) -> None:
 def test_the_console_is_served_only_if_it_is_requested_and_has_an_issuer(stack: Stack) -> None:
     assert stack.template["Parameters"]["ServeConsole"]["Default"] == "false"
     needed = [
-        list(referred(assertion["Assert"])) for assertion in stack.template["Rules"]["ConsoleIdentity"]["Assertions"]
+        list(find_references(assertion["Assert"]))
+        for assertion in stack.template["Rules"]["ConsoleIdentity"]["Assertions"]
     ]
     assert needed == [["ConsoleIssuer"], ["ConsoleClientId"]]
     parts = {name: item for name, item in stack.resources.items() if name.startswith("Console")}
@@ -224,13 +227,14 @@ def test_a_queue_keeps_the_order_of_each_thread(stack: Stack, queue: str, functi
 def test_a_turn_is_given_up_after_50_receives(stack: Stack) -> None:
     redrive = stack["TurnsQueue"]["RedrivePolicy"]
     assert redrive["maxReceiveCount"] == 50
-    assert list(referred(redrive)) == ["DeadTurnsQueue"]
+    assert list(find_references(redrive)) == ["DeadTurnsQueue"]
 
 
 def test_workers_take_one_record_and_report_its_failure(stack: Stack) -> None:
     sources = stack.of_type("AWS::Lambda::EventSourceMapping")
     assert {
-        next(referred(item["EventSourceArn"])): next(referred(item["FunctionName"])) for item in sources.values()
+        next(find_references(item["EventSourceArn"])): next(find_references(item["FunctionName"]))
+        for item in sources.values()
     } == {
         "DueQueue": "SweeperFunction",
         "TurnsQueue": "TurnsFunctionAliaslive",
@@ -250,7 +254,7 @@ def test_a_notification_is_tried_as_often_as_its_sender_says(stack: Stack) -> No
 
 def test_sweeper_and_sources_are_fired_every_minute_and_never_late(stack: Stack) -> None:
     schedules = stack.of_type("AWS::Scheduler::Schedule").values()
-    fired = {next(referred(schedule["Target"]["Arn"])) for schedule in schedules}
+    fired = {next(find_references(schedule["Target"]["Arn"])) for schedule in schedules}
     assert fired == {"SweeperFunction", "IngestionFunction"}
     for schedule in schedules:
         assert schedule["ScheduleExpression"] == "rate(1 minute)"
@@ -258,7 +262,7 @@ def test_sweeper_and_sources_are_fired_every_minute_and_never_late(stack: Stack)
         assert "Input" not in schedule["Target"]
         assert schedule["Target"]["RetryPolicy"] == {"MaximumEventAgeInSeconds": 60, "MaximumRetryAttempts": 0}
     stored = {
-        next(referred(event["FunctionName"])): (event["MaximumEventAgeInSeconds"], event["MaximumRetryAttempts"])
+        next(find_references(event["FunctionName"])): (event["MaximumEventAgeInSeconds"], event["MaximumRetryAttempts"])
         for event in stack.of_type("AWS::Lambda::EventInvokeConfig").values()
     }
     # Uploads come to ingestion in the same way, and are tried again.
@@ -289,7 +293,7 @@ def test_the_libraries_that_read_documents_come_with_ingestion_and_turns(stack: 
     assert {
         name
         for name, function in stack.functions.items()
-        if any(layer.startswith("ExtractionLayer") for layer in referred(function["Layers"]))
+        if any(layer.startswith("ExtractionLayer") for layer in find_references(function["Layers"]))
     } == {"IngestionFunction", "TurnsFunction", "StreamsFunction"}
 
 
@@ -416,7 +420,7 @@ def keys(partition: str, sort: str) -> list[dict[str, str]]:
 
 
 def referred_in(value: Any) -> set[str]:
-    return set(referred(value))
+    return set(find_references(value))
 
 
 @pytest.mark.parametrize(

@@ -98,14 +98,14 @@ def identifying(resource_type: str) -> set[str]:
     return {"Name"} | {pointer.removeprefix("/properties/") for pointer in pointers}
 
 
-def shared(template: dict[str, Any]) -> set[str]:
+def list_shared(template: dict[str, Any]) -> set[str]:
     """The logical ids of what two stacks of the template would both call theirs."""
     one, other = (identities(template, name) for name in ("baton-dev", "baton-prod"))
     return {one[identity] for identity in one.keys() & other.keys()}
 
 
 def test_no_two_stacks_give_something_the_same_name(stack: Stack) -> None:
-    assert shared(stack.template) - NAMED_BY_PARAMETERS == set()
+    assert list_shared(stack.template) - NAMED_BY_PARAMETERS == set()
 
 
 def test_a_stack_changes_no_setting_of_the_account(stack: Stack) -> None:
@@ -113,7 +113,7 @@ def test_a_stack_changes_no_setting_of_the_account(stack: Stack) -> None:
 
 
 def test_names_that_do_not_distinguish_stacks_would_be_found() -> None:
-    assert shared(dict(resources_with_names())) == {"Alarm", "Group", "Layer", "Schedule", "Table"}
+    assert list_shared(dict(resources_with_names())) == {"Alarm", "Group", "Layer", "Schedule", "Table"}
 
 
 def resources_with_names() -> Iterator[tuple[str, Any]]:

@@ -34,10 +34,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if isinstance(item, pytest.Function) and item.nodeid.startswith(FOLDER):
             variants[item.nodeid.partition("[")[0]].append(item)
-    leave_out(config, items, (item for name, variant in variants.items() for item in _left_out(name, variant)))
+    leave_out(config, items, (item for name, variant in variants.items() for item in _leave_out(name, variant)))
 
 
-def _left_out(name: str, variants: list[pytest.Function]) -> list[pytest.Function]:
+def _leave_out(name: str, variants: list[pytest.Function]) -> list[pytest.Function]:
     if not hasattr(variants[0], "callspec"):
         return []
     parameter = next(

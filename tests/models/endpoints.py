@@ -104,7 +104,7 @@ KNOWN = (*CHAT, *RESPONSES_HOSTS, *CONVERSE)
 UNKNOWN_CHAT = (*GATEWAYS, *(endpoint.unknown() for endpoint in (*CHAT, *GATEWAYS)))
 
 
-def named(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
+def parametrise(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
     """Return the arguments of ``pytest.mark.parametrize`` for a parameter ``endpoint``."""
     ids = [
         f"{'converse' if endpoint.address == BEDROCK else endpoint.address.split('/')[2]}-{endpoint.id}"

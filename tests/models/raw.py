@@ -33,7 +33,7 @@ def user(content: Any = "Hello", **more: Any) -> Json:
     return {"role": "user", "content": content} | more
 
 
-def called(
+def make_call(
     arguments: str = '{"x": 1}', call_id: str = "call00001", call: Json | None = None, **more: Any
 ) -> list[Json]:
     """Return an assistant message with a call of ``add`` and the tool's result; ``call`` and ``more`` add fields."""
@@ -81,7 +81,7 @@ def call_in(response: httpx.Response) -> Json:
     return next(delta["tool_calls"][0] for delta in deltas(response) if delta and delta.get("tool_calls"))
 
 
-def signed(
+def send_signed(
     stand_ins: StandIns,
     model: str,
     action: str,
@@ -99,10 +99,10 @@ def signed(
 
 def converse(stand_ins: StandIns, messages: list[Json], model: str = CLAUDE, **fields: Any) -> httpx.Response:
     """Ask a model on Bedrock."""
-    return signed(stand_ins, model, "converse-stream", {"messages": messages} | fields)
+    return send_signed(stand_ins, model, "converse-stream", {"messages": messages} | fields)
 
 
-def said(text: str = "Hello", *blocks: Json, role: str = "user") -> Json:
+def make_message(text: str = "Hello", *blocks: Json, role: str = "user") -> Json:
     """Return a message of Converse."""
     return {"role": role, "content": [*([{"text": text}] if text else []), *blocks]}
 

@@ -60,7 +60,7 @@ async def ask(ports: Ports, model: str) -> None:
     await ports.provider_models.aclose()
 
 
-def shared_state() -> dict[str, Any]:
+def collect_shared_state() -> dict[str, Any]:
     """Return what a process has once: the part that libraries can add to."""
     gc.collect()  # the first time ends what was set for the start
     named = logging.root.manager.loggerDict.values()
@@ -109,9 +109,9 @@ def functions_of_libraries() -> dict[str, int]:
 def main() -> None:
     models = sys.argv[1:]
     start(models)
-    before, functions = shared_state(), functions_of_libraries()
+    before, functions = collect_shared_state(), functions_of_libraries()
     start(models)
-    after, now = shared_state(), functions_of_libraries()
+    after, now = collect_shared_state(), functions_of_libraries()
     changed = {name: [before[name], after[name]] for name in before if before[name] != after[name]}
     replaced = sorted(name for name, function in functions.items() if now.get(name) != function)
     json.dump(changed | ({"functions": replaced} if replaced else {}), sys.stdout)

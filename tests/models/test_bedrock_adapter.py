@@ -218,7 +218,7 @@ async def test_odd_conversations_are_taken(make: Make, stand_ins: StandIns, mode
     assert [refusal.refusal for refusal in stand_ins.journal.refused] == []
 
 
-def attached(*parts: Any) -> Content:
+def attach(*parts: Any) -> Content:
     return (TextPart(text="What is this?"), *parts)
 
 
@@ -232,8 +232,8 @@ async def test_attachments_end_no_conversation(make: Make, stand_ins: StandIns, 
     image = ImagePart(source=DataSource(value=base64.b64encode(PNG).decode(), mime_type="image/png"))
     talk = Talk(make(), model)
     await talk.say('use the tool add with {"x": 1}')
-    await talk.say(attached(image, *[document(f"Q{number} (final)!.pdf") for number in range(6)]))
-    await talk.say(attached(document("Q1 (final)!.pdf"), *[image] * 21))
+    await talk.say(attach(image, *[document(f"Q{number} (final)!.pdf") for number in range(6)]))
+    await talk.say(attach(document("Q1 (final)!.pdf"), *[image] * 21))
     assert await talk.say("Hello") == "You said: Hello"
     assert [refusal.refusal for refusal in stand_ins.journal.refused] == []
 

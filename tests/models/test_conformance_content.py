@@ -14,7 +14,7 @@ from PIL import Image
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import Prompt, ToolSpec
 from tests.documents import pdf, word
-from tests.models.endpoints import CHAT, CONVERSE, KNOWN, RESPONSES_HOSTS, UNKNOWN_CHAT, Endpoint, adapter, named
+from tests.models.endpoints import CHAT, CONVERSE, KNOWN, RESPONSES_HOSTS, UNKNOWN_CHAT, Endpoint, adapter, parametrise
 from tests.models.standins import StandIns
 from tests.models.talking import Talk, X
 
@@ -72,7 +72,7 @@ async def show(talk: Talk) -> None:
     assert (await talk.say("Hello")).endswith("Hello")
 
 
-@pytest.mark.parametrize(**named(KNOWN))
+@pytest.mark.parametrize(**parametrise(KNOWN))
 async def test_attachments_end_no_conversation(stand_ins: StandIns, endpoint: Endpoint) -> None:
     stand_ins.chat.contexts["gemma"] = stand_ins.chat.contexts["ollama"] = 100_000
     stand_ins.chat.contexts["llama-cpp"] = stand_ins.chat.contexts["lm-studio"] = 100_000
@@ -84,7 +84,7 @@ async def test_attachments_end_no_conversation(stand_ins: StandIns, endpoint: En
     assert len(rule_refusals(stand_ins)) <= 1
 
 
-@pytest.mark.parametrize(**named(UNKNOWN_CHAT))
+@pytest.mark.parametrize(**parametrise(UNKNOWN_CHAT))
 async def test_what_an_unknown_endpoint_takes_of_attachments_is_learned(
     stand_ins: StandIns, endpoint: Endpoint
 ) -> None:
@@ -119,7 +119,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(**named(KNOWN))
+@pytest.mark.parametrize(**parametrise(KNOWN))
 async def test_tools_with_any_schema_and_name_are_offered_in_a_form_that_is_taken(
     stand_ins: StandIns, endpoint: Endpoint
 ) -> None:
@@ -138,7 +138,7 @@ async def test_tools_with_any_schema_and_name_are_offered_in_a_form_that_is_take
 
 
 @pytest.mark.parametrize("name", ["n" * 70, "dots.and/slashes", "7_begins_with_a_digit"])
-@pytest.mark.parametrize(**named((CHAT[0], CHAT[2], RESPONSES_HOSTS[0], CONVERSE[3])))
+@pytest.mark.parametrize(**parametrise((CHAT[0], CHAT[2], RESPONSES_HOSTS[0], CONVERSE[3])))
 async def test_a_call_has_the_name_of_its_tool_whatever_it_was_offered_as(
     stand_ins: StandIns, endpoint: Endpoint, name: str
 ) -> None:
@@ -170,7 +170,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-@pytest.mark.parametrize(**named(KNOWN))
+@pytest.mark.parametrize(**parametrise(KNOWN))
 async def test_a_form_of_the_answer_is_asked_for_in_a_form_that_is_taken(
     stand_ins: StandIns, endpoint: Endpoint, name: str
 ) -> None:
@@ -184,7 +184,7 @@ async def test_a_form_of_the_answer_is_asked_for_in_a_form_that_is_taken(
 
 
 @pytest.mark.parametrize("count", [0, 1, 4, 9])
-@pytest.mark.parametrize(**named((*CHAT, *RESPONSES_HOSTS, *CONVERSE)))
+@pytest.mark.parametrize(**parametrise((*CHAT, *RESPONSES_HOSTS, *CONVERSE)))
 async def test_marks_of_repeated_beginnings_are_sent_where_they_are_taken(
     stand_ins: StandIns, endpoint: Endpoint, count: int
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import FinishReason, Prompt
-from tests.models.endpoints import KNOWN, UNKNOWN_CHAT, Endpoint, adapter, named
+from tests.models.endpoints import KNOWN, UNKNOWN_CHAT, Endpoint, adapter, parametrise
 from tests.models.standins import StandIns
 from tests.models.talking import TOOLS, Talk
 
@@ -22,7 +22,7 @@ def rule_refusals(stand_ins: StandIns) -> list[str]:
     return [body for body in bodies if "tool_use_failed" not in body]
 
 
-@pytest.mark.parametrize(**named(KNOWN))
+@pytest.mark.parametrize(**parametrise(KNOWN))
 async def test_a_plain_answer_streams_and_ends_once_with_its_usage(stand_ins: StandIns, endpoint: Endpoint) -> None:
     async with adapter(stand_ins, endpoint) as model:
         talk = Talk(model, endpoint)
@@ -49,7 +49,7 @@ async def hold(talk: Talk) -> None:
 
 
 @pytest.mark.long_conversation
-@pytest.mark.parametrize(**named(KNOWN))
+@pytest.mark.parametrize(**parametrise(KNOWN))
 async def test_a_conversation_with_tools_is_never_refused(stand_ins: StandIns, endpoint: Endpoint) -> None:
     stand_ins.chat.contexts["ollama"] = 32_000  # what does not fit would be cut silently
     async with adapter(stand_ins, endpoint) as model:
@@ -57,7 +57,7 @@ async def test_a_conversation_with_tools_is_never_refused(stand_ins: StandIns, e
     assert rule_refusals(stand_ins) == []
 
 
-@pytest.mark.parametrize(**named(UNKNOWN_CHAT))
+@pytest.mark.parametrize(**parametrise(UNKNOWN_CHAT))
 async def test_what_an_unknown_endpoint_refuses_is_learned(stand_ins: StandIns, endpoint: Endpoint) -> None:
     stand_ins.chat.contexts["ollama"] = 32_000  # what does not fit would be cut silently
     async with adapter(stand_ins, endpoint) as model:
@@ -134,7 +134,7 @@ ODD_HISTORIES: dict[str, list[Prompt]] = {
 }
 
 
-@pytest.mark.parametrize(**named(KNOWN))
+@pytest.mark.parametrize(**parametrise(KNOWN))
 async def test_odd_histories_are_sent_in_a_form_that_is_taken(stand_ins: StandIns, endpoint: Endpoint) -> None:
     async with adapter(stand_ins, endpoint) as model:
         for name, history in ODD_HISTORIES.items():

@@ -19,7 +19,7 @@ from baton.domain.errors import (
 )
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, FinishReason, Prompt, TextDelta
-from tests.models.endpoints import ADAPTERS, BEDROCK, CHAT, CONVERSE, Endpoint, adapter, named
+from tests.models.endpoints import ADAPTERS, BEDROCK, CHAT, CONVERSE, Endpoint, adapter, parametrise
 from tests.models.standins import Fault, StandIns
 from tests.models.standins.signed import aws_error
 from tests.models.talking import TOOLS, Talk
@@ -27,7 +27,7 @@ from tests.models.talking import TOOLS, Talk
 PLAIN = ADAPTERS[0]
 
 
-def refused(endpoint: Endpoint, status: int, code: str, kind: str, **headers: str) -> Fault:
+def make_refusals(endpoint: Endpoint, status: int, code: str, kind: str, **headers: str) -> Fault:
     """Return an error in the words of the endpoint: an OpenAI code, or the name of an AWS exception."""
     if endpoint.address == BEDROCK:
         options = aws_error(kind, "It failed.", status)
@@ -36,7 +36,7 @@ def refused(endpoint: Endpoint, status: int, code: str, kind: str, **headers: st
     return Fault(status=status, body=body, headers=headers)
 
 
-def broken_stream(endpoint: Endpoint, after: int) -> list[Fault]:
+def list_broken_streams(endpoint: Endpoint, after: int) -> list[Fault]:
     """Return the ways in which a stream ends too early, with an error or without one."""
     event: Any = {"error": {"message": "Overloaded", "type": "server_error", "code": 502}}
     if endpoint.address == BEDROCK:
@@ -61,32 +61,32 @@ TEMPORARY = [
 
 
 @pytest.mark.parametrize(("status", "code", "kind"), TEMPORARY)
-@pytest.mark.parametrize(**named(ADAPTERS))
+@pytest.mark.parametrize(**parametrise(ADAPTERS))
 async def test_a_failure_that_passes_is_asked_again(
     stand_ins: StandIns, endpoint: Endpoint, status: int, code: str, kind: str
 ) -> None:
-    stand_ins.journal.fail(refused(endpoint, status, code, kind))
+    stand_ins.journal.fail(make_refusals(endpoint, status, code, kind))
     async with adapter(stand_ins, endpoint) as model:
         assert (await Talk(model, endpoint).say("Hello")).endswith("Hello")
     assert len(stand_ins.journal.requests) == 2
 
 
-@pytest.mark.parametrize(**named(ADAPTERS))
+@pytest.mark.parametrize(**parametrise(ADAPTERS))
 async def test_rate_limits_stay_rate_limits_and_open_no_circuit(stand_ins: StandIns, endpoint: Endpoint) -> None:
     async with adapter(stand_ins, endpoint, max_retries=1) as model:
         for _ in range(8):
-            stand_ins.journal.fail(*[refused(endpoint, 429, "rate_limit_exceeded", "ThrottlingException")] * 2)
+            stand_ins.journal.fail(*[make_refusals(endpoint, 429, "rate_limit_exceeded", "ThrottlingException")] * 2)
             with pytest.raises(ModelRateLimited):
                 await Talk(model, endpoint).say("Hello")
         assert (await Talk(model, endpoint).say("Hello")).endswith("Hello")
 
 
 @pytest.mark.parametrize("header", [{"retry-after-ms": "300"}, {"retry-after": "0.3"}])
-@pytest.mark.parametrize(**named(ADAPTERS))
+@pytest.mark.parametrize(**parametrise(ADAPTERS))
 async def test_the_wait_that_an_endpoint_asks_for_is_kept(
     stand_ins: StandIns, endpoint: Endpoint, header: dict[str, str]
 ) -> None:
-    stand_ins.journal.fail(refused(endpoint, 429, "rate_limit_exceeded", "ThrottlingException", **header))
+    stand_ins.journal.fail(make_refusals(endpoint, 429, "rate_limit_exceeded", "ThrottlingException", **header))
     loop = asyncio.get_running_loop()
     async with adapter(stand_ins, endpoint) as model:
         started = loop.time()
@@ -102,11 +102,11 @@ async def test_the_wait_that_an_endpoint_asks_for_is_kept(
         (404, "model_not_found", "ResourceNotFoundException", ModelMisconfigured),
     ],
 )
-@pytest.mark.parametrize(**named(ADAPTERS))
+@pytest.mark.parametrize(**parametrise(ADAPTERS))
 async def test_what_only_the_operator_can_change_is_not_asked_again(
     stand_ins: StandIns, endpoint: Endpoint, status: int, code: str, kind: str, error: type[ModelError]
 ) -> None:
-    stand_ins.journal.fail(*[refused(endpoint, status, code, kind)] * 3)
+    stand_ins.journal.fail(*[make_refusals(endpoint, status, code, kind)] * 3)
     async with adapter(stand_ins, endpoint) as model:
         with pytest.raises(error):
             await Talk(model, endpoint).say("Hello")
@@ -137,22 +137,22 @@ async def test_an_empty_account_is_reported_as_such_at_once(stand_ins: StandIns,
 
 
 @pytest.mark.parametrize("kind", range(3), ids=["drop", "end", "error"])
-@pytest.mark.parametrize(**named(ADAPTERS))
+@pytest.mark.parametrize(**parametrise(ADAPTERS))
 async def test_a_stream_that_breaks_before_the_first_word_is_asked_again(
     stand_ins: StandIns, endpoint: Endpoint, kind: int
 ) -> None:
-    stand_ins.journal.fail(broken_stream(endpoint, after=1)[kind])
+    stand_ins.journal.fail(list_broken_streams(endpoint, after=1)[kind])
     async with adapter(stand_ins, endpoint) as model:
         assert (await Talk(model, endpoint).say("Hello")).endswith("Hello")
     assert len(stand_ins.journal.requests) == 2
 
 
 @pytest.mark.parametrize("kind", range(3), ids=["drop", "end", "error"])
-@pytest.mark.parametrize(**named(ADAPTERS))
+@pytest.mark.parametrize(**parametrise(ADAPTERS))
 async def test_a_stream_that_breaks_after_words_is_an_error_and_not_repeated(
     stand_ins: StandIns, endpoint: Endpoint, kind: int
 ) -> None:
-    stand_ins.journal.fail(broken_stream(endpoint, after=9)[kind])
+    stand_ins.journal.fail(list_broken_streams(endpoint, after=9)[kind])
     async with adapter(stand_ins, endpoint) as model:
         talk = Talk(model, endpoint)
         talk.prompts.append(Prompt(Role.USER, "say 50 words"))
@@ -182,7 +182,7 @@ async def test_comments_do_not_count_as_an_answer(
 
 @pytest.mark.parametrize("text", ["say 50 words", 'use the tool add with {"x": 1}'])
 @pytest.mark.parametrize("after", [0, 3, 9])
-@pytest.mark.parametrize(**named(ADAPTERS))
+@pytest.mark.parametrize(**parametrise(ADAPTERS))
 async def test_a_reader_who_leaves_stops_the_model(
     stand_ins: StandIns, endpoint: Endpoint, after: int, text: str
 ) -> None:
@@ -210,7 +210,7 @@ async def test_a_reader_who_leaves_stops_the_model(
 
 
 @pytest.mark.parametrize("piece", [1, 7])
-@pytest.mark.parametrize(**named((*ADAPTERS, *CHAT[:6])))
+@pytest.mark.parametrize(**parametrise((*ADAPTERS, *CHAT[:6])))
 async def test_events_may_come_in_any_pieces(stand_ins: StandIns, endpoint: Endpoint, piece: int) -> None:
     stand_ins.journal.fail(*[Fault(piece=piece)] * 2)
     async with adapter(stand_ins, endpoint) as model:
@@ -218,7 +218,7 @@ async def test_events_may_come_in_any_pieces(stand_ins: StandIns, endpoint: Endp
     assert "add done" in answer
 
 
-@pytest.mark.parametrize(**named(ADAPTERS))
+@pytest.mark.parametrize(**parametrise(ADAPTERS))
 async def test_events_that_nobody_knows_are_passed_over(stand_ins: StandIns, endpoint: Endpoint) -> None:
     event: Any = {"type": "response.something.new", "sequence_number": 3, "value": {}}
     if endpoint.address == BEDROCK:
@@ -237,7 +237,7 @@ async def test_a_damaged_frame_ends_the_answer(stand_ins: StandIns) -> None:
             await Talk(model, CONVERSE[3]).say("say 50 words")
 
 
-@pytest.mark.parametrize(**named(ADAPTERS))
+@pytest.mark.parametrize(**parametrise(ADAPTERS))
 async def test_an_answer_without_end_is_cut(stand_ins: StandIns, endpoint: Endpoint) -> None:
     async with adapter(stand_ins, endpoint) as model:
         talk = Talk(model, endpoint, timeout_seconds=60, max_output_tokens=10_000_000)

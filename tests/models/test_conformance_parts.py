@@ -10,7 +10,7 @@ import pytest
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import FinishReason, Prompt, ToolSpec
-from tests.models.endpoints import CHAT, CONVERSE, RESPONSES_HOSTS, Endpoint, adapter, named
+from tests.models.endpoints import CHAT, CONVERSE, RESPONSES_HOSTS, Endpoint, adapter, parametrise
 from tests.models.standins import Fault, StandIns
 from tests.models.talking import ADD, TOOLS, Talk
 
@@ -81,7 +81,7 @@ SHOWING = [
 
 
 @pytest.mark.parametrize("visible", [True, False])
-@pytest.mark.parametrize(**named(tuple(SHOWING)))
+@pytest.mark.parametrize(**parametrise(tuple(SHOWING)))
 async def test_thinking_is_no_part_of_the_answer_and_shown_only_if_asked_for(
     stand_ins: StandIns, endpoint: Endpoint, *, visible: bool
 ) -> None:
@@ -94,7 +94,7 @@ async def test_thinking_is_no_part_of_the_answer_and_shown_only_if_asked_for(
         assert ("think hard" in talk.last.thinking) is visible
 
 
-@pytest.mark.parametrize(**named((CLAUDE, GPT)))
+@pytest.mark.parametrize(**parametrise((CLAUDE, GPT)))
 async def test_thinking_of_an_earlier_turn_is_sent_to_models_that_bind_it_no_more(
     stand_ins: StandIns, endpoint: Endpoint
 ) -> None:
@@ -138,7 +138,7 @@ async def test_calls_without_index_or_ids_stay_apart(stand_ins: StandIns, name: 
 
 
 @pytest.mark.parametrize("words", ["no", "null"])
-@pytest.mark.parametrize(**named((PLAIN, chat("no-ids"), chat("gemini"), GPT)))
+@pytest.mark.parametrize(**parametrise((PLAIN, chat("no-ids"), chat("gemini"), GPT)))
 async def test_a_call_without_arguments_has_an_empty_object(
     stand_ins: StandIns, endpoint: Endpoint, words: str
 ) -> None:
@@ -151,7 +151,7 @@ async def test_a_call_without_arguments_has_an_empty_object(
         await talk.say(f"use the tool now with {words} arguments", tools=(now,))
 
 
-@pytest.mark.parametrize(**named((PLAIN, GPT, CLAUDE, NOVA, MISTRAL, GEMINI)))
+@pytest.mark.parametrize(**parametrise((PLAIN, GPT, CLAUDE, NOVA, MISTRAL, GEMINI)))
 async def test_a_call_with_malformed_arguments_can_be_answered(stand_ins: StandIns, endpoint: Endpoint) -> None:
     async with adapter(stand_ins, endpoint) as model:
         answer = await Talk(model, endpoint).say("use the tool add with malformed arguments", tools=(ADD,))

@@ -17,7 +17,7 @@ from tests.models.endpoints import (
     UNKNOWN,
     Endpoint,
     adapter,
-    named,
+    parametrise,
 )
 from tests.models.standins import StandIns
 from tests.models.talking import Talk
@@ -39,7 +39,7 @@ def narrow(stand_ins: StandIns, endpoint: Endpoint) -> None:
         item.contexts[endpoint.name] = SMALL
 
 
-@pytest.mark.parametrize(**named(OVERFLOWING))
+@pytest.mark.parametrize(**parametrise(OVERFLOWING))
 async def test_a_prompt_that_is_too_long_is_reported_as_such_in_any_words(
     stand_ins: StandIns, endpoint: Endpoint
 ) -> None:
@@ -54,7 +54,7 @@ FILTERING = (*(each for each in CHAT if each.name != "gemma"), *RESPONSES_HOSTS,
 
 
 @pytest.mark.parametrize("text", ["filter this", "filter this late"])
-@pytest.mark.parametrize(**named(FILTERING))
+@pytest.mark.parametrize(**parametrise(FILTERING))
 async def test_a_filtered_question_or_answer_is_reported_as_such(
     stand_ins: StandIns, endpoint: Endpoint, text: str
 ) -> None:
@@ -76,7 +76,7 @@ async def test_what_a_guardrail_says_is_no_answer(stand_ins: StandIns) -> None:
         assert not any(isinstance(chunk, TextDelta) for chunk in chunks)
 
 
-@pytest.mark.parametrize(**named((ADAPTERS[0], *RESPONSES_HOSTS)))
+@pytest.mark.parametrize(**parametrise((ADAPTERS[0], *RESPONSES_HOSTS)))
 async def test_a_model_that_declines_is_reported_as_filtered(stand_ins: StandIns, endpoint: Endpoint) -> None:
     async with adapter(stand_ins, endpoint) as model:
         with pytest.raises(ContentFiltered):
@@ -87,7 +87,7 @@ THINKING = (RESPONSES_HOSTS[0], CONVERSE[0], CONVERSE[1], CONVERSE[6])
 """Models that take no temperature."""
 
 
-@pytest.mark.parametrize(**named(THINKING))
+@pytest.mark.parametrize(**parametrise(THINKING))
 async def test_settings_that_a_model_does_not_take_are_left_out_and_named(
     stand_ins: StandIns, endpoint: Endpoint
 ) -> None:
@@ -112,7 +112,7 @@ async def test_a_refused_temperature_is_learned_by_one_refusal_and_named(stand_i
     assert len(stand_ins.journal.refused) == 1
 
 
-@pytest.mark.parametrize(**named(KNOWN))
+@pytest.mark.parametrize(**parametrise(KNOWN))
 async def test_a_limit_is_sent_in_a_field_that_is_taken_and_cuts_the_answer(
     stand_ins: StandIns, endpoint: Endpoint
 ) -> None:
@@ -126,7 +126,7 @@ async def test_a_limit_is_sent_in_a_field_that_is_taken_and_cuts_the_answer(
 
 
 @pytest.mark.parametrize("effort", ["minimal", "none", "low", "max"])
-@pytest.mark.parametrize(**named((*RESPONSES_HOSTS, *CONVERSE)))
+@pytest.mark.parametrize(**parametrise((*RESPONSES_HOSTS, *CONVERSE)))
 async def test_an_effort_that_a_model_does_not_know_ends_no_conversation(
     stand_ins: StandIns, endpoint: Endpoint, effort: str
 ) -> None:

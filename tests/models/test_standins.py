@@ -8,7 +8,7 @@ import httpx
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
-from tests.models.raw import Json, call_in, called, chat, deltas, events, text_of, tool, user
+from tests.models.raw import Json, call_in, chat, deltas, events, make_call, text_of, tool, user
 from tests.models.standins import StandIns
 from tests.models.standins.dialects import dialects
 
@@ -50,14 +50,14 @@ def test_the_chunks_are_those_of_openai(stand_ins: StandIns) -> None:
         ({"messages": [user("Hi", mood="good")]}, "messages[0].mood"),
         ({"messages": [user([{"type": "text", "text": "Hi", "cache_control": {}}])]}, "cache_control"),
         ({"messages": [user(), HI | {"reasoning_content": ""}]}, "messages[1].reasoning_content"),
-        ({"messages": [user(), *called(call={"extra_content": {}})], "tools": TOOLS}, "extra_content"),
+        ({"messages": [user(), *make_call(call={"extra_content": {}})], "tools": TOOLS}, "extra_content"),
         ({"tools": [{"type": "function", "function": {"name": "a"}, "strict": True}]}, "tools[0].strict"),
         ({"max_tokens": "5"}, "max_tokens"),
         ({"messages": [user(5)]}, "content"),
         ({"messages": [{"role": "robot", "content": "Hi"}]}, "role"),
-        ({"messages": [user(), *called()[:1]]}, "did not have response messages: call00001"),
-        ({"messages": [user(), *called()[1:]]}, "tool_call_id"),
-        ({"messages": [user(), *called()[:1], user(), *called()[1:]]}, "did not have response messages"),
+        ({"messages": [user(), *make_call()[:1]]}, "did not have response messages: call00001"),
+        ({"messages": [user(), *make_call()[1:]]}, "tool_call_id"),
+        ({"messages": [user(), *make_call()[:1], user(), *make_call()[1:]]}, "did not have response messages"),
         ({"messages": [user(), {"role": "assistant", "content": None}]}, "got null"),
         ({"tools": [tool("two words")]}, "string does not match pattern"),
         ({"tools": [tool("a" * 65)]}, "string does not match pattern"),
@@ -92,37 +92,37 @@ REFUSALS: list[tuple[str, Json, int, str]] = [
     ("azure", {"messages": [user("filter this")]}, 400, "ResponsibleAIPolicyViolation"),
     ("gemini", {"metadata": {"a": "b"}}, 400, "Cannot find field"),
     ("gemini", {"tools": [tool(additionalProperties=False)]}, 400, "additionalProperties"),
-    ("gemini", {"messages": [user(), *called()], "tools": TOOLS}, 400, "missing a thought_signature"),
-    ("gemini", {"messages": [user(), *called(call={"extra_content": {"google": {"thought_signature": "else"}}})]},
+    ("gemini", {"messages": [user(), *make_call()], "tools": TOOLS}, 400, "missing a thought_signature"),
+    ("gemini", {"messages": [user(), *make_call(call={"extra_content": {"google": {"thought_signature": "else"}}})]},
      400, "Corrupted thought signature"),
-    ("gemini", {"messages": [user(), *called()[:1]]}, 400, "number of function response parts is equal"),
+    ("gemini", {"messages": [user(), *make_call()[:1]]}, 400, "number of function response parts is equal"),
     ("gemini", {"tools": [tool("7_seven")]}, 400, "Must start with a letter"),
-    ("deepseek", {"messages": [user(), *called()], "tools": TOOLS}, 400, "must be passed back to the API"),
+    ("deepseek", {"messages": [user(), *make_call()], "tools": TOOLS}, 400, "must be passed back to the API"),
     ("deepseek", {"response_format": SCHEMA}, 400, "This response_format type is unavailable now"),
     ("deepseek", {"tool_choice": "required", "tools": TOOLS}, 400, "tool_choice"),
     ("mistral", {"metadata": {"a": "b"}}, 422, "extra_forbidden"),
     ("mistral", {"max_completion_tokens": 9}, 422, "extra_forbidden"),
     ("mistral-detail", {"stream_options": {"include_usage": True}}, 422, '"loc":["body","stream_options"]'),
-    ("mistral", {"messages": [user(), *called(), user()]}, 400, "Unexpected role 'user' after role 'tool'"),
+    ("mistral", {"messages": [user(), *make_call(), user()]}, 400, "Unexpected role 'user' after role 'tool'"),
     ("mistral", {"messages": [user(), HI, SYSTEM, user()]}, 400, "Unexpected role 'system' after role 'assistant'"),
     ("mistral", {"messages": [user(), HI]}, 400, "3230"),
-    ("mistral", {"messages": [user(), *called(call_id="call_0")]}, 400, "with a length of 9"),
+    ("mistral", {"messages": [user(), *make_call(call_id="call_0")]}, 400, "with a length of 9"),
     ("qwen-vllm", {"messages": [SYSTEM, SYSTEM, user()]}, 400, "System message must be at the beginning."),
     ("qwen-vllm", {"messages": ROLES}, 400, "roles must alternate"),
     ("qwen-vllm", {"messages": [user([FILE])]}, 400, "Unknown part type: file"),
     ("qwen-vllm", {"messages": [{"role": "developer", "content": "x"}, user()]}, 400, "Unexpected message role"),
-    ("qwen-vllm", {"messages": [user(), *called("{half")]}, 400, "Expecting value"),
+    ("qwen-vllm", {"messages": [user(), *make_call("{half")]}, 400, "Expecting value"),
     ("gemma", {"messages": [SYSTEM, user()]}, 400, "System role not supported"),
     ("gemma", {"messages": [HI, user()]}, 400, "roles must alternate"),
     ("gemma", {"messages": ROLES}, 400, "roles must alternate"),
-    ("mistral-vllm", {"messages": [user(), *called(), user()]}, 400, "After the optional system message"),
+    ("mistral-vllm", {"messages": [user(), *make_call(), user()]}, 400, "After the optional system message"),
     ("mistral-vllm", {"messages": [user(), HI, SYSTEM, user()]}, 400, "System message must be at the beginning."),
-    ("mistral-vllm", {"messages": [user(), *called(call_id="call_0")]}, 400, "alphanumeric strings with length 9"),
+    ("mistral-vllm", {"messages": [user(), *make_call(call_id="call_0")]}, 400, "alphanumeric strings with length 9"),
     ("gemma-no-tools", {"tools": TOOLS}, 400, "does not support tools"),
     ("llama-cpp", {"messages": [user([IMAGE])]}, 500, "image input is not supported"),
     ("llama-cpp", {"tools": [tool(properties={"x": {"type": "string", "pattern": "a+"}})]}, 400, "Pattern must start"),
     ("llama-cpp", {"tools": [tool(properties={"x": {"$ref": "https://a.example/b"}})]}, 400, "Unsupported ref"),
-    ("llama-cpp", {"messages": [user(), *called("[1]")]}, 500, "Unable to generate parser for this template"),
+    ("llama-cpp", {"messages": [user(), *make_call("[1]")]}, 500, "Unable to generate parser for this template"),
     ("lm-studio", {"response_format": {"type": "json_object"}}, 400, "must be 'json_schema' or 'text'"),
     ("groq", {"messages": [user(name="ana")]}, 400, "property 'name' is unsupported"),
     ("groq", {"messages": [user(), HI | {"reasoning_content": ""}, user()]}, 400, "property 'reasoning_content' is"),
@@ -131,12 +131,12 @@ REFUSALS: list[tuple[str, Json, int, str]] = [
     ("xai", {"stop": ["x"]}, 400, "Argument not supported on this model: stop"),
     ("xai", {"reasoning_effort": "none"}, 400, "does not support `reasoning_effort`"),
     ("together", {"tool_choice": "required", "tools": TOOLS}, 400, "tool_choice"),
-    ("openrouter", {"messages": [user(), *called(reasoning_details=[{"text": "x"}])]}, 400, "Invalid `signature`"),
+    ("openrouter", {"messages": [user(), *make_call(reasoning_details=[{"text": "x"}])]}, 400, "Invalid `signature`"),
     ("litellm", {"temperature": 0.2}, 400, "litellm.BadRequestError: AnthropicException - "),
-    ("litellm", {"messages": [user(), *called()]}, 400, "expects the `tools=` param"),
+    ("litellm", {"messages": [user(), *make_call()]}, 400, "expects the `tools=` param"),
     ("litellm", {"messages": [user(" ")]}, 400, "text content blocks must be non-empty"),
-    ("litellm", {"messages": [user(), *called(thinking_blocks=[{}])], "tools": TOOLS}, 400, "is changed"),
-    ("bedrock-gateway", {"messages": [user(), *called()]}, 400, "The toolConfig field must be defined"),
+    ("litellm", {"messages": [user(), *make_call(thinking_blocks=[{}])], "tools": TOOLS}, 400, "is changed"),
+    ("bedrock-gateway", {"messages": [user(), *make_call()]}, 400, "The toolConfig field must be defined"),
     ("bedrock-gateway", {"messages": ROLES}, 400, "must alternate between user and assistant roles"),
     ("no-temperature", {"temperature": 0}, 400, "Only the default (1) value is supported."),
     ("one-system-message", {"messages": [user(), SYSTEM]}, 400, "System message must be at the beginning."),
@@ -144,7 +144,7 @@ REFUSALS: list[tuple[str, Json, int, str]] = [
     ("text-only", {"messages": [user([IMAGE])]}, 400, "Unsupported chat content part type: image_url"),
     ("strict-tools", {"tools": [{"type": "function", "function": {"name": "a", "parameters": {"type": "object"}}}]},
      400, "object schema missing properties"),
-    ("signatures", {"messages": [user(), *called(), HI, user()]}, 400, "missing a thought_signature"),
+    ("signatures", {"messages": [user(), *make_call(), HI, user()]}, 400, "missing a thought_signature"),
 ]  # fmt: skip
 
 
@@ -204,7 +204,7 @@ def test_a_signature_that_comes_back_with_its_call_is_taken(stand_ins: StandIns,
         d["tool_calls"][0] for d in deltas(chat(stand_ins, name, [request], tools=TOOLS)) if d.get("tool_calls")
     ]
     extra = next(fragment["extra_content"] for fragment in fragments if "extra_content" in fragment)
-    answered = [request, *called(call={"extra_content": extra})]
+    answered = [request, *make_call(call={"extra_content": extra})]
     assert text_of(chat(stand_ins, name, answered, tools=TOOLS)) == "The tools say: 2"
 
 
@@ -217,13 +217,13 @@ def test_thinking_must_come_back_within_its_turn(stand_ins: StandIns, name: str,
         whole = joined.setdefault(part.get("index", 0), dict.fromkeys(("text", "thinking"), ""))
         joined[part.get("index", 0)] = part | {k: whole[k] + part.get(k, "") for k in ("text", "thinking")}
     options = [{key: value for key, value in part.items() if value != ""} for part in joined.values()]
-    assert chat(stand_ins, name, [request, *called()], tools=TOOLS).status_code == 400
-    assert chat(stand_ins, name, [request, *called(), HI, user()], tools=TOOLS).status_code == 200
-    assert chat(stand_ins, name, [request, *called(**{field: options})], tools=TOOLS).status_code == 200
+    assert chat(stand_ins, name, [request, *make_call()], tools=TOOLS).status_code == 400
+    assert chat(stand_ins, name, [request, *make_call(), HI, user()], tools=TOOLS).status_code == 200
+    assert chat(stand_ins, name, [request, *make_call(**{field: options})], tools=TOOLS).status_code == 200
 
 
 def test_deepseek_takes_empty_reasoning(stand_ins: StandIns) -> None:
-    assert chat(stand_ins, "deepseek", [user(), *called(reasoning_content="")], tools=TOOLS).status_code == 200
+    assert chat(stand_ins, "deepseek", [user(), *make_call(reasoning_content="")], tools=TOOLS).status_code == 200
 
 
 def test_groq_fails_at_the_first_call_only(stand_ins: StandIns) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.raw import Json, signed
+from tests.models.raw import Json, send_signed
 from tests.models.standins import StandIns
 
 EMBEDDINGS: list[tuple[str, Json, Any]] = [
@@ -22,9 +22,9 @@ EMBEDDINGS: list[tuple[str, Json, Any]] = [
 
 @pytest.mark.parametrize(("model", "body", "result"), EMBEDDINGS, ids=[model for model, *_ in EMBEDDINGS])
 def test_texts_are_embedded(stand_ins: StandIns, model: str, body: Json, result: Any) -> None:
-    response = signed(stand_ins, model, "invoke", body)
+    response = send_signed(stand_ins, model, "invoke", body)
     assert len(result(response.json())) in (1024, 1536)
-    assert "extraneous key [more]" in signed(stand_ins, model, "invoke", body | {"more": 1}).json()["message"]
+    assert "extraneous key [more]" in send_signed(stand_ins, model, "invoke", body | {"more": 1}).json()["message"]
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_texts_are_embedded(stand_ins: StandIns, model: str, body: Json, result:
     ],
 )  # fmt: skip
 def test_a_request_for_an_embedding_is_refused(stand_ins: StandIns, model: str, body: Json, reason: str) -> None:
-    assert reason in signed(stand_ins, model, "invoke", body).json()["message"]
+    assert reason in send_signed(stand_ins, model, "invoke", body).json()["message"]

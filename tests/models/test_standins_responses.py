@@ -68,7 +68,7 @@ def test_output_items_can_be_sent_back_with_the_result(stand_ins: StandIns, summ
     assert message["content"][0]["text"] == "The tools say: 2"
 
 
-def replayed(stand_ins: StandIns, **change: Any) -> list[Json]:
+def make_replayed(stand_ins: StandIns, **change: Any) -> list[Json]:
     """Return the output items of an answer with a call; ``change`` replaces fields of the reasoning."""
     reasoning, call = items(respond(stand_ins, "openai", [USER], tools=[tool()], **THINKS))
     return [reasoning | change, call]
@@ -76,7 +76,7 @@ def replayed(stand_ins: StandIns, **change: Any) -> list[Json]:
 
 def test_reasoning_that_was_changed_or_comes_from_elsewhere_is_refused(stand_ins: StandIns) -> None:
     for host, change in (("openai", {"encrypted_content": "gAAAAAelse"}), ("openai", {"summary": []}), ("azure", {})):
-        output = replayed(stand_ins, **change)
+        output = make_replayed(stand_ins, **change)
         result = {"type": "function_call_output", "call_id": output[1]["call_id"], "output": "2"}
         response = respond(stand_ins, host, [USER, *output, result], tools=[tool()])
         assert response.json()["error"]["code"] == "invalid_encrypted_content"
@@ -84,7 +84,7 @@ def test_reasoning_that_was_changed_or_comes_from_elsewhere_is_refused(stand_ins
 
 
 def test_reasoning_needs_the_item_that_followed_it(stand_ins: StandIns) -> None:
-    reasoning, _ = replayed(stand_ins)
+    reasoning, _ = make_replayed(stand_ins)
     for rest in ([], [{"role": "user", "content": "Hi"}]):
         response = respond(stand_ins, "openai", [USER, reasoning, *rest])
         assert "was provided without its required following item" in response.text

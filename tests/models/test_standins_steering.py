@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.models.raw import Json, call_in, called, chat, deltas, text_of, tool, user
+from tests.models.raw import Json, call_in, chat, deltas, make_call, text_of, tool, user
 from tests.models.standins import Fault, StandIns
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0K"}}
@@ -60,7 +60,7 @@ def test_the_users_words_decide_the_calls(stand_ins: StandIns, text: str, calls:
 
 
 def test_a_tool_is_used_as_often_as_the_user_says(stand_ins: StandIns) -> None:
-    request, once = [user('use the tool add with {"x": 1} 2 times')], called()
+    request, once = [user('use the tool add with {"x": 1} 2 times')], make_call()
     assert call_in(chat(stand_ins, "plain", request + once, tools=TOOLS))
     assert text_of(chat(stand_ins, "plain", request + once + once, tools=TOOLS)) == "The tools say: 2 | 2"
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.models.raw import Json, blocks, converse, said, tool_config
+from tests.models.raw import Json, blocks, converse, make_message, tool_config
 from tests.models.standins import StandIns
 
 HAIKU = "eu.anthropic.claude-haiku-4-5"
 POINT = {"cachePoint": {"type": "default"}}
-HI = said("Hi.", role="assistant")
+HI = make_message("Hi.", role="assistant")
 CONFIG = tool_config()
-ADD = said('use the tool add with {"x": 1} 3 times')
+ADD = make_message('use the tool add with {"x": 1} 3 times')
 
 
 def thinking_turn(stand_ins: StandIns, rounds: int, **fields: Any) -> list[Json]:
@@ -23,7 +23,7 @@ def thinking_turn(stand_ins: StandIns, rounds: int, **fields: Any) -> list[Json]
         answer = blocks(converse(stand_ins, messages, toolConfig=CONFIG, **fields))
         call_id = answer[-1]["toolUse"]["toolUseId"]
         output = {"toolResult": {"toolUseId": call_id, "content": [{"text": "2"}]}}
-        messages += [{"role": "assistant", "content": answer}, said("", output)]
+        messages += [{"role": "assistant", "content": answer}, make_message("", output)]
     return messages
 
 
@@ -36,7 +36,7 @@ def test_thinking_is_bound_to_all_that_came_before_it(stand_ins: StandIns) -> No
     for messages, fields in (
         (turn, {"system": [{"text": "Be rude."}], "toolConfig": CONFIG}),
         (turn, {"system": system, "toolConfig": tool_config("add", "other")}),
-        ([said("Other words."), *turn[1:]], {"system": system, "toolConfig": CONFIG}),
+        ([make_message("Other words."), *turn[1:]], {"system": system, "toolConfig": CONFIG}),
         (without_first, {"system": system, "toolConfig": CONFIG}),
     ):
         response = converse(stand_ins, messages, **fields)
@@ -53,21 +53,21 @@ def test_thinking_has_text_only_if_it_is_asked_for(stand_ins: StandIns, display:
 
 
 def test_redacted_thinking_must_come_back_byte_by_byte(stand_ins: StandIns) -> None:
-    request = said("think secretly")
+    request = make_message("think secretly")
     answer = blocks(converse(stand_ins, [request]))
     for change in ("", "AAAA"):
         changed = {"reasoningContent": {"redactedContent": change or answer[0]["reasoningContent"]["redactedContent"]}}
-        messages = [request, {"role": "assistant", "content": [changed, answer[1]]}, said()]
+        messages = [request, {"role": "assistant", "content": [changed, answer[1]]}, make_message()]
         assert converse(stand_ins, messages).status_code == (400 if change else 200)
 
 
 def test_older_models_want_their_thinking_within_a_turn(stand_ins: StandIns) -> None:
     fields = {"toolConfig": CONFIG, "additionalModelRequestFields": {"thinking": {"type": "enabled"}}}
-    request = said('think and use the tool add with {"x": 1}')
+    request = make_message('think and use the tool add with {"x": 1}')
     answer = blocks(converse(stand_ins, [request], HAIKU, **fields))
     output = {"toolResult": {"toolUseId": answer[1]["toolUse"]["toolUseId"], "content": [{"text": "2"}]}}
     for stored, status in ((answer, 200), (answer[1:], 400)):
-        messages = [request, {"role": "assistant", "content": stored}, said("", output)]
+        messages = [request, {"role": "assistant", "content": stored}, make_message("", output)]
         assert converse(stand_ins, messages, HAIKU, **fields).status_code == status
-    later = [request, {"role": "assistant", "content": answer[1:]}, said("", output), HI, said()]
+    later = [request, {"role": "assistant", "content": answer[1:]}, make_message("", output), HI, make_message()]
     assert converse(stand_ins, later, HAIKU, **fields).status_code == 200

@@ -20,7 +20,7 @@ from baton_slack import Channel, Configuration, Doors, SqliteStorage, make_app
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import EMBED_GUIDE
 from tests.fault_model import FaultModel
-from tests.slack_channel.slack_requests import event, press, signed
+from tests.slack_channel.slack_requests import event, press, sign
 from tests.slack_channel.stand_in import SIGNING_SECRET, TEAM, TOKEN, SlackStandIn
 from tests.unit.docs.pages import block
 
@@ -105,7 +105,7 @@ class Playing:
 
     async def send(self, body: bytes) -> None:
         """Send a request of Slack's."""
-        response = await self.http.post(f"{self.url}/slack", content=body, headers=signed(body))
+        response = await self.http.post(f"{self.url}/slack", content=body, headers=sign(body))
         assert response.status_code == 200, response.text
 
     async def write(self, member: str, text: str, channel: str, thread_ts: str | None = None, **fields: Any) -> str:

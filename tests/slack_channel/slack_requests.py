@@ -14,7 +14,7 @@ from tests.slack_channel.stand_in import SIGNING_SECRET, TEAM
 Json = dict[str, Any]
 
 
-def signed(body: bytes, *, at: float | None = None, secret: str = SIGNING_SECRET) -> dict[str, str]:
+def sign(body: bytes, *, at: float | None = None, secret: str = SIGNING_SECRET) -> dict[str, str]:
     """Return the headers of a request of Slack."""
     moment = str(int(time.time() if at is None else at))
     digest = hmac.new(secret.encode(), f"v0:{moment}:".encode() + body, hashlib.sha256).hexdigest()

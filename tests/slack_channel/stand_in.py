@@ -118,7 +118,7 @@ class SlackStandIn:
             arguments = await request.json()
         else:
             async with request.form() as form:
-                arguments = {name: _decoded(value) for name, value in [*request.query_params.items(), *form.items()]}
+                arguments = {name: _decode(value) for name, value in [*request.query_params.items(), *form.items()]}
         limited = next((refusal for refusal in self.refusals if refusal[0] == method), None)
         if limited is not None:
             self.refusals.remove(limited)
@@ -244,6 +244,6 @@ class SlackStandIn:
         return Response(status_code=404) if data is None else Response(data)
 
 
-def _decoded(value: Any) -> Any:
+def _decode(value: Any) -> Any:
     """Return an argument of a form; lists and objects are sent as JSON."""
     return json.loads(value) if isinstance(value, str) and value[:1] in ("[", "{") else value

@@ -26,7 +26,7 @@ def without_errors(playing: Playing) -> Any:
     assert playing.slack.errors == []
 
 
-def shown(message: Json) -> str:
+def read_visible(message: Json) -> str:
     """Everything that a message shows."""
     return json.dumps(message["blocks"], ensure_ascii=False)
 
@@ -43,17 +43,17 @@ async def waiting(playing: Playing, user: str) -> tuple[str, Json]:
 async def test_a_user_waits_is_answered_and_is_handed_back(playing: Playing, fault_model: FaultModel) -> None:
     user = f"ada-{uuid.uuid4()}"
     thread_id, root = await waiting(playing, user)
-    assert user in shown(root)
-    assert "talk to a human, &lt;!channel&gt; &amp; co" in shown(root)
-    assert "Nobody has taken it" in shown(root)
+    assert user in read_visible(root)
+    assert "talk to a human, &lt;!channel&gt; &amp; co" in read_visible(root)
+    assert "Nobody has taken it" in read_visible(root)
 
     early = await playing.write("U0ANNA", "Hello?", DESK, root["ts"])
     await playing.until(lambda: any("Take it first" in line["text"] for line in playing.slack.whispers))
     await playing.press(root, "U0ANNA", TAKE)
-    await playing.until(lambda: "*Anna* has taken it" in shown(root))
+    await playing.until(lambda: "*Anna* has taken it" in read_visible(root))
     await playing.ask("Is anybody there?", user, sessionId=thread_id)
     replies = await playing.until(lambda: playing.slack.replies(DESK, root["ts"]))
-    assert "Is anybody there?" in shown(replies[-1])
+    assert "Is anybody there?" in read_visible(replies[-1])
 
     ts = await playing.write("U0ANNA", "Yes &amp; <https://acme.example|here> I am", DESK, root["ts"])
     again = {"type": "message", "channel": DESK, "user": "U0ANNA", "text": "Yes", "ts": ts, "thread_ts": root["ts"]}
@@ -65,7 +65,7 @@ async def test_a_user_waits_is_answered_and_is_handed_back(playing: Playing, fau
     await playing.write("U0BEN", "note: " + "receipt " * 501, DESK, root["ts"])
     await playing.until(lambda: any("at most 4,000 characters" in line["text"] for line in playing.slack.whispers))
     await playing.press(root, "U0ANNA", RETURN, "Refund is on its way.")
-    await playing.until(lambda: "Anna has handed it back" in shown(root))
+    await playing.until(lambda: "Anna has handed it back" in read_visible(root))
     await playing.settle()
     assert all(block["type"] not in ("actions", "input") for block in root["blocks"])
 
@@ -94,7 +94,7 @@ async def test_of_two_people_who_take_one_wins_and_the_other_learns_who(playing:
     assert [(line["user"], line["text"]) for line in playing.slack.whispers] == [
         ("U0BEN", "Anna has taken this conversation.")
     ]
-    assert "*Anna* has taken it" in shown(root)
+    assert "*Anna* has taken it" in read_visible(root)
 
 
 @pytest.mark.nightly
@@ -104,7 +104,7 @@ async def test_a_guest_of_the_workspace_takes_nothing(playing: Playing) -> None:
     await playing.press(root, "U0GUEST", TAKE)
     await playing.until(lambda: playing.slack.whispers)
     assert "You may not" in playing.slack.whispers[0]["text"]
-    assert "Nobody has taken it" in shown(root)
+    assert "Nobody has taken it" in read_visible(root)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ async def test_a_conversation_that_its_user_leaves_is_no_longer_answered(playing
     headers = {"Authorization": f"Bearer {playing.token('acme', user)}"}
     response = await playing.http.post(f"{playing.baton}/v1/threads/{thread_id}/{way}", json={}, headers=headers)
     assert response.status_code in (200, 202), response.text
-    await playing.until(lambda: line in shown(root))
-    assert line in shown(playing.slack.replies(DESK, root["ts"])[-1])
+    await playing.until(lambda: line in read_visible(root))
+    assert line in read_visible(playing.slack.replies(DESK, root["ts"])[-1])
     playing.slack.whispers.clear()
     await playing.write("U0ANNA", "Hello", DESK, root["ts"])
     await playing.until(lambda: playing.slack.whispers)
@@ -163,7 +163,7 @@ async def test_files_of_the_person_who_has_taken_it_reach_the_user_and_those_of_
     await playing.write("U0ANNA", "", DESK, root["ts"], subtype="file_share", files=[form])
     await playing.until(lambda: any("Take it first" in line["text"] for line in playing.slack.whispers))
     await playing.press(root, "U0ANNA", TAKE)
-    await playing.until(lambda: "*Anna* has taken it" in shown(root))
+    await playing.until(lambda: "*Anna* has taken it" in read_visible(root))
     await playing.write("U0BEN", "", DESK, root["ts"], subtype="file_share", files=[plan])
     await playing.write("U0BEN", "What about this?", DESK, root["ts"], subtype="file_share", files=[plan])
     files = [form, elsewhere]
@@ -189,13 +189,13 @@ async def test_a_user_in_slack_is_shown_with_their_language_and_gets_the_files_o
     await playing.until(lambda: len(playing.slack.roots(DESK)) > before)
     await playing.settle()
     root = playing.slack.roots(DESK)[-1]
-    assert "Carl waits for a person (support, de-AT)" in shown(root)
+    assert "Carl waits for a person (support, de-AT)" in read_visible(root)
     await playing.press(root, "U0ANNA", TAKE)
-    await playing.until(lambda: "*Anna* has taken it" in shown(root))
+    await playing.until(lambda: "*Anna* has taken it" in read_visible(root))
     form = slack_file(playing, "form.txt", b"Sign here")
     await playing.write("U0ANNA", "Please sign", DESK, root["ts"], subtype="file_share", files=[form])
     await playing.until(lambda: any(file["channel"] == "D0ADA" for file in playing.slack.shared))
-    assert "Please sign" in shown(playing.slack.replies("D0ADA", question)[-1])
+    assert "Please sign" in read_visible(playing.slack.replies("D0ADA", question)[-1])
     [file] = [file for file in playing.slack.shared if file["channel"] == "D0ADA"]
     assert (file["thread_ts"], file["name"], file["data"]) == (question, "form.txt", b"Sign here")
 
@@ -214,7 +214,7 @@ async def test_a_file_of_the_user_is_shared_in_the_thread(playing: Playing) -> N
     stored.raise_for_status()
     await playing.ask([{"type": "text", "text": "My receipt"}, prepared["part"]], user, sessionId=thread_id)
     await playing.until(lambda: playing.slack.shared)
-    assert "[receipt.txt]" in shown(playing.slack.replies(DESK, root["ts"])[-1])
+    assert "[receipt.txt]" in read_visible(playing.slack.replies(DESK, root["ts"])[-1])
     file = playing.slack.shared[-1]
     assert (file["channel"], file["thread_ts"]) == (DESK, root["ts"])
     assert (file["name"], file["data"]) == ("receipt.txt", b"EUR 12.99")

@@ -73,7 +73,7 @@ def files(workspace: Workspace) -> Files:
     return Files(workspace, SqliteStorage(":memory:"))
 
 
-def sent(slack: SlackStandIn, name: str = "a.txt", *, attempts: int = 0, **fields: Any) -> Job:
+def make_job(slack: SlackStandIn, name: str = "a.txt", *, attempts: int = 0, **fields: Any) -> Job:
     """A message with a file."""
     file = {"id": "F1", "name": name, "mimetype": "", "url_private_download": f"{slack.url}/download/{name}"}
     return Job("Ev1", "g", "slack.message", {"channel": "D0ADA", "ts": TS, "files": [file | fields]}, attempts)
@@ -86,12 +86,14 @@ async def test_a_download_that_fails_is_tried_again_and_at_last_the_message_goes
     baton = BatonFiles()
     slack.faults += [fault]
     with pytest.raises(CONNECTION_FAILURES):
-        await files.upload(baton.client, "t", sent(slack))
-    parts, problems = await files.upload(baton.client, "t", sent(slack, attempts=1))
+        await files.upload(baton.client, "t", make_job(slack))
+    parts, problems = await files.upload(baton.client, "t", make_job(slack, attempts=1))
     assert ([file.data for file in baton.taken], len(parts), problems) == ([b"Milk"], 1, [])
-    assert await files.upload(baton.client, "t", sent(slack, attempts=2)) == (parts, []), "a repetition has the same"
+    assert await files.upload(baton.client, "t", make_job(slack, attempts=2)) == (parts, []), (
+        "a repetition has the same"
+    )
     slack.faults += [fault]
-    other = sent(slack, attempts=MAX_FILE_RETRIES)
+    other = make_job(slack, attempts=MAX_FILE_RETRIES)
     other.body["ts"] = "1790000001.000100"
     assert await files.upload(baton.client, "t", other) == ([], ["a.txt cannot be read now. Send it again later."])
 
@@ -111,7 +113,7 @@ async def test_a_file_that_cannot_be_passed_on_is_named_and_the_message_goes_on(
 ) -> None:
     monkeypatch.setattr("baton_slack.workspace.MAX_FILE", 1_000)
     slack.faults += [fault] if fault != 200 else []
-    parts, problems = await files.upload(BatonFiles().client, "t", sent(slack, name))
+    parts, problems = await files.upload(BatonFiles().client, "t", make_job(slack, name))
     assert parts == []
     assert [problem in sentence for sentence in problems] == [True]
 
@@ -133,7 +135,7 @@ async def test_a_file_that_slack_has_not_finished_is_looked_up(
     slack.described["F1"] = [whole if answer == "whole" else answer for answer in answers]
     baton, seen = BatonFiles(), list[str]()
     for attempt in range(len(outcome)):
-        job = sent(slack, attempts=attempt, url_private_download=None)
+        job = make_job(slack, attempts=attempt, url_private_download=None)
         try:
             _, problems = await files.upload(baton.client, "t", job)
         except ConnectionError:
@@ -166,7 +168,7 @@ async def test_no_other_host_gets_the_token(address: str) -> None:
 async def test_a_redirect_is_not_followed_with_the_token(slack: SlackStandIn, workspace: Workspace) -> None:
     slack.faults += [302]
     with pytest.raises(FileRefused):
-        await workspace.download(sent(slack).body["files"][0])
+        await workspace.download(make_job(slack).body["files"][0])
     assert slack.tokens_of_downloads == [f"Bearer {TOKEN}"]
 
 

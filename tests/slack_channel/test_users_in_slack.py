@@ -21,16 +21,16 @@ pytestmark = pytest.mark.nightly
 Json = dict[str, Any]
 
 
-def said(playing: Playing, channel: str, ts: str) -> str:
+def read_messages(playing: Playing, channel: str, ts: str) -> str:
     """The app's messages in a thread, as JSON."""
     return json.dumps([message["blocks"] for message in playing.slack.replies(channel, ts)], ensure_ascii=False)
 
 
 async def test_a_thread_of_a_direct_message_is_a_conversation(playing: Playing, fault_model: FaultModel) -> None:
     ts = await playing.write("U0CARL", "Which lamps &lt;here&gt;?", "D0ADA", channel_type="im")
-    await playing.until(lambda: "Which lamps &lt;here&gt;?" in said(playing, "D0ADA", ts))
+    await playing.until(lambda: "Which lamps &lt;here&gt;?" in read_messages(playing, "D0ADA", ts))
     await playing.write("U0CARL", "And blue ones?", "D0ADA", ts, channel_type="im")
-    await playing.until(lambda: "And blue ones?" in said(playing, "D0ADA", ts))
+    await playing.until(lambda: "And blue ones?" in read_messages(playing, "D0ADA", ts))
     await playing.settle()
     assert len(playing.slack.replies("D0ADA", ts)) == 2
     contents = json.dumps(fault_model.bodies[-1]["messages"])
@@ -50,7 +50,7 @@ async def test_slow_answers_to_users_delay_nobody_elses_actions(playing: Playing
     await playing.press(root, "U0ANNA", TAKE)
     await playing.until(lambda: "*Anna* has taken it" in json.dumps(root["blocks"]))
     gate.open()
-    await playing.until(lambda: all(gate.text in said(playing, "D0ADA", ts) for ts in written))
+    await playing.until(lambda: all(gate.text in read_messages(playing, "D0ADA", ts) for ts in written))
     await playing.settle()
     assert [len(playing.slack.replies("D0ADA", ts)) for ts in written] == [1] * WORKERS
 
@@ -70,13 +70,13 @@ async def test_what_a_user_writes_during_an_answer_waits_in_baton(playing: Playi
             waiting = answer.json()["items"]
     assert [message["content"][0]["text"] for message in waiting] == ["And blue ones?"]
     gate.open()
-    await playing.until(lambda: "And blue ones?" in said(playing, "D0ADA", ts))
-    assert gate.text in said(playing, "D0ADA", ts)
+    await playing.until(lambda: "And blue ones?" in read_messages(playing, "D0ADA", ts))
+    assert gate.text in read_messages(playing, "D0ADA", ts)
 
 
 async def test_an_edited_mention_is_not_sent_again(playing: Playing, fault_model: FaultModel) -> None:
     ts = await playing.write("U0CARL", f"<@{BOT}> Red lamps?", "C0TALK", type="app_mention")
-    await playing.until(lambda: "Red lamps?" in said(playing, "C0TALK", ts))
+    await playing.until(lambda: "Red lamps?" in read_messages(playing, "C0TALK", ts))
     await playing.settle()
     playing.slack.whispers.clear()
     edited = {"type": "app_mention", "channel": "C0TALK", "user": "U0CARL", "text": f"<@{BOT}> Blue ones?", "ts": ts}
@@ -101,7 +101,7 @@ async def test_a_mention_in_a_channel_is_answered_below_it_and_files_are_read(
     playing.slack.whispers.clear()
     text = f"<@{BOT}> What is in it?"
     ts = await playing.write("U0CARL", text, "C0TALK", type="app_mention", files=[file, elsewhere])
-    await playing.until(lambda: "What is in it?" in said(playing, "C0TALK", ts))
+    await playing.until(lambda: "What is in it?" in read_messages(playing, "C0TALK", ts))
     await playing.settle()
     assert "Milk, eggs, flour" in json.dumps(fault_model.bodies[-1]["messages"])
     assert ["far.txt is not stored in Slack" in line["text"] for line in playing.slack.whispers] == [True]
@@ -119,7 +119,7 @@ async def test_words_of_others_and_of_bots_begin_no_conversation(playing: Playin
 async def test_a_user_approves_a_call_and_nobody_else_does(playing: Playing, fault_model: FaultModel) -> None:
     fault_model.script(calls_tools(("delete_page", json.dumps({"page": "home"}))))
     ts = await playing.write("U0CARL", "Delete it", "D0ADA", channel_type="im")
-    await playing.until(lambda: "Delete the page home?" in said(playing, "D0ADA", ts))
+    await playing.until(lambda: "Delete the page home?" in read_messages(playing, "D0ADA", ts))
     await playing.settle()
     question = next(
         message for message in playing.slack.replies("D0ADA", ts) if "baton_approve" in json.dumps(message["blocks"])

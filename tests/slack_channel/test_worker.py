@@ -18,14 +18,14 @@ from baton_slack import Doors, Job, SqliteStorage, Worker
 from baton_slack.channel import USER_WORKERS, WORKERS
 from baton_slack.failures import describe
 from baton_slack.storage import DAY_SECONDS
-from tests.slack_channel.slack_requests import event, signed
+from tests.slack_channel.slack_requests import event, sign
 
 Json = dict[str, Any]
 MESSAGE = {"type": "message", "channel": "C0DESK", "user": "U0ANNA", "text": "Hello", "ts": "1790000000.000100"}
 
 
 def test_messages_that_wait_are_readable_by_their_owner_only(doors: Doors, tmp_path: Path) -> None:
-    doors.take_slack(event(MESSAGE), signed(event(MESSAGE)))
+    doors.take_slack(event(MESSAGE), sign(event(MESSAGE)))
     assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
 
 
@@ -66,7 +66,7 @@ async def test_slow_messages_of_users_and_work_for_people_leave_each_other_place
         for number in range(count[who]):
             written = {"ts": f"17900{number:05}.000100", "channel": f"C0{who.upper()}", "channel_type": channel_type}
             body = event(MESSAGE | written, event_id=f"{who}-{number}")
-            doors.take_slack(body, signed(body))
+            doors.take_slack(body, sign(body))
 
     async def carry_out(job: Job) -> None:
         if job.id.startswith(slow):
@@ -79,7 +79,7 @@ async def test_slow_messages_of_users_and_work_for_people_leave_each_other_place
             await asyncio.sleep(0.01)
 
 
-def refused_by_slack(error: str | None, status: int = 200, **headers: str) -> SlackApiError:
+def make_slack_error(error: str | None, status: int = 200, **headers: str) -> SlackApiError:
     """A refusal of Slack's API; without an error, the answer of a gateway."""
     about: dict[str, Any] = {"client": None, "http_verb": "POST", "api_url": "", "req_args": {}, "headers": headers}
     data: Any = {"error": error} if error else "upstream connect error"
@@ -90,12 +90,12 @@ def refused_by_slack(error: str | None, status: int = 200, **headers: str) -> Sl
 @pytest.mark.parametrize(
     ("failure", "times", "is_done"),
     [
-        (refused_by_slack("ratelimited", 429, **{"Retry-After": "7"}), 40, True),
-        (refused_by_slack("token_revoked"), 10, True),
-        (refused_by_slack("service_unavailable"), 10, True),
-        (refused_by_slack(None, 502), 10, True),
-        (refused_by_slack("channel_not_found"), 10, False),
-        (refused_by_slack("invalid_blocks"), 10, False),
+        (make_slack_error("ratelimited", 429, **{"Retry-After": "7"}), 40, True),
+        (make_slack_error("token_revoked"), 10, True),
+        (make_slack_error("service_unavailable"), 10, True),
+        (make_slack_error(None, 502), 10, True),
+        (make_slack_error("channel_not_found"), 10, False),
+        (make_slack_error("invalid_blocks"), 10, False),
         (ZeroDivisionError(), 10, False),
     ],
 )
@@ -139,7 +139,7 @@ async def test_a_file_of_jobs_that_cannot_be_used_for_a_while_ends_no_worker(
 
     monkeypatch.setattr("baton_slack.channel.POLL_SECONDS", 0)
     monkeypatch.setattr(storage, "claim", fail)
-    doors.take_slack(event(MESSAGE), signed(event(MESSAGE)))
+    doors.take_slack(event(MESSAGE), sign(event(MESSAGE)))
 
     async def carry_out(job: Job) -> None:
         pass

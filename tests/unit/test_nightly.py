@@ -28,7 +28,7 @@ class Item:
         return self.is_nightly and name == "nightly"
 
 
-def selected(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+def select_tests(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """The names of the files whose tests are run, and the printed lines."""
     items: list[Any] = [Item(SLOW, is_nightly=True), Item(SLOW, is_nightly=False), Item(QUICK, is_nightly=False)]
     config: Any = SimpleNamespace(
@@ -53,22 +53,22 @@ def usual(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("arguments", [["tests"], ["tests/e2e"], ["tests/unit/test_quick.py"]])
 def test_marked_tests_are_left_out_and_counted(arguments: list[str]) -> None:
-    names, lines = selected(arguments)
+    names, lines = select_tests(arguments)
     assert names == ["test_slow", "test_quick"]
     assert lines == ["1 tests were left out: `make all` runs them", "     1  tests/e2e"]
 
 
 @pytest.mark.parametrize("argument", ["tests/e2e/test_slow.py", "tests/e2e/test_slow.py::test_it"])
 def test_a_file_that_is_named_is_run_whole(argument: str) -> None:
-    assert selected([argument]) == (["test_slow", "test_slow", "test_quick"], [])
+    assert select_tests([argument]) == (["test_slow", "test_slow", "test_quick"], [])
 
 
 def test_who_asks_for_the_usual_tests_gets_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nightly, "CHOICE", "usual")
-    names, _ = selected(["tests/e2e/test_slow.py"])
+    names, _ = select_tests(["tests/e2e/test_slow.py"])
     assert names == ["test_slow", "test_quick"]
 
 
 def test_make_all_runs_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nightly, "RUNS_ALL", True)
-    assert selected(["tests"]) == (["test_slow", "test_slow", "test_quick"], [])
+    assert select_tests(["tests"]) == (["test_slow", "test_slow", "test_quick"], [])

@@ -79,7 +79,7 @@ class A2AClient:
             await self._reading
 
 
-async def started(line: str) -> A2AClient:
+async def start_client(line: str) -> A2AClient:
     """Start the client of one line."""
     python, program = (older_python(), "client_0_3.py") if line == "0.3" else (sys.executable, "client_1.py")
     process = await asyncio.create_subprocess_exec(

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.e2e.a2a.clients import LINES, A2AClient, started
+from tests.e2e.a2a.clients import LINES, A2AClient, start_client
 
 
 @pytest.fixture(scope="module")
 async def running_clients() -> AsyncIterator[dict[str, A2AClient]]:
     """A client of each line."""
-    clients = {line: await started(line) for line in LINES}
+    clients = {line: await start_client(line) for line in LINES}
     yield clients
     for client in clients.values():
         await client.close()

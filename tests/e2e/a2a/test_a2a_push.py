@@ -35,7 +35,7 @@ def task_in(notification: Notification, line: str) -> tuple[str, Json]:
     return task["status"]["state"].removeprefix("TASK_STATE_").lower().replace("_", "-"), task
 
 
-async def heard(receiver: Receiver, line: str, number: int) -> list[str]:
+async def read_states(receiver: Receiver, line: str, number: int) -> list[str]:
     """The next states that the receiver gets."""
     return [task_in(await receiver.next(), line)[0] for _ in range(number)]
 
@@ -73,7 +73,7 @@ async def test_a_queued_message_is_announced_by_the_tab_that_takes_it_from_the_q
     call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message, "configuration": how}}
     answer = await alice.client.post("/a2a", json=call, headers=alice.headers)
     assert answer.json()["result"]["kind"] == "task"
-    assert await heard(receiver, "0.3", 2) == ["working", "completed"]
+    assert await read_states(receiver, "0.3", 2) == ["working", "completed"]
 
 
 @pytest.mark.nightly
@@ -86,7 +86,7 @@ async def test_a_configuration_is_set_and_removed(
     set_ = await client.last_of(alice, "notify", task_id=task["taskId"], hook=receiver.url)
     assert set_ == {"id": "mine", "url": receiver.url}
     await client.last_of(alice, "say", text="no", task_id=task["taskId"], url=url)
-    assert await heard(receiver, client.line, 2) == ["working", "completed"]
+    assert await read_states(receiver, client.line, 2) == ["working", "completed"]
     await client.all_of(alice, "stop notifying", task_id=task["taskId"])
     await client.last_of(alice, "say", text="With another", hook=f"{receiver.url}/other")
     assert {(await receiver.next()).path for _ in range(2)} == {"/hook/other"}
@@ -99,7 +99,7 @@ async def test_what_fails_is_sent_again(
 ) -> None:
     receiver.answers = [answer]
     await running_clients["1.x"].last_of(alice, "say", text="Hello", hook=receiver.url)
-    assert await heard(receiver, "1.x", 3) == ["working", "working", "completed"]
+    assert await read_states(receiver, "1.x", 3) == ["working", "working", "completed"]
 
 
 @pytest.mark.nightly
@@ -140,9 +140,9 @@ async def test_a_notification_is_sent_though_its_sender_is_killed(
         ada = User(killable, http, tenant, "ada", killable.token(tenant, "ada"))
         receiver.answers = [503, HANG]
         await running_clients["1.x"].last_of(ada, "say", text="Hello", hook=receiver.url)
-        assert await heard(receiver, "1.x", 2) == ["working", "working"]
+        assert await read_states(receiver, "1.x", 2) == ["working", "working"]
         assert killable.kill_workers() > 0
-        states = await heard(receiver, "1.x", 2)
+        states = await read_states(receiver, "1.x", 2)
         while states[-1] == "working":  # a slow sender may lose its record too, and duplicates do no harm
-            states += await heard(receiver, "1.x", 1)
+            states += await read_states(receiver, "1.x", 1)
         assert states[-1] == "completed"

@@ -62,7 +62,7 @@ def specialist_cloud(
 ) -> Iterator[RunningCloud]:
     """The product with an agent that hands over, and one that asks a person before it counts, for itself and others."""
     targets = vars(specialists)
-    folder = written(
+    folder = write_agents(
         tmp_path_factory.mktemp("specialists"),
         agent("host", handoffs=[{"agent": name, "context_mode": "recent"} for name in targets]),
         *(remote(name, peer) for name, peer in targets.items()),
@@ -81,7 +81,7 @@ def cloud(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[RunningCloud]:
     """The product with agents that consult, use tools, and ask for approval."""
-    folder = written(tmp_path_factory.mktemp("agents"), *definitions(peers), *partners(specialist_cloud))
+    folder = write_agents(tmp_path_factory.mktemp("agents"), *definitions(peers), *partners(specialist_cloud))
     with RunningCloud(fault_model_server.base_url, agents=folder) as running:
         keep_credentials(running)
         secrets = client("secretsmanager", running.environment["AWS_ENDPOINT_URL"])
@@ -144,7 +144,7 @@ def careful(peers: Peers) -> dict[str, Any]:
     return agent("careful", tools=[mcp(peers.files, ["next_number", "add"], requires_approval=["next_number"])])
 
 
-def written(folder: Path, *agents: dict[str, Any]) -> Path:
+def write_agents(folder: Path, *agents: dict[str, Any]) -> Path:
     """Write the agents' files; return their folder."""
     for definition in agents:
         (folder / f"{definition['id']}.yaml").write_text(yaml.safe_dump(definition))

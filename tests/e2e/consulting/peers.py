@@ -43,7 +43,7 @@ class Peer:
 @contextmanager
 def mcp_server() -> Iterator[Peer]:
     """The MCP server of the tests of tools."""
-    with _started("-m", "tests.integration.tools.mcp_server", "files") as process:
+    with _start("-m", "tests.integration.tools.mcp_server", "files") as process:
         assert process.stdout is not None
         yield Peer(process, f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp")
 
@@ -51,7 +51,7 @@ def mcp_server() -> Iterator[Peer]:
 @contextmanager
 def remote_agent() -> Iterator[Peer]:
     """The remote agent of the tests of A2A."""
-    with _started("-m", "tests.integration.agents.remote_server") as process:
+    with _start("-m", "tests.integration.agents.remote_server") as process:
         assert process.stdout is not None
         yield Peer(process, process.stdout.readline().strip())
 
@@ -61,7 +61,7 @@ def example_server() -> Iterator[Peer]:
     """The MCP server of the examples, on a free port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with _started("examples/mcp_server.py", "--port", str(port)) as process:
+    with _start("examples/mcp_server.py", "--port", str(port)) as process:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not _listens(port):
             assert process.poll() is None, "The example's server has ended."
@@ -85,7 +85,7 @@ def _listens(port: int) -> bool:
 
 
 @contextmanager
-def _started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+def _start(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     path = os.pathsep.join([str(ROOT / "shared"), str(ROOT)])
     command: Sequence[str] = [sys.executable, *arguments]
     environment = {**INITIAL_ENVIRONMENT, "PYTHONPATH": path}

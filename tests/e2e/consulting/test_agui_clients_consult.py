@@ -64,7 +64,7 @@ async def test_the_client_follows_tools_and_sub_agents_also_one_that_fails(
     check_heard(again)
 
 
-async def asked(client: AgUiClient, user: User, model: FaultModel, thread_id: str) -> Heard:
+async def ask_for_approval(client: AgUiClient, user: User, model: FaultModel, thread_id: str) -> Heard:
     """A run that waits for an approval."""
     model.script(calls_tools(("next_number", {}), text="Let me count."), answers("Counted."))
     received = await client.run(user, thread_id, "Count", forwardedProps=CAREFUL)
@@ -79,7 +79,7 @@ async def asked(client: AgUiClient, user: User, model: FaultModel, thread_id: st
 
 async def test_the_client_is_asked_and_its_answer_goes_on(client: AgUiClient, alice: User, model: FaultModel) -> None:
     thread_id = new_id()
-    await asked(client, alice, model, thread_id)
+    await ask_for_approval(client, alice, model, thread_id)
     resumed = await client.run(alice, thread_id, answers={"status": "resolved", "payload": {"approved": True}})
     check_heard(resumed)
     assert resumed.interrupts == []
@@ -104,7 +104,7 @@ async def test_the_model_learns_the_comment_of_a_refusal(
     client: AgUiClient, alice: User, model: FaultModel, answer: Any, text: str
 ) -> None:
     thread_id = new_id()
-    await asked(client, alice, model, thread_id)
+    await ask_for_approval(client, alice, model, thread_id)
     check_heard(await client.run(alice, thread_id, answers=answer))
     assert list(model.requests[1].tool_results.values()) == [REFUSED + text]
 
@@ -112,7 +112,7 @@ async def test_the_model_learns_the_comment_of_a_refusal(
 async def test_a_message_in_place_of_an_answer_is_not_lost(client: AgUiClient, alice: User, model: FaultModel) -> None:
     """The client lets nobody go on without cancelling what is open, in the same request."""
     thread_id = new_id()
-    await asked(client, alice, model, thread_id)
+    await ask_for_approval(client, alice, model, thread_id)
     model.reset()
     model.script(answers("Then we talk."))
     sent_message = {"messageId": "m-2", "answers": {"status": "cancelled"}}

@@ -61,7 +61,7 @@ class Door(ABC):
     async def _heard(self, thread_id: str, events: list[Json]) -> Heard:
         check_run(events)
         assert events[-1]["type"] == "RUN_FINISHED", events[-1]
-        state = shown_state(events)
+        state = follow_state(events)
         assert state == (await self.user.read(f"/threads/{thread_id}"))["state"]
         return Heard(texts(events), state, events)
 
@@ -118,7 +118,7 @@ def texts(events: Sequence[Json]) -> list[tuple[str, str]]:
     return [(names[message_id], word) for message_id, word in words.items()]
 
 
-def shown_state(events: Sequence[Json]) -> Json:
+def follow_state(events: Sequence[Json]) -> Json:
     """The state as a client has it that follows the events."""
     state: Json = {}
     for event in events:

@@ -32,14 +32,14 @@ WORKFLOW = (f"{HOSTILE}.", "no", "refund my order", f"step 1: {HOSTILE}.", "yes"
 """The maker's messages once the skill has its name, one after the other."""
 
 
-async def approved(boss: User) -> str:
+async def approve_procedure(boss: User) -> str:
     """The administrator's procedure; its id."""
     response = (await boss.post(PROCEDURES, REFUND)).json()
     assert (await boss.post(f"{PROCEDURES}/{response['id']}/approve", {})).json()["status"] == "approved"
     return str(response["id"])
 
 
-async def made_by(user: User, *names: str) -> list[str]:
+async def make_skill(user: User, *names: str) -> list[str]:
     """Make a skill; everything that the agents have said."""
     async with OverMessages.of(user) as door:
         thread_id = new_id()

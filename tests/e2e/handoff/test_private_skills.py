@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.fixtures import NewUser
-from tests.e2e.handoff.made_skills import PROCEDURES, Json, approved, made_by
+from tests.e2e.handoff.made_skills import PROCEDURES, Json, approve_procedure, make_skill
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User
 
@@ -30,7 +30,7 @@ def victim(new_demo_user: NewUser) -> User:
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
-def over_protocols(text: str) -> dict[str, Json]:
+def send_over_protocols(text: str) -> dict[str, Json]:
     """The same message over A2A and as a call of a tool of the MCP server, by path."""
     message = {"kind": "message", "role": "user", "messageId": new_id(), "parts": [{"kind": "text", "text": text}]}
     stream = {"jsonrpc": "2.0", "id": 1, "method": "message/stream", "params": {"message": message}}
@@ -49,9 +49,9 @@ async def prompt_of(boss: User, user: User, text: str) -> str:
 async def test_a_maker_of_skills_replaces_nothing_and_reaches_nobody_else(
     boss: User, mallory: User, victim: User
 ) -> None:
-    procedure_id = await approved(boss)
+    procedure_id = await approve_procedure(boss)
 
-    reported = await made_by(mallory, "call it Refund Policy", "call it Refunds")
+    reported = await make_skill(mallory, "call it Refund Policy", "call it Refunds")
     assert "is taken by an approved procedure" in reported[1]
     assert reported[-1] == "Great, your 'Refunds' skill is now active."
     assert any("Only you can use it until it is shared." in event for event in reported)
@@ -75,7 +75,7 @@ async def test_a_maker_of_skills_replaces_nothing_and_reaches_nobody_else(
     assert (await boss.get(f"{PROCEDURES}/user.refunds", userId="mallory")).status_code == 404
     assert "PWNED" not in (await victim.client.get("/.well-known/agent-card.json")).text
 
-    for path, call in over_protocols("please refund my order").items():
+    for path, call in send_over_protocols("please refund my order").items():
         answer = await victim.client.post(path, json=call, headers={**victim.headers, **ACCEPT})
         assert "Refund only with a receipt." in answer.text, answer.text
         assert "PWNED" not in answer.text
@@ -90,7 +90,7 @@ async def test_a_maker_of_skills_replaces_nothing_and_reaches_nobody_else(
 
 @pytest.mark.nightly
 async def test_a_skill_is_followed_by_others_once_it_is_shared(boss: User, mallory: User, victim: User) -> None:
-    await made_by(mallory, "call it Refunds")
+    await make_skill(mallory, "call it Refunds")
     private = await prompt_of(boss, mallory, "please refund my order")
     assert "I am following the skill **Refunds**" in private
     assert "PWNED" not in await prompt_of(boss, victim, "please refund my order")

@@ -54,7 +54,7 @@ def attributes(count: int) -> str:
     return " ".join(f'a{number}=""' for number in range(count))
 
 
-def nested(opening: str, closing: str, depth: int) -> str:
+def nest(opening: str, closing: str, depth: int) -> str:
     return opening * depth + closing * depth
 
 
@@ -79,14 +79,14 @@ WORD: dict[str, tuple[Callable[[], Parts], str]] = {
         ),
         "read []",
     ),
-    "deep elements": (lambda: word_parts(nested("<w:sdt>", "</w:sdt>", 100_000)), TOO_DEEP),
+    "deep elements": (lambda: word_parts(nest("<w:sdt>", "</w:sdt>", 100_000)), TOO_DEEP),
     "deep equations": (
         lambda: word_parts(
-            f"<w:p><m:oMath>{nested('<m:f><m:num>', '</m:num></m:f>', 5_000)}</m:oMath></w:p>"
+            f"<w:p><m:oMath>{nest('<m:f><m:num>', '</m:num></m:f>', 5_000)}</m:oMath></w:p>"
         ),
         TOO_DEEP,
     ),
-    "deep tables": (lambda: word_parts(nested("<w:tbl><w:tr><w:tc>", "</w:tc></w:tr></w:tbl>", 1_000)), TOO_DEEP),
+    "deep tables": (lambda: word_parts(nest("<w:tbl><w:tr><w:tc>", "</w:tc></w:tr></w:tbl>", 1_000)), TOO_DEEP),
 }  # fmt: skip
 SLIDES: dict[str, tuple[Callable[[], Parts], str]] = {
     "layouts that are large together": (lambda: layouts(5, 10 * MEGABYTE), TOO_LARGE),
@@ -119,7 +119,7 @@ SLIDES: dict[str, tuple[Callable[[], Parts], str]] = {
         ),
         "read []",
     ),
-    "deep groups": (lambda: slide_parts(nested("<p:grpSp>", "</p:grpSp>", 50_000)), TOO_DEEP),
+    "deep groups": (lambda: slide_parts(nest("<p:grpSp>", "</p:grpSp>", 50_000)), TOO_DEEP),
 }
 
 
@@ -137,7 +137,7 @@ SHEETS: dict[str, tuple[Callable[[], Parts], str]] = {
     ),
     "what stands before the rows": (lambda: sheet_parts("", before="<sheetView/>" * 1_000_000), TOO_LARGE),
     "deep elements": (
-        lambda: cells("<row>" + nested("<c>", "</c>", 100_000) + "</row>"),
+        lambda: cells("<row>" + nest("<c>", "</c>", 100_000) + "</row>"),
         "read ['The sheet is damaged.']",
     ),
     "a long text that cells share": (
@@ -277,7 +277,7 @@ def overlapping() -> bytes:
     return body[: location + 42] + struct.pack("<I", first.header_offset) + body[location + 46 :]
 
 
-def packed_otherwise() -> bytes:
+def pack_differently() -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as made:
         for name, body in word_parts(EMPTY).items():
@@ -291,7 +291,7 @@ def with_names(*names: str) -> bytes:
 
 ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
     "entries that share bytes": (overlapping, DAMAGED),
-    "another method of packing": (packed_otherwise, DAMAGED),
+    "another method of packing": (pack_differently, DAMAGED),
     "names that differ in case": (lambda: with_names("WORD/document.xml"), DAMAGED),
     "names that differ in slashes": (lambda: with_names("word\\document.xml"), DAMAGED),
     "names that differ in dots": (lambda: with_names("word/../word/document.xml"), DAMAGED),

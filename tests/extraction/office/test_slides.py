@@ -25,7 +25,7 @@ def line(text: str, properties: str = "", of_run: str = "") -> str:
     return f"<a:p><a:pPr {properties}/><a:r><a:rPr>{of_run}</a:rPr><a:t>{text}</a:t></a:r></a:p>"
 
 
-def numbered(text: str, scheme: str = "arabicPeriod", level: int = 0, start: int = 1) -> str:
+def make_numbered(text: str, scheme: str = "arabicPeriod", level: int = 0, start: int = 1) -> str:
     return (
         f'<a:p><a:pPr lvl="{level}"><a:buAutoNum type="{scheme}" startAt="{start}"/></a:pPr>'
         f"<a:r><a:t>{text}</a:t></a:r></a:p>"
@@ -70,14 +70,14 @@ SHAPES = {
         "</mc:Choice><mc:Fallback><a:r><a:t>picture</a:t></a:r></mc:Fallback></mc:AlternateContent></a:p>"),
         ["x = a/b"],
     ),
-    "numbers": (shape(numbered("a") + numbered("b") + line("c") + numbered("d")), ["1. a", "2. b", "c", "1. d"]),
+    "numbers": (shape(make_numbered("a") + make_numbered("b") + line("c") + make_numbered("d")), ["1. a", "2. b", "c", "1. d"]),
     "numbers of levels": (
-        shape(numbered("a") + numbered("b", "alphaLcParenR", 1) + numbered("c", "alphaLcParenR", 1) + numbered("d") + numbered("e", "alphaLcParenR", 1)),
+        shape(make_numbered("a") + make_numbered("b", "alphaLcParenR", 1) + make_numbered("c", "alphaLcParenR", 1) + make_numbered("d") + make_numbered("e", "alphaLcParenR", 1)),
         ["1. a", "a) b", "b) c", "2. d", "a) e"],
     ),
-    "numbers around a deeper line": (shape(numbered("a") + line("b", 'lvl="1"') + numbered("c")), ["1. a", "b", "2. c"]),
-    "numbers from elsewhere": (shape(numbered("a", "romanUcPeriod", start=4) + numbered("b", "romanUcPeriod", start=4)), ["IV. a", "V. b"]),
-    "numbers in brackets": (shape(numbered("a", "arabicParenBoth")), ["(1) a"]),
+    "numbers around a deeper line": (shape(make_numbered("a") + line("b", 'lvl="1"') + make_numbered("c")), ["1. a", "b", "2. c"]),
+    "numbers from elsewhere": (shape(make_numbered("a", "romanUcPeriod", start=4) + make_numbered("b", "romanUcPeriod", start=4)), ["IV. a", "V. b"]),
+    "numbers in brackets": (shape(make_numbered("a", "arabicParenBoth")), ["(1) a"]),
     "numbers of the shape": (
         shape("<a:lstStyle><a:lvl1pPr><a:buAutoNum type='arabicPlain'/></a:lvl1pPr></a:lstStyle>" + line("a") + line("b")),
         ["1 a", "2 b"],

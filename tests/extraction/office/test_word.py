@@ -173,7 +173,7 @@ HIDDEN = {
 
 
 @st.composite
-def nested(draw: st.DrawFn) -> tuple[str, str]:
+def nested_paragraphs(draw: st.DrawFn) -> tuple[str, str]:
     """A paragraph of words in wrappers, and what of it is shown."""
     content, visible = "", ""
     for number in range(draw(st.integers(1, 6))):
@@ -187,7 +187,7 @@ def nested(draw: st.DrawFn) -> tuple[str, str]:
     return content, visible.strip()
 
 
-@given(nested())
+@given(nested_paragraphs())
 @settings(max_examples=examples(150), deadline=None)
 def test_each_visible_word_is_read_once_and_no_hidden_one(made: tuple[str, str]) -> None:
     content, visible = made
@@ -327,7 +327,7 @@ def test_the_main_part_may_have_any_name() -> None:
     assert texts(archive(renamed)) == ["Hello."]
 
 
-def headed(settings: str = "", section: str = "") -> dict[str, str | bytes]:
+def make_headed(settings: str = "", section: str = "") -> dict[str, str | bytes]:
     """A document with headers of three kinds and a footer, whose section has further properties."""
     contents = {
         "usual": paragraph(run("Usual")) + paragraph(run("Page ") + field("PAGE", "7") + run(" of 9")),
@@ -355,8 +355,8 @@ def headed(settings: str = "", section: str = "") -> dict[str, str | bytes]:
 def test_headers_and_footers_that_are_shown_stand_once_before_the_text(
     settings: str, section: str, expected: list[str]
 ) -> None:
-    assert texts(archive(headed(settings, section))) == expected
-    assert texts(archive(strict(headed(settings, section)))) == expected
+    assert texts(archive(make_headed(settings, section))) == expected
+    assert texts(archive(strict(make_headed(settings, section)))) == expected
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ _CODES = [*range(0x21, 0x7F), *range(0xA1, 0x100)]
 """Those for which the font has glyphs. PDFium leaves out what draws nothing."""
 
 
-def lettered(
+def make_lettered(
     pieces: Iterable[Piece], *, marks: Sequence[str] = (), turned: Sequence[Piece] = (), catalog: bytes = b""
 ) -> bytes:
     """A file whose only font names its letters in a table. Each piece is a text object; those turned run up."""

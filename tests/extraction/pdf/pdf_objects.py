@@ -13,7 +13,7 @@ def stream(content: bytes, entries: bytes = b"") -> bytes:
     return b"<<%s/Length %d>>stream\n%s\nendstream" % (entries, len(content), content)
 
 
-def deflated(content: bytes, entries: bytes = b"") -> bytes:
+def deflate(content: bytes, entries: bytes = b"") -> bytes:
     return stream(zlib.compress(content, 9), b"/Filter/FlateDecode" + entries)
 
 

@@ -14,7 +14,7 @@ from baton_documents.pdf import bidi as pdf_bidi
 from baton_documents.pdf import glyphs as pdf_glyphs
 from baton_documents.pdf import letters as pdf_letters
 from baton_documents.pdf import pdf
-from tests.extraction.pdf.lettered_pdf import SIZE, WIDTH, from_the_right, lettered
+from tests.extraction.pdf.lettered_pdf import SIZE, WIDTH, from_the_right, make_lettered
 
 HEBREW = ("שלום", "הבורג", "טופס", "ב", 'מע"מ', "א'")
 ARABIC = ("كتاب", "الهاتف", "مدرسة", "في", "لا")
@@ -25,7 +25,7 @@ BETWEEN = (" ", " ", " ", ", ", ". ", ": ", "; ", " - ", "/", "! ")
 ENDS = ("", ".", "!", ":", ",")
 
 
-def seen(line: str) -> str:
+def read_visible(line: str) -> str:
     """The letters of a line from the left to the right, as a program places them that runs from the right."""
     return str(get_display(line, base_dir="R"))
 
@@ -37,7 +37,7 @@ def lines(body: bytes) -> list[str]:
 
 
 @st.composite
-def mixed(draw: st.DrawFn, letters: Sequence[str], numbers: Sequence[str]) -> str:
+def mixed_lines(draw: st.DrawFn, letters: Sequence[str], numbers: Sequence[str]) -> str:
     """A line in which each word from the left and each number has a word from the right on both sides."""
     line = ""
     for _ in range(draw(st.integers(1, 5))):
@@ -49,12 +49,12 @@ def mixed(draw: st.DrawFn, letters: Sequence[str], numbers: Sequence[str]) -> st
     return " ".join(f"{line}{last}".split())
 
 
-LINES = st.one_of(mixed(HEBREW, NUMBERS), mixed(ARABIC, (*NUMBERS, *ARABIC_NUMBERS)))
+LINES = st.one_of(mixed_lines(HEBREW, NUMBERS), mixed_lines(ARABIC, (*NUMBERS, *ARABIC_NUMBERS)))
 
 
 @given(LINES)
 def test_the_order_of_places_gives_the_order_of_reading(line: str) -> None:
-    items = seen(line)
+    items = read_visible(line)
     order = pdf_bidi.find_reading_order(items, is_from_right=True, is_word_first=lambda word, number: True)
     assert (
         "".join(pdf_bidi.mirror(items[location]) if turned else items[location] for location, turned in order) == line
@@ -64,17 +64,17 @@ def test_the_order_of_places_gives_the_order_of_reading(line: str) -> None:
 @settings(max_examples=40)
 @given(st.lists(LINES, min_size=1, max_size=4))
 def test_a_file_that_draws_each_line_as_it_is_seen(expected: list[str]) -> None:
-    assert lines(lettered(from_the_right(map(seen, expected)))) == expected
+    assert lines(make_lettered(from_the_right(map(read_visible, expected)))) == expected
 
 
 @settings(max_examples=40)
-@given(mixed(HEBREW, NUMBERS))
+@given(mixed_lines(HEBREW, NUMBERS))
 def test_a_file_that_draws_each_word_by_itself(line: str) -> None:
     pieces, x = [], 560.0 - WIDTH * len(line)
-    for word in seen(line).split(" "):
+    for word in read_visible(line).split(" "):
         pieces.append((x, 700.0, word))
         x += WIDTH * (len(word) + 1)
-    assert lines(lettered(pieces[::-1])) == [line]
+    assert lines(make_lettered(pieces[::-1])) == [line]
 
 
 ANY = st.text('אבגדלابxyzAB123٠١ .,:()[]«»<>-+%$"/!', min_size=1, max_size=20)
@@ -84,7 +84,7 @@ ANY = st.text('אבגדלابxyzAB123٠١ .,:()[]«»<>-+%$"/!', min_size=1, max
 @given(ANY.map(lambda text: " ".join(text.split())).filter(bool))
 def test_letters_come_in_the_order_in_which_they_are_drawn(line: str) -> None:
     """All that PDFium reverses can be undone."""
-    with pdf._lock, pdf._open(lettered([(40.0, 700.0, line)])) as document:
+    with pdf._lock, pdf._open(make_lettered([(40.0, 700.0, line)])) as document:
         text_page = document[0].get_textpage()
         text = pdf_letters.read_letters(text_page)
         text_page.close()
@@ -96,15 +96,15 @@ def test_letters_come_in_the_order_in_which_they_are_drawn(line: str) -> None:
 def test_a_number_beside_a_word_from_the_left() -> None:
     """Both orders are seen alike. Units are read behind numbers, and other numbers behind words."""
     expected = ["הבורג מהודק בכוח של 25 Nm, ולא פחות.", "יש להתקין Windows 11 או iPhone 15 במשרד.", "עוד 5 GB."]
-    assert lines(lettered(from_the_right(map(seen, expected)))) == expected
+    assert lines(make_lettered(from_the_right(map(read_visible, expected)))) == expected
 
 
 def test_a_word_and_a_number_that_are_drawn_apart_are_read_as_numbers_first() -> None:
     pieces, x = [], 560.0
     for run in ("רכשנו", " ", "20", " ", "iPhone", " ", "וגם", " ", "Windows 11", " ", "לעובד"):
         x -= WIDTH * len(run)
-        pieces.append((x, 700.0, seen(run)))
-    assert lines(lettered(pieces)) == ["רכשנו 20 iPhone וגם Windows 11 לעובד"]
+        pieces.append((x, 700.0, read_visible(run)))
+    assert lines(make_lettered(pieces)) == ["רכשנו 20 iPhone וגם Windows 11 לעובד"]
 
 
 @pytest.mark.parametrize(
@@ -122,14 +122,14 @@ def test_a_word_and_a_number_that_are_drawn_apart_are_read_as_numbers_first() ->
 )
 def test_signs_beside_words_and_numbers_from_the_left(visible: str, read: str) -> None:
     page = ["טופס בקשה", "שלום"]
-    assert lines(lettered(from_the_right([*map(seen, page), visible]))) == [*page, read]
+    assert lines(make_lettered(from_the_right([*map(read_visible, page), visible]))) == [*page, read]
 
 
 def test_brackets_that_the_file_names_as_they_are_read() -> None:
     """Some programs name a bracket by the text, and not by its picture. The pairs of a page decide."""
     expected = ["מחיר (כולל מס) של הטופס", "נספח [ב] ורשימה: א) ספר"]
     swapped = str.maketrans("()[]", ")(][")
-    assert lines(lettered(from_the_right(seen(line).translate(swapped) for line in expected))) == expected
+    assert lines(make_lettered(from_the_right(read_visible(line).translate(swapped) for line in expected))) == expected
 
 
 def test_marks_with_places_of_their_own_stand_behind_their_letters() -> None:
@@ -138,7 +138,7 @@ def test_marks_with_places_of_their_own_stand_behind_their_letters() -> None:
     for number, (letter, marks) in enumerate(word):
         x = 500.0 - WIDTH * number
         pieces += [(x + 1, 700.0, mark) for mark in marks] + [(x, 700.0, letter)]
-    result = lines(lettered(pieces, marks=["\u05b8", "\u05c1", "\u05b9"]))
+    result = lines(make_lettered(pieces, marks=["\u05b8", "\u05c1", "\u05b9"]))
     assert [unicodedata.normalize("NFC", line) for line in result] == [unicodedata.normalize("NFC", "שָׁלוֹם")]
 
 
@@ -146,12 +146,12 @@ def test_lines_from_the_right_on_a_page_from_the_left_and_the_other_way_round() 
     english = ["This page is in English, and it has a word or two more.", "It quotes (שלום) and a line:"]
     pieces = [(60.0, 740.0 - 9 * number, get_display(line, base_dir="L")) for number, line in enumerate(english)]
     hebrew = "הטופס HR-207 נשלח עד 12/05/2026."
-    pieces.append((60.0, 700.0, seen(hebrew)))
-    assert lines(lettered(pieces)) == [*english, hebrew]
+    pieces.append((60.0, 700.0, read_visible(hebrew)))
+    assert lines(make_lettered(pieces)) == [*english, hebrew]
     page = [hebrew, "טופס נוסף נשלח בדואר.", "שלום, עולם."]
     english = ["The form שלום is sent by mail."]
-    pieces = [*from_the_right(map(seen, page)), (60.0, 640.0, get_display(english[0], base_dir="L"))]
-    assert lines(lettered(pieces)) == [*page, *english]
+    pieces = [*from_the_right(map(read_visible, page)), (60.0, 640.0, get_display(english[0], base_dir="L"))]
+    assert lines(make_lettered(pieces)) == [*page, *english]
 
 
 def test_columns_from_the_right_that_are_drawn_row_by_row() -> None:
@@ -160,18 +160,18 @@ def test_columns_from_the_right_that_are_drawn_row_by_row() -> None:
     pieces = []
     for number, row in enumerate(zip(left, right, strict=True)):
         for line, end in zip(row, (300.0, 560.0), strict=True):
-            pieces.append((end - WIDTH * len(line), 740.0 - 9 * number, seen(line)))
-    assert lines(lettered(pieces)) == [*right, *left]
+            pieces.append((end - WIDTH * len(line), 740.0 - 9 * number, read_visible(line)))
+    assert lines(make_lettered(pieces)) == [*right, *left]
 
 
 def test_rows_of_a_table_without_lines_begin_at_the_right() -> None:
     rows = [("פריט", "מחיר", "דגם"), ("מסך", "1,240.50", "Dell U2720"), ("בורג", "0.40", "M8-40")]
     pieces = [
-        (end - WIDTH * len(cell), 740.0 - 12 * number, seen(cell))
+        (end - WIDTH * len(cell), 740.0 - 12 * number, read_visible(cell))
         for number, row in enumerate(rows)
         for cell, end in zip(row, (560.0, 400.0, 240.0), strict=True)
     ]
-    assert lines(lettered(pieces)) == [" ".join(row) for row in rows]
+    assert lines(make_lettered(pieces)) == [" ".join(row) for row in rows]
 
 
 R2L = b"/ViewerPreferences<</Direction/R2L>>"
@@ -181,15 +181,15 @@ def test_a_document_that_is_bound_at_the_right_is_read_as_any_other() -> None:
     """PDFium lets all its lines run from the right."""
     expected = ["Hello, world (and 12 more).", "The form HR-207 is due on 12/05/2026."]
     pieces = [(60.0, 700.0 - 9 * number, line) for number, line in enumerate(expected)]
-    assert lines(lettered(pieces, catalog=R2L)) == expected
+    assert lines(make_lettered(pieces, catalog=R2L)) == expected
     hebrew = ["הטופס HR-207 נשלח עד 12/05/2026."]
-    assert lines(lettered(from_the_right(map(seen, hebrew)), catalog=R2L)) == hebrew
+    assert lines(make_lettered(from_the_right(map(read_visible, hebrew)), catalog=R2L)) == hebrew
 
 
 @pytest.mark.parametrize("letter", ["😀", "𝑣", "𠮷"])
 def test_letters_that_are_two_for_pdfium(letter: str) -> None:
     expected = [f"speed {letter} and {letter}{letter} more"]
-    assert lines(lettered([(60.0, 700.0, expected[0])])) == expected
+    assert lines(make_lettered([(60.0, 700.0, expected[0])])) == expected
 
 
 def vertical(column: str, x: float) -> list[tuple[float, float, str]]:
@@ -199,7 +199,7 @@ def vertical(column: str, x: float) -> list[tuple[float, float, str]]:
 
 def test_turned_words_on_a_page_from_the_right() -> None:
     upright = ["הטופס HR-207 נשלח עד 12/05/2026.", "טופס נוסף נשלח בדואר."]
-    body = lettered(from_the_right(map(seen, upright)), turned=[(300.0, 500.0, seen("צד (ב)"))])
+    body = make_lettered(from_the_right(map(read_visible, upright)), turned=[(300.0, 500.0, read_visible("צד (ב)"))])
     assert lines(body) == [*upright, "צד (ב)"]
 
 
@@ -215,7 +215,7 @@ COLUMNS = (
 def test_vertical_columns_are_read_from_the_right(*, is_reversed: bool) -> None:
     columns = [vertical(column, 500.0 - 9 * number) for number, column in enumerate(COLUMNS)]
     drawn = [piece for column in (reversed(columns) if is_reversed else columns) for piece in column]
-    assert lines(lettered(drawn)) == list(COLUMNS)
+    assert lines(make_lettered(drawn)) == list(COLUMNS)
 
 
 def test_words_and_numbers_across_vertical_columns() -> None:
@@ -224,7 +224,7 @@ def test_words_and_numbers_across_vertical_columns() -> None:
     columns = ("第三条年次有給休暇は一年間二十日とする。", "申請は二週間前までに総務部長に行うこと。")
     pieces += [piece for number, column in enumerate(columns) for piece in vertical(column, 500.0 - 9 * number)]
     pieces.append((290.0, 40.0, "Page 7"))
-    assert lines(lettered(pieces)) == ["令和12年", *columns, "Page 7"]
+    assert lines(make_lettered(pieces)) == ["令和12年", *columns, "Page 7"]
 
 
 @pytest.mark.parametrize("part", ["a ", "a 1 ", "+1 ", "+1", "+", "\u05d0 a ", "\u05d0(", "(", "1,"])

@@ -42,7 +42,7 @@ def lines(body: bytes) -> list[str]:
     return [line for block in document.blocks for line in block.text.split("\n")]
 
 
-def shown(x: float, y: float, codes: str) -> bytes:
+def make_text_object(x: float, y: float, codes: str) -> bytes:
     """A text object."""
     return b"BT /U %d Tf 1 0 0 1 %.1f %.1f Tm <%s> Tj ET " % (SIZE, x, y, codes.encode())
 
@@ -68,7 +68,7 @@ def composite(collection: str, encoding: str, encode: Callable[[str], str], *, i
         % (encoding.encode(), collection.encode(), HALF[collection])
     )
     parts = pieces(TEXTS[collection], is_vertical=encoding.endswith("-V"), is_spread=is_spread)
-    content = b"".join(shown(x, y, encode(part)) for x, y, part in parts)
+    content = b"".join(make_text_object(x, y, encode(part)) for x, y, part in parts)
     return one_page(content, b"/Font<</U 10 0 R>>", {10: font})
 
 
@@ -88,7 +88,7 @@ def test_collections_of_characters(collection: str, direction: str, *, is_spread
         assert lines(body) == list(TEXTS[collection]), name
 
 
-def named(font: bytes, text: str, digits: int, first: int) -> bytes:
+def make_named_font_file(font: bytes, text: str, digits: int, first: int) -> bytes:
     """A file in which each letter is a text object, in a font that says which letters it has."""
     codes = {letter: first + number for number, letter in enumerate(sorted(set(text) - {" "}))}
     names = "".join(f"<{code:0{digits}x}> <{letter.encode('utf-16-be').hex()}>\n" for letter, code in codes.items())
@@ -97,7 +97,7 @@ def named(font: bytes, text: str, digits: int, first: int) -> bytes:
         f"<{'f' * digits}> endcodespacerange {len(codes)} beginbfchar\n{names}endbfchar endcmap end"
     )
     content = b"".join(
-        shown(60 + 6 * location, 700, f"{codes[letter]:0{digits}x}")
+        make_text_object(60 + 6 * location, 700, f"{codes[letter]:0{digits}x}")
         for location, letter in enumerate(text)
         if letter != " "
     )
@@ -111,17 +111,17 @@ def simple(kind: bytes, family: bytes, text: str) -> bytes:
         b"<</Type/Font/Subtype/%s/BaseFont/%s/FirstChar 32/LastChar 255/Widths[%s]/ToUnicode 11 0 R"
         b"/Encoding<</BaseEncoding/WinAnsiEncoding/Differences[65%s]>>>>" % (kind, family, b"600 " * 224, letters)
     )
-    return named(font, text, 2, 65)
+    return make_named_font_file(font, text, 2, 65)
 
 
-def numbered(family: bytes, text: str) -> bytes:
+def make_numbered_font_file(family: bytes, text: str) -> bytes:
     """A file with a font whose letters have numbers."""
     font = (
         b"<</Type/Font/Subtype/Type0/BaseFont/%s/Encoding/Identity-H/ToUnicode 11 0 R"
         b"/DescendantFonts[<</Type/Font/Subtype/CIDFontType2/BaseFont/%s"
         b"/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>/DW 600>>]>>" % (family, family)
     )
-    return named(font, text, 4, 3)
+    return make_named_font_file(font, text, 4, 3)
 
 
 @pytest.mark.parametrize("family", [b"ArialMT", b"TimesNewRoman,Bold", b"Courier", b"ABCDEF+Garuda"])
@@ -140,7 +140,11 @@ def numbered(family: bytes, text: str) -> bytes:
 )
 def test_words_in_any_script_whose_letters_are_placed_one_by_one(text: str, family: bytes) -> None:
     seen = text[::-1] if "\u0590" <= text[0] < "\u0700" else text
-    for body in (simple(b"TrueType", family, seen), simple(b"Type1", family, seen), numbered(family, seen)):
+    for body in (
+        simple(b"TrueType", family, seen),
+        simple(b"Type1", family, seen),
+        make_numbered_font_file(family, seen),
+    ):
         assert lines(body) == [text]
 
 

@@ -12,8 +12,8 @@ from baton_documents.pdf import costs as pdf_costs
 from baton_documents.pdf import pdf
 from tests import documents
 from tests.extraction.limited import outcome
-from tests.extraction.pdf.lettered_pdf import lettered
-from tests.extraction.pdf.pdf_objects import bomb, deflated, form, one_page, stream
+from tests.extraction.pdf.lettered_pdf import make_lettered
+from tests.extraction.pdf.pdf_objects import bomb, deflate, form, one_page, stream
 from tests.extraction.pdf.pdf_objects import pdf as file_of
 
 pytestmark = pytest.mark.follows_processes
@@ -23,7 +23,7 @@ BOMB, DEEP, LONG = "document_too_large_unpacked", "document_too_deep", "document
 FIRST = b"/XObject<</X 10 0 R>>"
 
 
-def nested(levels: int, calls: int, call: bytes = b"/X Do ", *, at: int = 10) -> dict[int, bytes]:
+def make_nested_forms(levels: int, calls: int, call: bytes = b"/X Do ", *, at: int = 10) -> dict[int, bytes]:
     """Form XObjects from an object on that call the next one so many times."""
     forms = {at + level: form(call * calls, b"/XObject<</X %d 0 R>>" % (at + 1 + level)) for level in range(levels - 1)}
     return {**forms, at - 1 + levels: form(b"BT /F 1 Tf 1 1 Td (a) Tj ET", b"/Font<</F 4 0 R>>")}
@@ -52,14 +52,14 @@ GLYPHS = {
 """A Type 3 font without resources, whose glyph calls a form of the page."""
 
 
-def doubled(levels: int, entries: bytes = b"") -> dict[int, bytes]:
+def make_doubled_nodes(levels: int, entries: bytes = b"") -> dict[int, bytes]:
     """Nodes of a tree from the object 10 on, each of which refers to the next one twice."""
     return {10 + level: b"<<%s/Kids[%d 0 R %d 0 R]>>" % (entries, 11 + level, 11 + level) for level in range(levels)}
 
 
 def tree_of_pages(levels: int, count: int) -> bytes:
     page = b"<</Type/Page/MediaBox[0 0 9 9]>>"
-    nodes = doubled(levels, b"/Type/Pages/Count %d" % count)
+    nodes = make_doubled_nodes(levels, b"/Type/Pages/Count %d" % count)
     root = b"<</Type/Pages/Kids[10 0 R]/Count %d>>" % count
     return file_of({1: b"<</Type/Catalog/Pages 2 0 R>>", 2: root, 10 + levels: page, **nodes})
 
@@ -68,7 +68,7 @@ def with_fields(fields: Mapping[int, bytes]) -> bytes:
     return one_page(HELLO, objects=fields, catalog=b"/AcroForm<</Fields[10 0 R]>>")
 
 
-def packed_objects(megabytes: int) -> bytes:
+def make_packed_file(megabytes: int) -> bytes:
     """A file whose font is in a stream of objects that is large when it is unpacked."""
     objects = bomb(megabytes, b"/Type/ObjStm/N 1/First 4", b"4 0 <</Type/Font/Subtype/Type1/BaseFont/Helvetica>>")
     head = one_page(HELLO, objects={10: objects})
@@ -90,18 +90,21 @@ def large_table() -> bytes:
 
 
 FILES = {
-    "calls in calls": (one_page(b"/X Do", FIRST, nested(8, 4)), BOMB),
-    "calls in calls, twice a level": (one_page(b"/X Do", FIRST, nested(24, 2)), BOMB),
-    "many calls of many calls": (one_page(b"/X Do " * 200, FIRST, nested(2, 200)), BOMB),
-    "calls with comments": (one_page(b"/X %\nDo " * 200, FIRST, nested(2, 200, b"/X%a\rDo\n")), BOMB),
-    "calls by other spellings": (one_page(b"/#58 Do " * 200, FIRST, nested(2, 200, b"/#58 Do ")), BOMB),
-    "calls over more operands": (one_page(b"/X/X(a)/X Do " * 200, FIRST, nested(2, 200, b"/Y[]/X Do ")), BOMB),
+    "calls in calls": (one_page(b"/X Do", FIRST, make_nested_forms(8, 4)), BOMB),
+    "calls in calls, twice a level": (one_page(b"/X Do", FIRST, make_nested_forms(24, 2)), BOMB),
+    "many calls of many calls": (one_page(b"/X Do " * 200, FIRST, make_nested_forms(2, 200)), BOMB),
+    "calls with comments": (one_page(b"/X %\nDo " * 200, FIRST, make_nested_forms(2, 200, b"/X%a\rDo\n")), BOMB),
+    "calls by other spellings": (one_page(b"/#58 Do " * 200, FIRST, make_nested_forms(2, 200, b"/#58 Do ")), BOMB),
+    "calls over more operands": (
+        one_page(b"/X/X(a)/X Do " * 200, FIRST, make_nested_forms(2, 200, b"/Y[]/X Do ")),
+        BOMB,
+    ),
     "calls by names of another script": (
-        one_page("/Ж Do ".encode() * 200, "/XObject<</Ж 10 0 R>>".encode(), nested(2, 200)),
+        one_page("/Ж Do ".encode() * 200, "/XObject<</Ж 10 0 R>>".encode(), make_nested_forms(2, 200)),
         BOMB,
     ),
     "calls by names in an older encoding": (
-        one_page(b"/\xe9 Do " * 200, b"/XObject<</\xe9 10 0 R>>", nested(2, 200)),
+        one_page(b"/\xe9 Do " * 200, b"/XObject<</\xe9 10 0 R>>", make_nested_forms(2, 200)),
         BOMB,
     ),
     "calls with the caller's resources": (
@@ -115,14 +118,14 @@ FILES = {
     "a form that calls itself": (one_page(b"/X Do", FIRST, {10: form(b"/X Do /X Do", FIRST)}), BOMB),
     "calls in deflated streams": (
         one_page(
-            deflated(b"/X Do " * 200),
+            deflate(b"/X Do " * 200),
             FIRST,
-            {10: deflated(b"/Y Do " * 200, b"/Subtype/Form/Resources<</XObject<</Y 11 0 R>>>>"), 11: form(b"")},
+            {10: deflate(b"/Y Do " * 200, b"/Subtype/Form/Resources<</XObject<</Y 11 0 R>>>>"), 11: form(b"")},
         ),
         BOMB,
     ),
     "calls in encoded streams": (
-        one_page(stream((b"/X Do " * 101).hex().encode(), b"/Filter/ASCIIHexDecode"), FIRST, nested(2, 101)),
+        one_page(stream((b"/X Do " * 101).hex().encode(), b"/Filter/ASCIIHexDecode"), FIRST, make_nested_forms(2, 101)),
         BOMB,
     ),
     "calls behind a predictor": (
@@ -132,14 +135,14 @@ FILES = {
                 b"/Filter/FlateDecode/DecodeParms<</Predictor 12/Columns 7>>",
             ),
             FIRST,
-            nested(2, 200),
+            make_nested_forms(2, 200),
         ),
         BOMB,
     ),
     "one stream many times": (one_page(b"q Q " * 100_000, contents=b"[" + b"5 0 R " * 50_000 + b"]"), BOMB),
     "one short stream many times": (one_page(HELLO, contents=b"[" + b"5 0 R " * 50_000 + b"]"), BOMB),
-    "text without an end": (one_page(deflated(b"BT /F 1 Tf " + b"(a) Tj " * 2_000_000 + b"ET")), BOMB),
-    "long strings": (one_page(deflated(b"BT /F 1 Tf (" + b"a" * 20_000_000 + b") Tj ET")), BOMB),
+    "text without an end": (one_page(deflate(b"BT /F 1 Tf " + b"(a) Tj " * 2_000_000 + b"ET")), BOMB),
+    "long strings": (one_page(deflate(b"BT /F 1 Tf (" + b"a" * 20_000_000 + b") Tj ET")), BOMB),
     "a deflated bomb": (one_page(bomb(100)), BOMB),
     "a bomb in a bomb": (
         one_page(stream(zlib.compress(zlib.compress(bytes(2**26))), b"/Filter[/FlateDecode/FlateDecode]")),
@@ -171,17 +174,17 @@ FILES = {
         one_page(b"/C cs " + HELLO, b"/ColorSpace<</C[/ICCBased 10 0 R]>>", {10: bomb(100, b"/N 3")}),
         BOMB,
     ),
-    "a stream of objects that is a bomb": (packed_objects(100), BOMB),
+    "a stream of objects that is a bomb": (make_packed_file(100), BOMB),
     "glyphs of glyphs": (one_page(b"BT /T 9 Tf (ab) Tj ET", b"/Font<</T 10 0 R>>", glyphs(40)), BOMB),
     "glyphs that call forms in forms": (
-        one_page(b"BT /T 9 Tf (a) Tj ET", GLYPH, {**GLYPHS, **nested(8, 4, at=20)}),
+        one_page(b"BT /T 9 Tf (a) Tj ET", GLYPH, {**GLYPHS, **make_nested_forms(8, 4, at=20)}),
         BOMB,
     ),
     "a glyph that is a bomb": (
         one_page(b"BT /T 9 Tf (a) Tj ET", GLYPH, {**GLYPHS, 11: bomb(100, beginning=b"1 0 d0 ")}),
         BOMB,
     ),
-    "fields of fields": (with_fields({**doubled(30, b"/T(a)"), 40: b"<</T(a)/FT/Tx>>"}), LONG),
+    "fields of fields": (with_fields({**make_doubled_nodes(30, b"/T(a)"), 40: b"<</T(a)/FT/Tx>>"}), LONG),
     "fields in a circle": (with_fields({10: b"<</T(a)/Kids[10 0 R 10 0 R]>>"}), DEEP),
     "thousands of fields": (
         one_page(
@@ -213,8 +216,8 @@ def test_a_hostile_file_is_refused_within_bounds(body: bytes, expected: str) -> 
 
 
 HARMLESS = {
-    "calls": one_page(HELLO + b"/X Do " * 50, FIRST, nested(3, 10)),
-    "levels": one_page(HELLO + b"/X Do", FIRST, nested(24, 1)),
+    "calls": one_page(HELLO + b"/X Do " * 50, FIRST, make_nested_forms(3, 10)),
+    "levels": one_page(HELLO + b"/X Do", FIRST, make_nested_forms(24, 1)),
     "points of a chart": one_page(HELLO + b"/X Do " * 50_000, FIRST, {10: form(b"0 0 1 1 re f", None)}),
     "glyphs that show text in their own font": one_page(
         HELLO, b"/Font<</F 4 0 R/T 10 0 R>>", {**GLYPHS, 11: stream(b"1 0 d0 BT /T 1 Tf (aaaa) Tj ET")}
@@ -287,13 +290,13 @@ HARMLESS = {
         + b"".join(b"1 0 0 1 %d %d Tm (ab) Tj " % (n % 40 * 15, 780 - n // 40) for n in range(28_000))
         + b"ET"
     ),
-    "letters from the right": lettered(
+    "letters from the right": make_lettered(
         [(60.0, 780.0 - n % 90 * 8, "\u05d0\u05d1 \u05d2\u05d3 AB 12 (" * 8) for n in range(700)]
     ),
-    "brackets from the right": lettered(
+    "brackets from the right": make_lettered(
         [(60.0 + n % 400, 700.0 - n % 90 * 6, f"\u05d0{'(' * 40}\u05d1{')' * 40}") for n in range(700)]
     ),
-    "marks on a letter": lettered(
+    "marks on a letter": make_lettered(
         [(60.0 + n % 400, 700.0, "\u05d0\u05b8\u05b8\u05b8" * 20) for n in range(700)], marks=["\u05b8"]
     ),
     "a picture that is a bomb": one_page(
@@ -338,7 +341,7 @@ def test_the_pages_beside_one_that_draws_too_much_are_read() -> None:
             5: stream(b"/X Do " * 200),
             6: page % (b"7 0 R", b""),
             7: stream(HELLO),
-            **nested(2, 200),
+            **make_nested_forms(2, 200),
         }
     )
     assert pdf.count_pages(body) == 2
@@ -350,7 +353,7 @@ def test_the_pages_beside_one_that_draws_too_much_are_read() -> None:
 @pytest.mark.parametrize("is_read", [True, False])
 @pytest.mark.parametrize(
     ("forms", "most"),
-    [(nested(2, 1), (pdf_costs.MAX_EXECUTIONS - 1) // 2), (nested(1, 1), pdf_costs.MAX_MARKERS)],
+    [(make_nested_forms(2, 1), (pdf_costs.MAX_EXECUTIONS - 1) // 2), (make_nested_forms(1, 1), pdf_costs.MAX_MARKERS)],
     ids=["calls of calls", "markers"],
 )
 def test_a_page_may_carry_out_so_many_streams(forms: dict[int, bytes], most: int, *, is_read: bool) -> None:

@@ -11,7 +11,7 @@ from baton_documents.media_types import TEXTS, MediaType
 from baton_documents.reader import Extractor
 from baton_documents.results import ExtractedText
 from tests import documents
-from tests.encoded_texts import ENCODED, encoded
+from tests.encoded_texts import ENCODED, encode
 
 FILES = {
     DocumentFormat.DOCX: documents.word(("Normal", "Text.")),
@@ -95,7 +95,7 @@ def test_the_same_bytes_are_the_same_text_in_a_document_and_a_page(
     line = " ".join(text.split())
     for label in labels:
         for charset in (label, None):
-            body = encoded(line, label)
+            body = encode(line, label)
             announced = str(MediaType(essence, charset))
             assert decode_text(body, MediaType.parse(announced)) == line
             extractor = Extractor()

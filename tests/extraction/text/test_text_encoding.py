@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from baton_documents.encodings.text_encoding import decode_text, find_encoding
 from baton_documents.media_types import MediaType
-from tests.encoded_texts import CHINESE, ENCODED, GERMAN, RUSSIAN, encoded
+from tests.encoded_texts import CHINESE, ENCODED, GERMAN, RUSSIAN, encode
 
 PAIRS = [(text, label) for text, labels in ENCODED for label in labels]
 WIDE = ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]
@@ -130,7 +130,7 @@ def test_a_charset_in_which_most_of_the_text_is_nothing_is_overruled(charset: st
 
 @pytest.mark.parametrize(("text", "label"), PAIRS)
 def test_the_content_shows_the_encoding_where_nothing_else_does(text: str, label: str) -> None:
-    assert decode_text(encoded(text, label)) == text
+    assert decode_text(encode(text, label)) == text
 
 
 @pytest.mark.parametrize(
@@ -153,13 +153,13 @@ def test_the_content_shows_the_encoding_where_nothing_else_does(text: str, label
     ],
 )
 def test_a_table_of_a_few_names_shows_its_encoding(text: str, label: str) -> None:
-    assert decode_text(encoded(text, label), MediaType("text/csv", None)) == text
+    assert decode_text(encode(text, label), MediaType("text/csv", None)) == text
 
 
 @pytest.mark.parametrize(("text", "label"), PAIRS)
 def test_markup_around_words_does_not_hide_their_script(text: str, label: str) -> None:
     page = "<html><body>" + '<a href="/page.html?id=12345">Home</a>\n' * 60 + f"<p>{text}</p></body></html>"
-    assert decode_text(encoded(page, label)) == page
+    assert decode_text(encode(page, label)) == page
 
 
 @pytest.mark.parametrize("text", [text for text, _ in ENCODED])
@@ -217,7 +217,7 @@ def test_a_short_text_of_one_western_language_and_usual_signs_is_windows_1252(te
 @pytest.mark.parametrize("label", ["windows-1251", "utf-8"])
 @pytest.mark.parametrize("text", ["Привет", "Имя;Город\nИван;Омск\n", "<b>Отпуск</b>"])
 def test_letters_of_an_alphabet_are_no_ideographs(text: str, label: str) -> None:
-    assert decode_text(encoded(text, label)) == text
+    assert decode_text(encode(text, label)) == text
 
 
 # Damage
@@ -229,9 +229,9 @@ def test_what_is_declared_is_decoded_and_one_damaged_byte_changes_nothing_else(
 ) -> None:
     text, label = pair
     repeated = f"{text}\n" * data.draw(st.integers(1, 4))
-    assert decode_text(encoded(repeated, label), MediaType("text/plain", label)) == repeated
+    assert decode_text(encode(repeated, label), MediaType("text/plain", label)) == repeated
     location = data.draw(st.sampled_from([index for index, char in enumerate(repeated) if char == "\n"]))
-    body = encoded(repeated[:location], label) + b"\xff" + encoded(repeated[location:], label)
+    body = encode(repeated[:location], label) + b"\xff" + encode(repeated[location:], label)
     damaged = decode_text(body, MediaType("text/plain", label))
     assert (damaged[:location], damaged[-len(repeated) + location :]) == (repeated[:location], repeated[location:])
 

@@ -66,7 +66,7 @@ def nobody_waits() -> Iterator[None]:
     """Nothing in this block keeps the event loop for long."""
     with watching() as dog:
         yield
-    counts.watched(dog.callbacks, dog.longest_seconds)
+    counts.note_watch(dog.callbacks, dog.longest_seconds)
     assert not dog.blocked, dog.report()
 
 

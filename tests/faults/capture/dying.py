@@ -14,7 +14,7 @@ from baton.domain.memory.capture import Capture, CaptureStatus, CaptureStep
 from baton_testing.fakes.memory.episodes import WorkerDied
 from tests.contracts.stores import Stores
 from tests.harness.harness import Harness
-from tests.unit.memory.procedures.tasks import IS_TASK, OPERATOR, complete_task, drafted, equip, pending
+from tests.unit.memory.procedures.tasks import IS_TASK, OPERATOR, complete_task, equip, make_draft_answer, pending
 
 
 @dataclass
@@ -80,7 +80,7 @@ def over(harness: Harness, dying: Dying) -> App:
     return build(harness.but(**{name: dying.around(getattr(harness, name)) for name in names}))
 
 
-async def carried_out(app: App, harness: Harness, steps: Iterable[CaptureStep] = CaptureStep) -> None:
+async def carry_out(app: App, harness: Harness, steps: Iterable[CaptureStep] = CaptureStep) -> None:
     """Run the steps as the state machine does: a step that dies is tried again."""
     scope, ref, _ = harness.captures.started[-1]
     for step in steps:
@@ -97,14 +97,14 @@ async def carried_out(app: App, harness: Harness, steps: Iterable[CaptureStep] =
 def _answers(stored: Capture | None) -> tuple[str, ...]:
     """Set the light model's answer from here on."""
     if stored is None or stored.done is None:
-        return (IS_TASK, drafted())
-    return (drafted(),) if stored.done is CaptureStep.DETECT else ()
+        return (IS_TASK, make_draft_answer())
+    return (make_draft_answer(),) if stored.done is CaptureStep.DETECT else ()
 
 
 async def calls_of_a_capture() -> list[str]:
     """The calls of ports that a capture makes, in their order."""
     harness, dying = await harness_with_task(), Dying()
-    await carried_out(over(harness, dying), harness)
+    await carry_out(over(harness, dying), harness)
     return dying.noted
 
 

@@ -11,8 +11,8 @@ import pytest
 from baton.composition.app import build
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.memory.capture import CaptureStep
-from tests.faults.capture.dying import Dying, calls_of_a_capture, carried_out, check, harness_with_task, over
-from tests.unit.memory.procedures.tasks import IS_TASK, drafted, pending
+from tests.faults.capture.dying import Dying, calls_of_a_capture, carry_out, check, harness_with_task, over
+from tests.unit.memory.procedures.tasks import IS_TASK, make_draft_answer, pending
 
 
 async def test_a_capture_makes_these_calls() -> None:
@@ -24,7 +24,7 @@ async def test_a_capture_makes_these_calls() -> None:
 async def test_a_capture_killed_at_any_call_proposes_one_procedure(after: bool) -> None:
     for at in range(1, len(await calls_of_a_capture()) + 1):
         harness = await harness_with_task()
-        await carried_out(over(harness, Dying(at, after)), harness)
+        await carry_out(over(harness, Dying(at, after)), harness)
         await check(harness, announced=None)
         assert len(harness.announcements.pending) <= 2, "only the announcement itself may be repeated"
 
@@ -32,21 +32,21 @@ async def test_a_capture_killed_at_any_call_proposes_one_procedure(after: bool) 
 async def test_steps_in_any_order_propose_one_procedure() -> None:
     for order in itertools.permutations(CaptureStep):
         harness = await harness_with_task()
-        await carried_out(harness.app, harness, order)
+        await carry_out(harness.app, harness, order)
         await check(harness)
 
 
 async def test_every_step_twice_proposes_one_procedure() -> None:
     harness = await harness_with_task()
-    await carried_out(harness.app, harness, [step for step in CaptureStep for _ in range(2)])
-    await carried_out(harness.app, harness)
+    await carry_out(harness.app, harness, [step for step in CaptureStep for _ in range(2)])
+    await carry_out(harness.app, harness)
     await check(harness)
 
 
 async def test_steps_at_the_same_time_propose_one_procedure() -> None:
     harness = await harness_with_task()
     scope, ref, _ = harness.captures.started[-1]
-    harness.model.script(*([IS_TASK] * 3), *([drafted()] * 3))
+    harness.model.script(*([IS_TASK] * 3), *([make_draft_answer()] * 3))
     for step in CaptureStep:
         await asyncio.gather(*(harness.app.procedures.capture.run(step, scope, ref) for _ in range(3)))
     await check(harness, announced=None)
@@ -76,6 +76,6 @@ READS_UNTIL_STORED = 5
 async def test_a_conversation_that_is_deleted_meanwhile_leaves_no_procedure(at: int) -> None:
     harness = await harness_with_task()
     app = build(harness.but(store=Deleted(harness.store, at)))
-    await carried_out(app, harness)
+    await carry_out(app, harness)
     assert await pending(harness) == []
     assert harness.announcements.pending == []

@@ -42,7 +42,7 @@ async def next_leaving(harness: DeskHarness) -> Any:
     return harness.request("m3", "cancel")
 
 
-async def asking(harness: DeskHarness) -> Any:
+async def ask_for_desk(harness: DeskHarness) -> Any:
     return harness.request("m2", "cancel")
 
 
@@ -130,7 +130,8 @@ async def outcome_of(make: Make, death: Death | None) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("is_done", [pytest.param(False, marks=pytest.mark.nightly), True], ids=["in front", "after"])
 @pytest.mark.parametrize(
-    "make", [message, next_message, next_leaving, asking, take, reply, note, hand_back, hand_on, leave, expire, close]
+    "make",
+    [message, next_message, next_leaving, ask_for_desk, take, reply, note, hand_back, hand_on, leave, expire, close],
 )
 async def test_what_a_killed_worker_has_begun_at_a_desk_is_done_once(make: Make, is_done: bool) -> None:
     whole = Death(10_000, is_done=False)

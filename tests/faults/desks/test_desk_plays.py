@@ -13,7 +13,7 @@ from baton_testing.virtual_time import VirtualTimeLoop
 from tests.faults import counts
 from tests.faults.desks.play import Play
 
-PLAYS = counts.scaled(90)
+PLAYS = counts.scale(90)
 STEPS = 16
 ONLY = os.environ.get("BATON_FAULT_SEED")
 

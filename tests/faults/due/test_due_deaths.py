@@ -202,7 +202,7 @@ async def outcome_of(scenario: Scenario, killed: Killed | None) -> tuple[list[An
     )
 
 
-def carried_out(scenario: Scenario, killed: Killed | None) -> tuple[list[Any], ...]:
+def carry_out(scenario: Scenario, killed: Killed | None) -> tuple[list[Any], ...]:
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(outcome_of(scenario, killed))
 
@@ -240,7 +240,7 @@ def carried_out(scenario: Scenario, killed: Killed | None) -> tuple[list[Any], .
 )
 def test_what_a_killed_process_was_at_happens_once(scenario: Scenario, after: bool) -> None:
     whole = Killed()
-    expected = carried_out(scenario, whole)
+    expected = carry_out(scenario, whole)
     counts.cases["what begins by itself, killed at each call"] += whole.calls
     for at in range(1, whole.calls + 1):
-        assert carried_out(scenario, Killed(at, after)) == expected, f"killed at call {at}, {whole.noted[at - 1]}"
+        assert carry_out(scenario, Killed(at, after)) == expected, f"killed at call {at}, {whole.noted[at - 1]}"

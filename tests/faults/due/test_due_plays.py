@@ -13,7 +13,7 @@ from baton_testing.virtual_time import VirtualTimeLoop
 from tests.faults import counts
 from tests.faults.due.play import DuePlay
 
-PLAYS = max(50, counts.scaled(18))
+PLAYS = max(50, counts.scale(18))
 STEPS = 24
 ONLY = os.environ.get("BATON_FAULT_SEED")
 

@@ -21,8 +21,8 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "OpenDocument of 98 million cells": (documents.XLSX, lambda: hostile_files.ods_bomb(16_384, 6_000)),
     "Word with headers of 200 MiB": (documents.DOCX, lambda: hostile_files.docx_bomb(5, 40)),
     "Word with a header of 20 MiB": (documents.DOCX, lambda: hostile_files.docx_bomb(1, 20)),
-    "900 tables in each other": ("text/html", lambda: hostile_files.nested_tables(900)),
-    "200 tables in each other": ("text/html", lambda: hostile_files.nested_tables(200)),
+    "900 tables in each other": ("text/html", lambda: hostile_files.make_nested_tables(900)),
+    "200 tables in each other": ("text/html", lambda: hostile_files.make_nested_tables(200)),
     "a line of Markdown": ("text/markdown", lambda: hostile_files.markdown_in_one_line(5_000_000)),
 }
 REASONS = {

@@ -18,7 +18,7 @@ from baton.domain.threads.queued import RecordDelivery
 from baton.memory.episodes.session_closing import ClosingStep
 from baton_local.functions import running
 from tests.faults.generated.actors import Actor, CaseClock, Killed, acting, current
-from tests.faults.generated.clients import HttpClient, SocketClient, over_http
+from tests.faults.generated.clients import HttpClient, SocketClient, post_repeatedly
 from tests.faults.generated.engines import Engines
 from tests.faults.generated.in_memory import Port
 from tests.faults.generated.invariants import violations_of
@@ -249,7 +249,7 @@ class Case:
         """Send something else under an id that is somebody's already."""
         content = self.contested[message_id] = f"{message_id} says something else"
         if self.plan.random.random() < 0.5:
-            await over_http(self, message_id, content, lambda event: None)
+            await post_repeatedly(self, message_id, content, lambda event: None)
         else:
             self.plan.random.choice(socket_clients).send_message(message_id, content)
 

@@ -80,7 +80,7 @@ class SocketClient(Client):
 
     async def say(self, message_id: str, content: str) -> None:
         if len(content) >= LARGE:
-            await over_http(self.case, message_id, content, lambda event: None)
+            await post_repeatedly(self.case, message_id, content, lambda event: None)
             await self.catch_up()
             return
         self.send_message(message_id, content)
@@ -197,7 +197,7 @@ class HttpClient(Client):
             if is_open:
                 self.screen.take(event.body)
 
-        await over_http(self.case, message_id, content, emit)
+        await post_repeatedly(self.case, message_id, content, emit)
 
     async def catch_up(self) -> None:
         case = self.case
@@ -213,7 +213,7 @@ class HttpClient(Client):
                 return
 
 
-async def over_http(case: Case, message_id: str, content: str, emit: Callable[[Event], None]) -> None:
+async def post_repeatedly(case: Case, message_id: str, content: str, emit: Callable[[Event], None]) -> None:
     """POST the message until it is answered, as a client does that repeats itself after an error."""
     while True:
         request = parse_message_request(case.scope, thread_id=case.thread_id, message_id=message_id, content=content)

@@ -29,7 +29,7 @@ class Entry(NamedTuple):
     complete: bool = True
 
 
-def expected(state: State) -> list[Entry]:
+def list_expected(state: State) -> list[Entry]:
     """The events in the store, in order."""
     runs = [Entry(m.first, m.last, m.message, m.writer) for m in state.committed if m.first]
     closings = [Entry(seq, seq, NOBODY, fence) for seq, fence in state.closings]
@@ -38,7 +38,7 @@ def expected(state: State) -> list[Entry]:
 
 def disagreements(state: State, rules: Rules) -> Iterator[str]:
     """Every client that would show something else than what is stored, after it has resumed."""
-    stored = expected(state)
+    stored = list_expected(state)
     for base in (0, *(entry.last for entry in stored)):
         existing = [entry for entry in stored if entry.last <= base]
         yield from _disagreement(state, rules, base, existing, "has seen what was committed")
@@ -53,7 +53,7 @@ def _disagreement(state: State, rules: Rules, after: int, stored: list[Entry], w
         yield f"a client that {who} is ahead of the thread"
         return
     visible = _apply(list(stored), after, replay(state, after, rules))
-    if visible != expected(state):
+    if visible != list_expected(state):
         yield f"a client that {who} shows {visible}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tests.faults.lease_model.clients import Entry, clash, disagreements, expected
+from tests.faults.lease_model.clients import Entry, clash, disagreements, list_expected
 from tests.faults.lease_model.state import NOBODY, Kind, Pc, Rules, State, Worker
 from tests.faults.lease_model.steps import steps, worker_steps
 
@@ -98,7 +98,7 @@ def inconsistencies(state: State, rules: Rules) -> Iterator[str]:
     for question, answer in pairwise(state.committed):
         if answer.is_answer and (answer.message, answer.digest) != (question.message, question.digest):
             yield f"{answer} does not answer {question}"
-    for entry in expected(state):
+    for entry in list_expected(state):
         for seen in state.posted:
             if clash(entry, seen):
                 yield f"{entry} has a number that clients know as {seen}"
@@ -109,7 +109,7 @@ def inconsistencies(state: State, rules: Rules) -> Iterator[str]:
 def _with_previous(state: State) -> Iterator[tuple[Entry, int]]:
     reported = {m.first: m.previous for m in state.committed if m.first}
     reported |= {piece.first: piece.previous for piece in state.log if piece.message == NOBODY}
-    for entry in expected(state):
+    for entry in list_expected(state):
         yield entry, reported.get(entry.first, NOBODY)
 
 

@@ -47,7 +47,7 @@ def put(state: State, worker: Worker, rules: Rules, ordinal: int, message: Msg, 
     return f"put message {ordinal}", state._replace(messages=tuple(messages)), worker._replace(pc=then)
 
 
-def delivered(worker: Worker, rules: Rules) -> Msg:
+def make_delivered(worker: Worker, rules: Rules) -> Msg:
     """Return the message of a delivery, with all events of its run."""
     return last_message(worker._replace(attempt=MAX_ATTEMPTS), rules)._replace(attempt=worker.attempt)
 
@@ -57,7 +57,7 @@ def put_delivered(state: State, worker: Worker, rules: Rules) -> tuple[str, Stat
     if there is not None and there.fence + rules.delivery_writes_once > worker.fence:
         return "somebody else has written", state, usual(worker)
     messages = list(state.messages)
-    messages[worker.pointer] = delivered(worker, rules)
+    messages[worker.pointer] = make_delivered(worker, rules)
     return "deliver", state._replace(messages=tuple(messages)), worker._replace(pc=Pc.DELIVER_COMMIT)
 
 
@@ -66,7 +66,7 @@ def commit_delivered(state: State, worker: Worker, rules: Rules) -> tuple[str, S
     is_as_read = not thread.held and thread.fence == worker.fence - 1
     if rules.delivery_commits_what_it_read and not is_as_read:
         return "the thread is another", state, usual(worker)
-    end, pointer = delivered(worker, rules), worker.pointer + 1
+    end, pointer = make_delivered(worker, rules), worker.pointer + 1
     thread = thread._replace(
         fence=worker.fence, held=False, alive=False, pointer=pointer, last=end.last, next=end.last + 1, run=NOBODY
     )

@@ -12,7 +12,7 @@ from tests.e2e.cloud import RunningCloud
 from tests.e2e.users import User
 from tests.fault_model import FaultModel
 from tests.faults.processes.gated_model import GatedModel
-from tests.faults.processes.killed_workers import STAGES, WAYS, Conversation, killed
+from tests.faults.processes.killed_workers import STAGES, WAYS, Conversation, kill_workers
 from tests.faults.processes.table_proxy import TableProxy
 from tests.faults.processes.viewer import PATIENCE_SECONDS
 
@@ -66,5 +66,5 @@ async def killed_workers(
     """
     parameters = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     pairs = {(parameter["stage"], parameter["way"]) for parameter in parameters if {"stage", "way"} <= parameter.keys()}
-    async with killed(pairs or {(STAGES[0], WAYS[0])}, ada, gated_model, table_proxy) as conversations:
+    async with kill_workers(pairs or {(STAGES[0], WAYS[0])}, ada, gated_model, table_proxy) as conversations:
         yield conversations

@@ -44,7 +44,7 @@ class Conversation:
 
 
 @asynccontextmanager
-async def killed(
+async def kill_workers(
     pairs: Iterable[tuple[str, str]], ada: User, model: GatedModel, proxy: TableProxy
 ) -> AsyncIterator[dict[tuple[str, str], Conversation]]:
     """A conversation for each stage and way, right after the workers were killed; each recovers by itself."""
@@ -52,7 +52,7 @@ async def killed(
         conversations = {}
         for stage, way in pairs:
             viewer = await stack.enter_async_context(Viewer(ada, new_id()))
-            conversations[stage, way] = prepared(stage, way, viewer, model, proxy)
+            conversations[stage, way] = prepare(stage, way, viewer, model, proxy)
         for conversation in conversations.values():
             await conversation.viewer.send("m-1", f"{conversation.stage}/{conversation.way}")
         async with asyncio.timeout(120):
@@ -68,7 +68,7 @@ async def killed(
         await asyncio.wait([conversation.recovery for conversation in conversations.values() if conversation.recovery])
 
 
-def prepared(stage: str, way: str, viewer: Viewer, model: GatedModel, proxy: TableProxy) -> Conversation:
+def prepare(stage: str, way: str, viewer: Viewer, model: GatedModel, proxy: TableProxy) -> Conversation:
     """Arrange that the worker stops at the stage."""
     content = f"{stage}/{way}"
     request = {"m-1": content}
@@ -99,7 +99,7 @@ async def _take_up(conversation: Conversation) -> None:
             conversation.asked["m-2"] = "and then?"
             await user.ask("and then?", sessionId=thread_id, messageId="m-2")
         case "dead letter":
-            body = queued_body(user, thread_id, "m-1", content)
+            body = make_queued_body(user, thread_id, "m-1", content)
             [answer] = await asyncio.to_thread(user.cloud.deliver, "DeadTurnsFunction", body)
             assert answer == {"batchItemFailures": []}
             conversation.asked["m-2"] = "and then?"
@@ -112,7 +112,7 @@ def shows_text(screen: Screen) -> bool:
     return any(event["type"] == "TEXT_MESSAGE_CONTENT" for event in screen.events.values())
 
 
-def queued_body(user: User, thread_id: str, message_id: str, content: str) -> str:
+def make_queued_body(user: User, thread_id: str, message_id: str, content: str) -> str:
     """A message as it stands in the queue; no connection waits for a refusal."""
     scope = Scope(user.tenant, user.name)
     request = parse_message_request(scope, thread_id=thread_id, message_id=message_id, content=content)

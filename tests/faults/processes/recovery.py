@@ -125,7 +125,7 @@ class Waiting:
         return False
 
 
-async def over_websocket(location: Place, waiting: Waiting) -> None:
+async def measure_websocket(location: Place, waiting: Waiting) -> None:
     """Send a message and wait."""
     async with connect_with(location.cloud.socket_url, [SUBPROTOCOL, location.token]) as connection:
         message = {"action": "message", "threadId": waiting.thread_id, "messageId": "m-1", "content": waiting.point}
@@ -137,7 +137,7 @@ async def over_websocket(location: Place, waiting: Waiting) -> None:
                         return
 
 
-async def over_sse(location: Place, waiting: Waiting, served_by: str) -> None:
+async def measure_sse(location: Place, waiting: Waiting, served_by: str) -> None:
     """Run an agent over HTTP; when the stream breaks, come back."""
     follows, pause = waiting.number % 2 == 0, EVENT_SOURCE_SECONDS
     body = run_input(waiting.point, thread_id=waiting.thread_id, message_id="m-1")
@@ -207,16 +207,16 @@ async def running(*work: Any) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def later(seconds: float, work: Any) -> None:
+async def do_later(seconds: float, work: Any) -> None:
     """Do the work then."""
     await asyncio.sleep(seconds)
     await work
 
 
-async def killed(clients: list[tuple[Waiting, Any]], kill: Any) -> list[float]:
+async def kill_and_measure(clients: list[tuple[Waiting, Any]], kill: Any) -> list[float]:
     """Let the clients begin, kill, and return the seconds from then to the next event of each that was hit."""
     chance = random.Random(1)  # noqa: S311 - a schedule, not a secret
-    async with running(*(later(chance.uniform(0, SPREAD_SECONDS), work) for _, work in clients)):
+    async with running(*(do_later(chance.uniform(0, SPREAD_SECONDS), work) for _, work in clients)):
         async with asyncio.timeout(PATIENCE_SECONDS):
             await asyncio.gather(*(waiting.begun.wait() for waiting, _ in clients))
             await asyncio.sleep(1)
@@ -238,12 +238,12 @@ async def measure(rounds: int) -> dict[str, list[float]]:
         for _ in range(rounds):
             answers.is_over = False
             ones = [Waiting(number) for number in range(CONVERSATIONS)]
-            clients = [(one, over_websocket(location, one)) for one in ones]
-            results["WebSocket"] += await killed(clients, lambda: cloud.kill_workers(1))
+            clients = [(one, measure_websocket(location, one)) for one in ones]
+            results["WebSocket"] += await kill_and_measure(clients, lambda: cloud.kill_workers(1))
             with web_app(cloud.environment) as (url, kill):
                 ones = [Waiting(number) for number in range(CONVERSATIONS)]
-                clients = [(one, over_sse(location, one, url)) for one in ones]
-                results["SSE"] += await killed(clients, kill)
+                clients = [(one, measure_sse(location, one, url)) for one in ones]
+                results["SSE"] += await kill_and_measure(clients, kill)
             answers.is_over = True
             await asyncio.sleep(3)  # whatever still answers comes to its end
     return results

@@ -11,7 +11,7 @@ import pytest
 from baton_local.engines.clients import client
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User
-from tests.faults.processes.killed_workers import queued_body
+from tests.faults.processes.killed_workers import make_queued_body
 from tests.faults.processes.viewer import Viewer, check_thread
 
 pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("killed_workers")]
@@ -51,8 +51,8 @@ async def test_a_body_queued_again_is_one_turn(ada: User) -> None:
     async with Viewer(ada, thread_id) as viewer:
         await viewer.send("m-1", "Hello")
         await viewer.until_answered("m-1")
-        bodies = [queued_body(ada, thread_id, f"m-{number}", f"No. {number}") for number in (2, 1, 2, 3, 2, 3)]
-        bodies[1] = queued_body(ada, thread_id, "m-1", "Hello")
+        bodies = [make_queued_body(ada, thread_id, f"m-{number}", f"No. {number}") for number in (2, 1, 2, 3, 2, 3)]
+        bodies[1] = make_queued_body(ada, thread_id, "m-1", "Hello")
         for body in bodies:
             sqs.send_message(
                 QueueUrl=environment["BATON_TURNS_QUEUE_URL"],
@@ -71,7 +71,7 @@ async def test_a_body_queued_again_is_one_turn(ada: User) -> None:
 async def test_records_delivered_to_two_workers_at_once_are_one_turn_each(ada: User) -> None:
     thread_id = new_id()
     request = {"m-1": "One", "m-2": "Two"}
-    bodies = [queued_body(ada, thread_id, message_id, content) for message_id, content in request.items()]
+    bodies = [make_queued_body(ada, thread_id, message_id, content) for message_id, content in request.items()]
     answers = await asyncio.to_thread(ada.cloud.deliver, "TurnsFunction", *bodies, *bodies)
     async with Viewer(ada, thread_id) as viewer:
         await viewer.resume()
@@ -87,7 +87,7 @@ async def test_a_poisoned_message_ends_as_an_error_and_its_thread_goes_on(ada: U
     async with Viewer(ada, thread_id) as viewer:
         await viewer.send("m-1", "Hello")
         await viewer.until_answered("m-1")
-        body = queued_body(ada, thread_id, "m-2", "Poison")
+        body = make_queued_body(ada, thread_id, "m-2", "Poison")
         for _ in range(2):  # dead letters, too, are delivered at least once
             assert await asyncio.to_thread(ada.cloud.deliver, "DeadTurnsFunction", body) == [DONE]
         await viewer.until_answered("m-2")

@@ -22,8 +22,8 @@ from baton.domain.documents.search import SearchFilter
 from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchUnavailable
 from baton.domain.metrics import Metric, collect_counts
 from baton_testing.fakes.documents.embedder import DIMENSIONS, FakeEmbedder
-from tests.contracts.search import EPISODES, EVERYTHING, KNOWLEDGE, document, found, listed, new_scope, query
-from tests.embedded_index import embedded_index
+from tests.contracts.search import EPISODES, EVERYTHING, KNOWLEDGE, collect_ids, document, list_ids, new_scope, query
+from tests.embedded_index import make_embedded_index
 from tests.fakes.objects import FakeS3
 
 BUCKET = "search"
@@ -90,17 +90,17 @@ class Meeting(FakeS3):
 @pytest.mark.parametrize("writers", [2, 10])
 async def test_writers_at_the_same_time_lose_nothing(writers: int) -> None:
     s3, ada = Meeting(writers), new_scope()
-    indices = [embedded_index(s3, BUCKET) for _ in range(writers)]
+    indices = [make_embedded_index(s3, BUCKET) for _ in range(writers)]
     entry = [(index, document(f"d{number:02}", "green paint")) for number, index in enumerate(indices)]
     await asyncio.gather(*(index.put(ada, EPISODES, [instance]) for index, instance in entry))
     for index in indices:
-        assert await listed(index, ada, EPISODES) == [instance.id for _, instance in entry]
-        assert len(found(await index.search(ada, EPISODES, query("green")))) == writers
+        assert await list_ids(index, ada, EPISODES) == [instance.id for _, instance in entry]
+        assert len(collect_ids(await index.search(ada, EPISODES, query("green")))) == writers
 
 
 async def test_a_writer_and_one_that_deletes_lose_nothing() -> None:
     s3, ada = FakeS3(), new_scope()
-    one, other = embedded_index(s3, BUCKET), embedded_index(s3, BUCKET)
+    one, other = make_embedded_index(s3, BUCKET), make_embedded_index(s3, BUCKET)
     await one.put(ada, EPISODES, [document("a", "green"), document("b", "red")])
     for number in range(10):
         await asyncio.gather(
@@ -108,7 +108,7 @@ async def test_a_writer_and_one_that_deletes_lose_nothing() -> None:
             other.put(ada, EPISODES, [document("c", f"version {number}")]),
             other.delete(ada, EPISODES, SearchFilter(source_id="source-of-b")),
         )
-    assert await listed(one, ada, EPISODES) == sorted(["a", "c", *(f"new{number}" for number in range(10))])
+    assert await list_ids(one, ada, EPISODES) == sorted(["a", "c", *(f"new{number}" for number in range(10))])
 
 
 @pytest.mark.parametrize("takes_effect", [False, True])
@@ -116,7 +116,7 @@ async def test_a_process_that_is_killed_leaves_the_old_file_or_the_new_one(takes
     before = [document("a", "green"), document("b", "red")]
     for number in itertools.count(1):
         s3, ada = Failing(), new_scope()
-        await embedded_index(s3, BUCKET).put(ada, EPISODES, before)
+        await make_embedded_index(s3, BUCKET).put(ada, EPISODES, before)
         s3.fail(number, Killed(), takes_effect=takes_effect)
         steps = 0
         try:
@@ -129,13 +129,13 @@ async def test_a_process_that_is_killed_leaves_the_old_file_or_the_new_one(takes
         except Killed:
             pass
         s3.failures.clear()
-        remaining = await listed(embedded_index(s3, BUCKET), ada, EPISODES)
+        remaining = await list_ids(make_embedded_index(s3, BUCKET), ada, EPISODES)
         assert remaining in (["a", "b"], ["a", "b", "c"], ["b", "c"])
-        again = embedded_index(s3, BUCKET)
+        again = make_embedded_index(s3, BUCKET)
         await again.put(ada, EPISODES, [document("b", "blue"), document("c", "white")])
         await again.delete(ada, EPISODES, SearchFilter(source_id="source-of-a"))
-        assert await listed(again, ada, EPISODES) == ["b", "c"]
-        assert found(await again.search(ada, EPISODES, replace(query("blue white"), vector=None))) == {"b", "c"}
+        assert await list_ids(again, ada, EPISODES) == ["b", "c"]
+        assert collect_ids(await again.search(ada, EPISODES, replace(query("blue white"), vector=None))) == {"b", "c"}
         if steps == 2:
             assert number == 5
             return
@@ -145,11 +145,11 @@ async def test_a_process_that_is_killed_leaves_the_old_file_or_the_new_one(takes
 @pytest.mark.parametrize("takes_effect", [False, True])
 async def test_a_write_whose_answer_is_lost_is_done_once(failure: Exception, takes_effect: bool) -> None:
     s3, ada = Failing(), new_scope()
-    index = embedded_index(s3, BUCKET)
+    index = make_embedded_index(s3, BUCKET)
     await index.put(ada, EPISODES, [document("a", "green"), document("b", "red")])
     s3.fail(2, failure, takes_effect=takes_effect)  # the first one reads
     assert await index.delete(ada, EPISODES, SearchFilter(source_id="source-of-a")) == 1
-    assert await listed(index, ada, EPISODES) == ["b"]
+    assert await list_ids(index, ada, EPISODES) == ["b"]
     assert s3.calls.count("put_object") == 2
 
 
@@ -159,7 +159,7 @@ async def test_a_deletion_of_the_last_document_whose_answer_is_lost_is_counted(
     failure: Exception, *, is_alone: bool
 ) -> None:
     s3, ada = Failing(), new_scope()
-    await embedded_index(s3, BUCKET).put(ada, EPISODES, [document("a", "green")])
+    await make_embedded_index(s3, BUCKET).put(ada, EPISODES, [document("a", "green")])
     index = SqliteIndex(OwnerFiles(IndexObjects(s3, BUCKET), is_alone=is_alone), DIMENSIONS)
     s3.fail(2, failure, takes_effect=True)  # the first one reads
     assert await index.delete(ada, EPISODES, SearchFilter(source_id="source-of-a")) == 1
@@ -168,7 +168,7 @@ async def test_a_deletion_of_the_last_document_whose_answer_is_lost_is_counted(
 
 async def test_an_outage_is_no_answer_and_nothing_is_half_done() -> None:
     s3, ada = Failing(), new_scope()
-    index = embedded_index(s3, BUCKET)
+    index = make_embedded_index(s3, BUCKET)
     await index.put(ada, EPISODES, [document("a", "green")])
     for number in range(1, 20):
         s3.fail(number, NO_CONNECTION, takes_effect=False)
@@ -177,12 +177,12 @@ async def test_an_outage_is_no_answer_and_nothing_is_half_done() -> None:
     with pytest.raises(SearchUnavailable):
         await index.search(ada, EPISODES, query("green"))
     s3.failures.clear()
-    assert await listed(index, ada, EPISODES) == ["a"]
+    assert await list_ids(index, ada, EPISODES) == ["a"]
 
 
 async def test_a_writer_that_never_wins_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     s3, ada = FakeS3(), new_scope()
-    index, other = embedded_index(s3, BUCKET), OwnerFiles(IndexObjects(s3, BUCKET))
+    index, other = make_embedded_index(s3, BUCKET), OwnerFiles(IndexObjects(s3, BUCKET))
     await index.put(ada, EPISODES, [document("a", "green")])
     [key] = s3.objects
     numbers, store = itertools.count(), s3.put_object
@@ -198,14 +198,14 @@ async def test_a_writer_that_never_wins_gives_up(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(SearchUnavailable):
         await index.put(ada, EPISODES, [document("b", "red")])
     monkeypatch.undo()
-    assert len(await listed(index, ada, EPISODES)) == 21
+    assert len(await list_ids(index, ada, EPISODES)) == 21
     await index.put(ada, EPISODES, [document("b", "red")])
-    assert "b" in await listed(index, ada, EPISODES)
+    assert "b" in await list_ids(index, ada, EPISODES)
 
 
 async def test_a_search_during_writes_sees_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
     s3, ada = FakeS3(), new_scope()
-    reader, writer = embedded_index(s3, BUCKET), embedded_index(s3, BUCKET)
+    reader, writer = make_embedded_index(s3, BUCKET), make_embedded_index(s3, BUCKET)
 
     async def write() -> None:
         for number in range(20):  # always two of one number
@@ -221,18 +221,18 @@ async def test_a_search_during_writes_sees_one_state(monkeypatch: pytest.MonkeyP
 
 async def test_a_copy_is_never_staler_than_the_bucket() -> None:
     s3, ada = FakeS3(), new_scope()
-    reader, writer = embedded_index(s3, BUCKET), embedded_index(s3, BUCKET)
+    reader, writer = make_embedded_index(s3, BUCKET), make_embedded_index(s3, BUCKET)
     for text in ("green", "red", "green"):  # the same content again has another tag
         await writer.put(ada, EPISODES, [document("a", text)])
-        assert found(await reader.search(ada, EPISODES, replace(query(text), vector=None))) == {"a"}
+        assert collect_ids(await reader.search(ada, EPISODES, replace(query(text), vector=None))) == {"a"}
     await writer.delete(ada, EPISODES, EVERYTHING)
-    assert found(await reader.search(ada, EPISODES, query("green"))) == set()
+    assert collect_ids(await reader.search(ada, EPISODES, query("green"))) == set()
     assert list(reader._files._copies._folder.iterdir()) == []  # nothing of a forgotten user is left on the disk
 
 
 async def test_what_is_deleted_while_somebody_writes_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     s3, ada = FakeS3(), new_scope()
-    index, forgetting = embedded_index(s3, BUCKET), OwnerFiles(IndexObjects(s3, BUCKET))
+    index, forgetting = make_embedded_index(s3, BUCKET), OwnerFiles(IndexObjects(s3, BUCKET))
     await index.put(ada, EPISODES, [document("secret", "zebrafish")])
     [key] = s3.objects
     store = s3.put_object
@@ -245,18 +245,18 @@ async def test_what_is_deleted_while_somebody_writes_does_not_come_back(monkeypa
 
     monkeypatch.setattr(s3, "put_object", put_object)
     await index.put(ada, EPISODES, [document("new", "okapi")])
-    assert await listed(index, ada, EPISODES) == ["new"]
+    assert await list_ids(index, ada, EPISODES) == ["new"]
     assert not any(b"zebrafish" in body for body, _ in s3.objects.values())
 
 
 async def test_a_damaged_file_is_named_and_hurts_its_owner_alone(caplog: pytest.LogCaptureFixture) -> None:
     s3, ada, bob, counts = FakeS3(), new_scope(), new_scope(), list[object]()
-    index = embedded_index(s3, BUCKET)
+    index = make_embedded_index(s3, BUCKET)
     await index.put(ada, EPISODES, [document("a", "green")])
     for key, (body, metadata) in s3.objects.items():
         s3.objects[key] = b"This is no database." + body[20:], metadata
     await index.put(bob, EPISODES, [document("a", "green")])
-    again = embedded_index(s3, BUCKET)
+    again = make_embedded_index(s3, BUCKET)
     for call in (
         again.search(ada, EPISODES, query("green")),
         again.put(ada, EPISODES, [document("b", "red")]),
@@ -270,12 +270,12 @@ async def test_a_damaged_file_is_named_and_hurts_its_owner_alone(caplog: pytest.
     assert counts == [1, 1, 1], "an alarm rings"
     assert all(record.key.startswith(f"{ada.tenant_id}/episodes/") for record in caplog.records)  # type: ignore[attr-defined]
     assert [record.message for record in caplog.records] == ["A search index is damaged"] * 3
-    assert found(await again.search(bob, EPISODES, query("green"))) == {"a"}
+    assert collect_ids(await again.search(bob, EPISODES, query("green"))) == {"a"}
 
 
 async def test_damaged_files_are_discarded_to_be_made_again() -> None:
     s3, ada, bob = FakeS3(), new_scope(), new_scope()
-    index = embedded_index(s3, BUCKET)
+    index = make_embedded_index(s3, BUCKET)
     for scope in (ada, bob):
         await index.put(scope, KNOWLEDGE, [document("a", "green", agent_id="cook")])
     for key, (body, metadata) in s3.objects.items():
@@ -285,16 +285,16 @@ async def test_damaged_files_are_discarded_to_be_made_again() -> None:
     tenants = (ada.tenant_id, ada.tenant_id, bob.tenant_id)
     assert await reindexing.discard_damaged(ada.tenant_id, EPISODES) == 0
     assert [await reindexing.discard_damaged(tenant, KNOWLEDGE) for tenant in tenants] == [1, 0, 1]
-    assert await listed(index, ada, KNOWLEDGE) == []
+    assert await list_ids(index, ada, KNOWLEDGE) == []
     await index.put(ada, KNOWLEDGE, [document("a", "green", agent_id="cook")])
-    assert await listed(index, ada, EPISODES) == ["b"]
+    assert await list_ids(index, ada, EPISODES) == ["b"]
 
 
 async def test_owners_whose_documents_cannot_be_embedded_again_keep_none_back_from_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     s3, cook = FakeS3(), new_scope()
-    index = embedded_index(s3, BUCKET)
+    index = make_embedded_index(s3, BUCKET)
     for agent_id, count in (("a-damaged", 1), ("b-full", 2), ("c-sound", 1)):
         await index.put(cook, KNOWLEDGE, [document(f"{agent_id}{n}", "red", agent_id=agent_id) for n in range(count)])
     damaged = min(s3.objects)
@@ -313,10 +313,10 @@ async def test_owners_whose_documents_cannot_be_embedded_again_keep_none_back_fr
 
 async def test_a_full_disk_is_emptied_of_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     s3, ada = FakeS3(), new_scope()
-    index = embedded_index(s3, BUCKET)
+    index = make_embedded_index(s3, BUCKET)
     scopes = [replace(ada, user_id=f"user{number}") for number in range(4)]
     for scope in scopes:
-        await embedded_index(s3, BUCKET).put(scope, EPISODES, [document("a", "green")])
+        await make_embedded_index(s3, BUCKET).put(scope, EPISODES, [document("a", "green")])
     for scope in scopes[:3]:
         await index.search(scope, EPISODES, query("green"))
     folder = index._files._copies._folder
@@ -329,7 +329,7 @@ async def test_a_full_disk_is_emptied_of_copies(monkeypatch: pytest.MonkeyPatch)
         return read(self, key, copied, into)
 
     monkeypatch.setattr(IndexObjects, "read", full)
-    assert found(await index.search(scopes[3], EPISODES, query("green"))) == {"a"}
+    assert collect_ids(await index.search(scopes[3], EPISODES, query("green"))) == {"a"}
     assert len(list(folder.iterdir())) == 1
     monkeypatch.setattr(IndexObjects, "read", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
     with pytest.raises(SearchUnavailable):
@@ -339,19 +339,19 @@ async def test_a_full_disk_is_emptied_of_copies(monkeypatch: pytest.MonkeyPatch)
 
 async def test_writes_of_one_process_for_one_owner_are_joined() -> None:
     s3, ada = FakeS3(), new_scope()
-    index = embedded_index(s3, BUCKET)
+    index = make_embedded_index(s3, BUCKET)
     await asyncio.gather(*(index.put(ada, EPISODES, [document(f"d{number:02}", "green")]) for number in range(12)))
-    assert await listed(index, ada, EPISODES) == [f"d{number:02}" for number in range(12)]
+    assert await list_ids(index, ada, EPISODES) == [f"d{number:02}" for number in range(12)]
     assert s3.calls.count("put_object") < 12
 
 
 async def test_a_write_without_room_refuses_none_that_is_joined_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("baton.adapters.sqlite_index.bounds.MAX_OWNER_DOCUMENTS", 10)
     s3, ada = FakeS3(), new_scope()
-    index = embedded_index(s3, BUCKET)
+    index = make_embedded_index(s3, BUCKET)
     large = [document(f"x{number}", "red") for number in range(11)]
     puts = [index.put(ada, EPISODES, item) for item in (large, *([document(f"d{n}", "green")] for n in range(6)))]
     first, *others = await asyncio.gather(*puts, return_exceptions=True)
     assert isinstance(first, SearchIndexFull)
     assert others == [None] * 6
-    assert await listed(index, ada, EPISODES) == [f"d{number}" for number in range(6)]
+    assert await list_ids(index, ada, EPISODES) == [f"d{number}" for number in range(6)]

@@ -29,7 +29,7 @@ from baton.domain.threads.thread import EndReason, RunStatus, Thread
 from baton.domain.threads.thread_state import describe_thread_state
 from baton.threads.requests.parsing import make_continue_request, make_exit_request, parse_message_request
 from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
-from tests.contracts.conversing import LONGER_THAN_A_LEASE, NextFault, Screen, Worker, check_whole, permitted
+from tests.contracts.conversing import LONGER_THAN_A_LEASE, NextFault, Screen, Worker, check_whole, with_permissions
 from tests.contracts.handoff_agents import AGENTS, MAKERS, TRIGGERS
 from tests.contracts.stores import Stores, new_thread_id
 from tests.fakes.chat_model import Answer, ScriptedChatModel
@@ -182,12 +182,12 @@ class ConversationMachine(RuleBasedStateMachine):
     # How it is done
 
     def saying(self, at: int, text: str) -> Callable[[Callable[[Event], None]], Awaitable[object]]:
-        scope = permitted(self.stores.ada, *self.permissions)
+        scope = with_permissions(self.stores.ada, *self.permissions)
         request = parse_message_request(scope, thread_id=self.ids[at], message_id=self.new_key(), content=text)
         return lambda emit: self.turn(request, emit)
 
     async def turn(self, request: Any, emit: Callable[[Event], None]) -> object:
-        scope = permitted(self.stores.ada, *self.permissions)
+        scope = with_permissions(self.stores.ada, *self.permissions)
         return await self.worker.turns.run(scope, request, emit, seconds=20, patience=2)
 
     def act(

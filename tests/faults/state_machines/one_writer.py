@@ -21,7 +21,7 @@ from baton.domain.threads.thread import EndReason, RunStatus, ThreadStatus
 from baton.ports.threads.leases import Commit, CommittedThread, Lease, LeaseBusy
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.stream_log import LogPiece
-from tests.contracts.stores import Stores, new_thread_id, said, turn
+from tests.contracts.stores import Stores, make_question, new_thread_id, turn
 
 T = TypeVar("T")
 UNCHANGED = CommittedThread(notifies=False, title=None)
@@ -188,7 +188,7 @@ class OneWriter(RuleBasedStateMachine):
             return  # a worker writes nothing after its own commit
         self.number += 1
         index = data.draw(st.integers(0, len(worker.put)), "index")
-        message = said(worker.lease, f"text {self.number}", index=index)
+        message = make_question(worker.lease, f"text {self.number}", index=index)
         answer = self.do(self.stores.store.put_message(worker.lease, message))
         if self.fences.get(message.ordinal, 0) > worker.lease.fence:
             assert answer is LeaseLost

@@ -14,10 +14,10 @@ from tests.faults.state_machines.conversation_machine import ConversationMachine
 from tests.integration.store.conftest import Engine
 
 THOROUGH = settings(
-    max_examples=counts.scaled(60), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=counts.scale(60), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 # What is found on an engine is made smaller in memory; there that would take minutes.
-BRIEF = settings(THOROUGH, max_examples=counts.scaled(5), stateful_step_count=20, phases=[Phase.generate])
+BRIEF = settings(THOROUGH, max_examples=counts.scale(5), stateful_step_count=20, phases=[Phase.generate])
 
 
 def test_in_memory() -> None:

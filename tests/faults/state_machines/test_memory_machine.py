@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
-from tests.embedded_index import embedded_index, new_bucket
+from tests.embedded_index import make_embedded_index, new_bucket
 from tests.engines import TableAt
 from tests.faults import counts
 from tests.faults.state_machines.memory_machine import MemoryMachine
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 HOW = settings(
-    max_examples=counts.scaled(3),
+    max_examples=counts.scale(3),
     stateful_step_count=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),
@@ -39,7 +39,7 @@ def make_world(
     create_bucket(s3, bucket)
     s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
     search_bucket = new_bucket(s3)
-    index = cast("Any", embedded_index(s3, search_bucket))
+    index = cast("Any", make_embedded_index(s3, search_bucket))
     yield lambda: MemoryWorld(dynamodb, table, s3, bucket, search=index, search_bucket=search_bucket)
     dynamodb.close()
 

@@ -15,7 +15,7 @@ from tests.faults.state_machines.one_writer import OneWriter
 from tests.integration.store.conftest import Engine
 
 QUICK = settings(
-    max_examples=counts.scaled(60),
+    max_examples=counts.scale(60),
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
@@ -34,7 +34,7 @@ def test_on_an_engine(request: pytest.FixtureRequest, engine: str, examples: int
     explore(
         engine.removeprefix("on_").replace("_", " "),
         at.stores,
-        settings(QUICK, max_examples=counts.scaled(examples), phases=[Phase.generate]),
+        settings(QUICK, max_examples=counts.scale(examples), phases=[Phase.generate]),
     )
 
 

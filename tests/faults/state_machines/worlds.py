@@ -12,7 +12,7 @@ from boto3.dynamodb.types import Binary
 from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.domain.errors import StoreUnavailable
 from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
-from tests.embedded_index import stored_files
+from tests.embedded_index import list_stored_files
 from tests.harness.harness import ASSISTANT
 from tests.integration.privacy.conftest import World
 
@@ -39,7 +39,7 @@ class MemoryWorld(World):
 
     def index_text(self) -> str:
         """Return what stands in the files of the index, byte by byte."""
-        return " ".join(body.decode("latin-1") for body in stored_files(self.s3, self.search_bucket).values())
+        return " ".join(body.decode("latin-1") for body in list_stored_files(self.s3, self.search_bucket).values())
 
     def _is_owned(self, item: dict[str, Any]) -> bool:
         return self.ada.tenant_id in item.values()

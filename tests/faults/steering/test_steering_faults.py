@@ -12,7 +12,7 @@ from baton_testing.virtual_time import VirtualTimeLoop
 from tests.faults import counts
 from tests.faults.steering.journey import Act, Journey
 
-CASES = max(20, counts.scaled(18))
+CASES = max(20, counts.scale(18))
 LONGEST = 80
 """Calls of ports after which a process is not killed any more."""
 

@@ -37,7 +37,7 @@ def redact(text: str) -> str:
     return text.replace("very-secret-token", "[secret]")
 
 
-def defined(
+def define_agent(
     url: str, *, consult_seconds: float = 20, headers: Mapping[str, HeaderValue] | None = None
 ) -> AgentDefinition:
     """The definition of an agent whose card is at ``url``."""

@@ -138,33 +138,33 @@ class _Executor(AgentExecutor):
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
 
     async def _artifact(self, updater: TaskUpdater, words: list[str]) -> None:
-        await updater.start_work(_said(updater, "Looking it up"))
+        await updater.start_work(_make_message(updater, "Looking it up"))
         await self._chunks(updater, words)
         await updater.complete()
 
     async def _repeat(self, updater: TaskUpdater, words: list[str]) -> None:
         await self._chunks(updater, words)
-        await updater.complete(_said(updater, "".join(words)))
+        await updater.complete(_make_message(updater, "".join(words)))
 
     async def _two(self, updater: TaskUpdater, words: list[str]) -> None:
         for word in words:
             await updater.add_artifact([Part(text=word)], last_chunk=True)
-        await updater.complete(_said(updater, "That is all."))
+        await updater.complete(_make_message(updater, "That is all."))
 
     async def _status(self, updater: TaskUpdater, words: list[str]) -> None:
-        await updater.complete(_said(updater, " ".join(words)))
+        await updater.complete(_make_message(updater, " ".join(words)))
 
     async def _mutter(self, updater: TaskUpdater, words: list[str]) -> None:
         for word in words:
-            await updater.start_work(_said(updater, word))
+            await updater.start_work(_make_message(updater, word))
         await updater.complete()
 
     async def _ask(self, updater: TaskUpdater, words: list[str]) -> None:
-        await updater.requires_input(_said(updater, " ".join(words)))
+        await updater.requires_input(_make_message(updater, " ".join(words)))
 
     async def _recall(self, updater: TaskUpdater, words: list[str]) -> None:
         """Repeat the task's messages, and wait for another."""
-        await updater.requires_input(_said(updater, "; ".join(self._agent.tasks[updater.task_id])))
+        await updater.requires_input(_make_message(updater, "; ".join(self._agent.tasks[updater.task_id])))
 
     async def _drip(self, updater: TaskUpdater, words: list[str]) -> None:
         """Say one word after the other, and wait for another message."""
@@ -188,13 +188,13 @@ class _Executor(AgentExecutor):
         await updater.update_status(TaskState.TASK_STATE_COMPLETED, message, metadata=metadata)
 
     async def _fail(self, updater: TaskUpdater, words: list[str]) -> None:
-        await updater.failed(_said(updater, " ".join(words)))
+        await updater.failed(_make_message(updater, " ".join(words)))
 
     async def _reject(self, updater: TaskUpdater, words: list[str]) -> None:
-        await updater.reject(_said(updater, " ".join(words)))
+        await updater.reject(_make_message(updater, " ".join(words)))
 
     async def _auth(self, updater: TaskUpdater, words: list[str]) -> None:
-        await updater.requires_auth(_said(updater, " ".join(words)))
+        await updater.requires_auth(_make_message(updater, " ".join(words)))
 
     async def _form(self, updater: TaskUpdater, words: list[str]) -> None:
         """Ask for data without a word."""
@@ -239,5 +239,5 @@ class _Executor(AgentExecutor):
             await updater.add_artifact([Part(text=word)], artifact_id="a1", append=index > 0, last_chunk=last)
 
 
-def _said(updater: TaskUpdater, text: str) -> Message:
+def _make_message(updater: TaskUpdater, text: str) -> Message:
     return updater.new_agent_message([Part(text=text)])

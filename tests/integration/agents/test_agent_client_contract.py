@@ -12,7 +12,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.ports.agents.agent_client import AgentDone, AgentFailed, AgentReport, TaskLost
 from baton_testing.fakes.agents.agent_client import Reply, ScriptedAgentClient
 from tests.contracts.agent_client import AgentClientContract, Embassy
-from tests.integration.agents.conftest import defined
+from tests.integration.agents.conftest import define_agent
 from tests.integration.agents.remote_agent import RETURN, RemoteAgent
 
 
@@ -21,7 +21,7 @@ class FakeEmbassy:
 
     def __init__(self) -> None:
         self.client = ScriptedAgentClient()
-        self.agent: AgentDefinition = defined("https://weather.example")
+        self.agent: AgentDefinition = define_agent("https://weather.example")
 
     def will_say(self, *words: str) -> str:
         return self._scripted(Reply(words))
@@ -57,7 +57,7 @@ class RealEmbassy:
 
     def __init__(self, client: RemoteAgents, remote: RemoteAgent, url: str) -> None:
         self.client = client
-        self.agent: AgentDefinition = defined(url)
+        self.agent: AgentDefinition = define_agent(url)
         self._remote = remote
 
     def will_say(self, *words: str) -> str:

@@ -29,7 +29,7 @@ from baton.ports.agents.agent_client import (
 )
 from baton.ports.agents.chat_model import TextDelta
 from tests.contracts.agent_client import a_task, text_of
-from tests.integration.agents.conftest import TOKEN, defined
+from tests.integration.agents.conftest import TOKEN, define_agent
 from tests.integration.agents.remote_agent import RemoteAgent
 from tests.integration.agents.serving import served
 
@@ -43,7 +43,9 @@ async def listen(client: RemoteAgents, agent: AgentDefinition, task: AgentTask) 
     return [chunk async for chunk in client.stream(agent, task)]
 
 
-async def begun(client: RemoteAgents, agent: AgentDefinition, task: AgentTask, *, is_passed_on: bool) -> AgentStarted:
+async def begin_task(
+    client: RemoteAgents, agent: AgentDefinition, task: AgentTask, *, is_passed_on: bool
+) -> AgentStarted:
     """Ask until the agent has a task and has said something, and go away."""
     started: AgentStarted | None = None
     async with aclosing(client.stream(agent, task, is_passed_on=lambda: is_passed_on)) as chunks:
@@ -66,8 +68,8 @@ async def test_a_task_that_is_passed_on_is_followed_and_sent_nothing_again(
     client: RemoteAgents, serve: Serve, version: str, streams: bool
 ) -> None:
     remote = RemoteAgent(version=version, streams=streams)
-    agent, task = defined(serve(remote)), a_task("gated One two")
-    started = await begun(client, agent, task, is_passed_on=True)
+    agent, task = define_agent(serve(remote)), a_task("gated One two")
+    started = await begin_task(client, agent, task, is_passed_on=True)
     following_it = asyncio.ensure_future(listen(client, agent, following(task, started)))
     await asyncio.to_thread(remote.working.wait, 10)
     remote.gate.set()
@@ -85,14 +87,14 @@ async def test_an_agent_that_has_restarted_has_lost_the_task_that_is_followed(
 ) -> None:
     task = a_task("say Hello.")
     with pytest.raises(TaskLost):
-        await listen(client, defined(serve(RemoteAgent())), following(task, AgentStarted("of-another-process")))
+        await listen(client, define_agent(serve(RemoteAgent())), following(task, AgentStarted("of-another-process")))
 
 
 async def test_a_message_that_did_not_reach_the_task_is_sent_by_the_follower(
     client: RemoteAgents, serve: Serve
 ) -> None:
     remote = RemoteAgent()
-    agent, first = defined(serve(remote)), a_task("ask When?")
+    agent, first = define_agent(serve(remote)), a_task("ask When?")
     task = (await listen(client, agent, first))[-1]
     assert isinstance(task, AgentDone)
     second = replace(first, task_id="second", message="answer Booked.", remote_task_id=task.remote_task_id)
@@ -106,8 +108,8 @@ async def test_a_message_that_did_not_reach_the_task_is_sent_by_the_follower(
 
 async def test_a_task_that_nobody_follows_is_stopped(client: RemoteAgents, serve: Serve) -> None:
     remote = RemoteAgent()
-    agent, task = defined(serve(remote)), a_task("hang One")
-    started = await begun(client, agent, task, is_passed_on=True)
+    agent, task = define_agent(serve(remote)), a_task("hang One")
+    started = await begin_task(client, agent, task, is_passed_on=True)
     assert not remote.cancelled.is_set()
     await client.cancel(agent, task.scope, started.remote_task_id)
     assert await asyncio.to_thread(remote.cancelled.wait, 10)
@@ -119,7 +121,7 @@ async def test_files_of_a_kind_that_the_card_does_not_name_stay_here(client: Rem
     remote = RemoteAgent(input_modes=("text/plain", "image/*"))
     image, sheet = Attachment("a.png", "image/png", data=b"hi"), Attachment("b.xls", "application/excel", data=b"no")
     task = replace(a_task("say Nice."), attachments=(image, sheet), data={"seats": 2})
-    chunks = await listen(client, defined(serve(remote)), task)
+    chunks = await listen(client, define_agent(serve(remote)), task)
     assert [chunk for chunk in chunks if isinstance(chunk, NotSent)] == [NotSent(sheet)]
     [message] = remote.messages
     missing, sent, words = message["parts"]
@@ -131,7 +133,7 @@ async def test_files_of_a_kind_that_the_card_does_not_name_stay_here(client: Rem
 @pytest.mark.parametrize("version", ["0.3", "1.0"])
 async def test_a_form_comes_as_data_and_is_answered_with_data(client: RemoteAgents, serve: Serve, version: str) -> None:
     remote = RemoteAgent(version=version)
-    agent = defined(serve(remote))
+    agent = define_agent(serve(remote))
     task = a_task("form seats")
     chunks = await listen(client, agent, task)
     form = {"type": "object", "properties": {"seats": {"type": "string"}}}
@@ -147,13 +149,13 @@ async def test_a_form_comes_as_data_and_is_answered_with_data(client: RemoteAgen
 
 
 async def test_files_of_an_answer_come_with_their_bytes(client: RemoteAgents, serve: Serve) -> None:
-    chunks = await listen(client, defined(serve(RemoteAgent())), a_task("files a.txt b.txt"))
+    chunks = await listen(client, define_agent(serve(RemoteAgent())), a_task("files a.txt b.txt"))
     files = [chunk.attachment for chunk in chunks if isinstance(chunk, AgentFile)]
     assert files == [Attachment(name, "text/plain", data=name.encode()) for name in ("a.txt", "b.txt")]
 
 
 async def test_a_sign_in_is_a_question_and_the_task_waits(client: RemoteAgents, serve: Serve) -> None:
-    chunks = await listen(client, defined(serve(RemoteAgent())), a_task("auth Open https://login.example"))
+    chunks = await listen(client, define_agent(serve(RemoteAgent())), a_task("auth Open https://login.example"))
     assert text_of(chunks) == "Open https://login.example"
     end = chunks[-1]
     assert isinstance(end, AgentDone)
@@ -166,7 +168,7 @@ async def test_files_by_address_are_fetched_with_the_credentials_of_the_agents_o
 ) -> None:
     remote, other = RemoteAgent(), RemoteAgent()
     url, elsewhere = serve(remote), serve(other)
-    agent = defined(url, headers={"X-Key": SecretReference(secret="agent")})
+    agent = define_agent(url, headers={"X-Key": SecretReference(secret="agent")})
     for base, seen, key in ((url, remote, TOKEN), (elsewhere, other, None)):
         address = f"{base}/elsewhere/card.json"
         [file] = [item.attachment for item in await listen(client, agent, a_task(f"link {address}")) if is_file(item)]
@@ -187,7 +189,7 @@ async def test_a_file_that_is_not_there_or_too_long_stays_an_address(
 
     with served(files) as base:
         address = base + path
-        chunks = await listen(client, defined(serve(RemoteAgent())), a_task(f"link {address}"))
+        chunks = await listen(client, define_agent(serve(RemoteAgent())), a_task(f"link {address}"))
     [file] = [chunk.attachment for chunk in chunks if is_file(chunk)]
     assert file == Attachment("card.json", None, url=address)
 

@@ -22,7 +22,7 @@ from baton.ports.agents.agent_client import AgentChunk, AgentDone, AgentFailed, 
 from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, TextDelta
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents import rogue_agent as rogue
-from tests.integration.agents.conftest import TOKEN, defined, http, resolve
+from tests.integration.agents.conftest import TOKEN, define_agent, http, resolve
 from tests.integration.agents.rogue_agent import Behaviour, RogueAgent
 from tests.integration.agents.serving import self_signed, served
 
@@ -80,7 +80,7 @@ DEEP = '{"jsonrpc": "2.0", "id": 1, "result": ' + "[" * 4_000 + "]" * 4_000 + "}
 async def test_an_answer_that_is_none_says_what_is_wrong(
     client: RemoteAgents, publish: Publish, behaviour: Behaviour, reason: str, streams: bool
 ) -> None:
-    agent = defined(publish(RogueAgent(behaviour, streams=streams).app), consult_seconds=1)
+    agent = define_agent(publish(RogueAgent(behaviour, streams=streams).app), consult_seconds=1)
     message, reported = await ask(client, agent)
     assert message == ""
     assert reason in reported
@@ -108,7 +108,7 @@ async def test_a_stream_that_goes_wrong_keeps_what_was_said(
     client: RemoteAgents, publish: Publish, behaviour: Behaviour, text: str, reason: str
 ) -> None:
     received, reported = await ask(
-        client, defined(publish(RogueAgent(behaviour).app), consult_seconds=1 if text else 20)
+        client, define_agent(publish(RogueAgent(behaviour).app), consult_seconds=1 if text else 20)
     )
     assert received == text
     assert reason in reported
@@ -116,7 +116,7 @@ async def test_a_stream_that_goes_wrong_keeps_what_was_said(
 
 async def test_endless_words_are_cut(client: RemoteAgents, publish: Publish) -> None:
     agent = RogueAgent(rogue.events(rogue.chunk("Blah " * 200), then="repeat"))
-    message, reported = await ask(client, defined(publish(agent.app)))
+    message, reported = await ask(client, define_agent(publish(agent.app)))
     assert len(message) <= MAX_ANSWER_BYTES + 1_000
     assert "longer than 1024 KiB" in reported
     assert agent.calls == ["message/stream", "tasks/cancel"]
@@ -128,7 +128,7 @@ async def test_a_stream_that_ends_too_early_is_followed_by_looks_at_the_task(
     agent = RogueAgent(rogue.events(rogue.chunk("One "), then="end"))
     url = publish(agent.app)
     agent_chunks: list[AgentChunk] = []
-    async with aclosing(client.stream(defined(url), a_task("Hello"))) as chunks:
+    async with aclosing(client.stream(define_agent(url), a_task("Hello"))) as chunks:
         async for piece in chunks:
             agent_chunks.append(piece)
             agent.behaviour = rogue.result(rogue.task("completed", "One ", "two."))
@@ -137,13 +137,13 @@ async def test_a_stream_that_ends_too_early_is_followed_by_looks_at_the_task(
 
 
 async def test_a_machine_that_is_not_there_cannot_be_reached(client: RemoteAgents) -> None:
-    assert await ask(client, defined("http://127.0.0.1:9")) == ("", "The agent cannot be reached.")
+    assert await ask(client, define_agent("http://127.0.0.1:9")) == ("", "The agent cannot be reached.")
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_refused(client: RemoteAgents, tmp_path: Path) -> None:
     agent = RogueAgent(rogue.result({}))
     with served(agent.app, self_signed(tmp_path)) as url:
-        assert await ask(client, defined(url)) == ("", "No secure connection to the agent could be made.")
+        assert await ask(client, define_agent(url)) == ("", "No secure connection to the agent could be made.")
     assert agent.cards == 0
 
 
@@ -159,7 +159,7 @@ async def test_a_card_that_is_none_says_what_is_wrong(
         await send({"type": "http.response.start", "status": 404 if body is None else 200, "headers": []})
         await send({"type": "http.response.body", "body": body or b""})
 
-    _, reported = await ask(client, defined(publish(cards) + path))
+    _, reported = await ask(client, define_agent(publish(cards) + path))
     assert reason in reported
 
 
@@ -171,7 +171,7 @@ async def test_no_card_over_tls_leads_to_an_address_without(tmp_path: Path) -> N
 
     client = RemoteAgents(lambda: httpx.AsyncClient(verify=False), resolve)  # noqa: S501 - the test's own certificate
     with served(behind_a_proxy, self_signed(tmp_path)) as url:
-        _, reported = await ask(client, defined(url))
+        _, reported = await ask(client, define_agent(url))
     assert "without encryption" in reported
     assert agent.calls == []
 
@@ -182,9 +182,9 @@ async def test_secrets_are_kept_out_of_reasons_words_and_logs(
     headers: dict[str, HeaderValue] = {"Authorization": SecretReference(secret="agent")}
     agent = RogueAgent(rogue.events(rogue.chunk(f"You sent {TOKEN}"), rogue.status("failed", f"I do not like {TOKEN}")))
     with caplog.at_level(logging.DEBUG):
-        message, reported = await ask(client, defined(publish(agent.app), headers=headers))
+        message, reported = await ask(client, define_agent(publish(agent.app), headers=headers))
         agent.behaviour = rogue.error(-32602, f"{TOKEN} is wrong")
-        _, refused = await ask(client, defined(publish(agent.app), headers=headers))
+        _, refused = await ask(client, define_agent(publish(agent.app), headers=headers))
     assert "very-secret-token" not in message + reported + refused + caplog.text
 
 
@@ -194,7 +194,7 @@ async def test_headers_that_cannot_be_read_stop_the_call(publish: Publish) -> No
 
     agent = RogueAgent(rogue.result({}))
     client = RemoteAgents(http, nothing_there)
-    _, reported = await ask(client, defined(publish(agent.app)))
+    _, reported = await ask(client, define_agent(publish(agent.app)))
     assert "credentials" in reported
     assert agent.cards == 0
 
@@ -210,7 +210,7 @@ class Watch:
 
 async def test_an_agent_that_keeps_failing_is_left_alone_for_a_while(publish: Publish) -> None:
     watch, agent = Watch(), RogueAgent(rogue.answers("", status=503))
-    remote = defined(publish(agent.app))
+    remote = define_agent(publish(agent.app))
     for _ in range(2):
         assert "503" in (await ask(watch.client, remote))[1]
     assert "not called for a moment" in (await ask(watch.client, remote))[1]
@@ -232,7 +232,7 @@ async def test_an_agent_that_keeps_failing_is_left_alone_for_a_while(publish: Pu
 )
 async def test_an_agent_that_says_no_is_well(publish: Publish, behaviour: Behaviour) -> None:
     watch, agent = Watch(), RogueAgent(behaviour)
-    remote = defined(publish(agent.app))
+    remote = define_agent(publish(agent.app))
     for _ in range(4):
         await ask(watch.client, remote)
     assert agent.calls == ["message/stream"] * 4
@@ -240,7 +240,7 @@ async def test_an_agent_that_says_no_is_well(publish: Publish, behaviour: Behavi
 
 async def test_an_agent_that_fails_for_one_tenant_is_asked_for_another(publish: Publish) -> None:
     watch, agent = Watch(), RogueAgent(rogue.answers("", status=503))
-    remote = defined(publish(agent.app))
+    remote = define_agent(publish(agent.app))
     for _ in range(3):
         await ask(watch.client, remote)
     agent.behaviour = rogue.events(rogue.status("completed", "Here."))
@@ -250,7 +250,7 @@ async def test_an_agent_that_fails_for_one_tenant_is_asked_for_another(publish: 
 
 async def test_its_card_is_read_again_after_a_failure(client: RemoteAgents, publish: Publish) -> None:
     agent = RogueAgent(rogue.events(rogue.status("completed", "Yes.")))
-    remote = defined(publish(agent.app))
+    remote = define_agent(publish(agent.app))
     for _ in range(2):
         assert [piece async for piece in client.stream(remote, a_task("Hello"))][-1] == AgentDone()
     assert agent.cards == 1

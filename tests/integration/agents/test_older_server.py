@@ -29,7 +29,7 @@ from baton.ports.agents.agent_client import (
 from baton.ports.agents.chat_model import TextDelta
 from tests.contracts.agent_client import a_task, text_of
 from tests.e2e.a2a.clients import older_python
-from tests.integration.agents.conftest import defined
+from tests.integration.agents.conftest import define_agent
 
 PROGRAM = Path(__file__).parent / "older_server.py"
 
@@ -41,7 +41,7 @@ def agent() -> Iterator[AgentDefinition]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            yield defined(process.stdout.readline().strip())
+            yield define_agent(process.stdout.readline().strip())
         finally:
             process.kill()
 

@@ -23,7 +23,7 @@ from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, TextDelta
 from baton.ports.agents.tools import TaskCallback
 from tests.card_keys import private_jwk, public_jwk
 from tests.contracts.agent_client import a_task, text_of
-from tests.integration.agents.conftest import TOKEN, defined, http, resolve
+from tests.integration.agents.conftest import TOKEN, define_agent, http, resolve
 from tests.integration.agents.remote_agent import RemoteAgent
 
 Serve = Callable[[RemoteAgent], str]
@@ -47,7 +47,7 @@ async def fail(client: RemoteAgents, agent: AgentDefinition, message: str) -> tu
 
 
 async def test_pieces_of_an_artifact_come_as_they_are_made(client: RemoteAgents, serve: Serve) -> None:
-    chunks = await listen(client, defined(serve(RemoteAgent())), "artifact One two three")
+    chunks = await listen(client, define_agent(serve(RemoteAgent())), "artifact One two three")
     assert [chunk for chunk in chunks if not isinstance(chunk, AgentProgress | AgentStarted)] == [
         TextDelta("One"),
         TextDelta("two"),
@@ -72,14 +72,14 @@ async def test_pieces_of_an_artifact_come_as_they_are_made(client: RemoteAgents,
 async def test_everything_is_reported_once(
     client: RemoteAgents, serve: Serve, message: str, expected: str, streams: bool
 ) -> None:
-    chunks = await listen(client, defined(serve(RemoteAgent(streams=streams))), message)
+    chunks = await listen(client, define_agent(serve(RemoteAgent(streams=streams))), message)
     assert text_of(chunks) == expected
     assert chunks[-1] == AgentDone()
 
 
 @BOTH
 async def test_an_answered_question_is_not_asked_again(client: RemoteAgents, serve: Serve, streams: bool) -> None:
-    agent = defined(serve(RemoteAgent(streams=streams)))
+    agent = define_agent(serve(RemoteAgent(streams=streams)))
     first = a_task("ask Which city?")
     request = [chunk async for chunk in client.stream(agent, first)]
     end = request[-1]
@@ -105,7 +105,7 @@ async def test_an_answered_question_is_not_asked_again(client: RemoteAgents, ser
 async def test_a_failure_is_reported_in_the_agents_words(
     client: RemoteAgents, serve: Serve, message: str, reason: str, streams: bool
 ) -> None:
-    _, reported = await fail(client, defined(serve(RemoteAgent(streams=streams))), message)
+    _, reported = await fail(client, define_agent(serve(RemoteAgent(streams=streams))), message)
     assert reason in reported
     assert len(reported) < 400
 
@@ -114,7 +114,7 @@ async def test_a_failure_is_reported_in_the_agents_words(
 async def test_a_reader_beyond_the_longest_answer_gets_a_failure(
     client: RemoteAgents, serve: Serve, streams: bool
 ) -> None:
-    message, reported = await fail(client, defined(serve(RemoteAgent(streams=streams))), "big 160")
+    message, reported = await fail(client, define_agent(serve(RemoteAgent(streams=streams))), "big 160")
     assert "1024 KiB" in reported
     assert len(message) <= 2 * MAX_ANSWER_BYTES  # one piece more than there is room for
 
@@ -122,7 +122,7 @@ async def test_a_reader_beyond_the_longest_answer_gets_a_failure(
 async def test_the_message_says_whose_conversation_it_is(client: RemoteAgents, serve: Serve) -> None:
     remote = RemoteAgent()
     task = replace(a_task("say Yes."), time_zone="Asia/Tokyo")
-    async for _ in client.stream(defined(serve(remote)), task):
+    async for _ in client.stream(define_agent(serve(remote)), task):
         pass
     [message] = remote.messages
     conversation = {
@@ -141,14 +141,14 @@ async def test_the_message_says_whose_conversation_it_is(client: RemoteAgents, s
 
 
 async def test_the_card_may_be_named_by_its_own_address(client: RemoteAgents, serve: Serve) -> None:
-    agent = defined(serve(RemoteAgent()) + "/elsewhere/card.json")
+    agent = define_agent(serve(RemoteAgent()) + "/elsewhere/card.json")
     assert text_of(await listen(client, agent, "say Yes.")) == "Yes."
 
 
 async def test_the_card_is_read_every_ten_minutes(serve: Serve) -> None:
     now, remote = [0.0], RemoteAgent()
     client = RemoteAgents(http, resolve, cards=AgentCards(monotonic=lambda: now[0]))
-    agent = defined(serve(remote))
+    agent = define_agent(serve(remote))
     for at, read in ((0, 1), (599, 1), (600, 2)):
         now[0] = at
         await listen(client, agent, "say Yes.")
@@ -161,14 +161,14 @@ async def test_a_card_that_a_tenants_agent_was_given_is_that_tenants_also_when_c
     remote = RemoteAgent()
     url = serve(remote)
     for tenant_id in ("acme", "acme", "globex"):
-        assert await client.check(defined(url).of_tenant(tenant_id, 1)) is None
-    assert await client.check(defined(url)) is None
+        assert await client.check(define_agent(url).of_tenant(tenant_id, 1)) is None
+    assert await client.check(define_agent(url)) is None
     assert [path for path, _ in remote.requests] == ["/.well-known/agent-card.json"] * 3
 
 
 async def test_credentials_go_with_every_request_to_the_agents_own_origin(client: RemoteAgents, serve: Serve) -> None:
     remote = RemoteAgent(required_header=("authorization", TOKEN))
-    agent = defined(serve(remote), headers={"Authorization": SecretReference(secret="agent")})
+    agent = define_agent(serve(remote), headers={"Authorization": SecretReference(secret="agent")})
     assert text_of(await listen(client, agent, "artifact Yes.")) == "Yes."
     assert [path for path, _ in remote.requests] == ["/.well-known/agent-card.json", "/rpc"]
 
@@ -178,7 +178,7 @@ async def test_the_trace_goes_to_agents_that_shall_have_it(
     client: RemoteAgents, serve: Serve, *, sends_trace: bool
 ) -> None:
     remote = RemoteAgent()
-    agent = defined(serve(remote))
+    agent = define_agent(serve(remote))
     assert agent.remote is not None
     agent = agent.model_copy(update={"remote": agent.remote.model_copy(update={"sends_trace": sends_trace})})
     with joining("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"):
@@ -188,13 +188,13 @@ async def test_the_trace_goes_to_agents_that_shall_have_it(
 
 async def test_without_credentials_the_agent_refuses(client: RemoteAgents, serve: Serve) -> None:
     remote = RemoteAgent(required_header=("authorization", TOKEN))
-    assert "401" in (await fail(client, defined(serve(remote)), "say Yes."))[1]
+    assert "401" in (await fail(client, define_agent(serve(remote)), "say Yes."))[1]
 
 
 async def test_credentials_do_not_go_to_another_origin_that_the_card_names(client: RemoteAgents, serve: Serve) -> None:
     other = RemoteAgent()
     remote = RemoteAgent(rpc_base=serve(other))
-    agent = defined(serve(remote), headers={"X-Key": SecretReference(parameter="/agent"), "X-Team": "blue"})
+    agent = define_agent(serve(remote), headers={"X-Key": SecretReference(parameter="/agent"), "X-Team": "blue"})
     assert text_of(await listen(client, agent, "artifact Yes.")) == "Yes."
     assert remote.requests[0][1]["x-key"] == TOKEN
     [(path, headers)] = other.requests
@@ -204,7 +204,7 @@ async def test_credentials_do_not_go_to_another_origin_that_the_card_names(clien
 
 async def test_a_silent_stream_is_stopped_before_its_askers_time_is_over(client: RemoteAgents, serve: Serve) -> None:
     remote = RemoteAgent()
-    message, reported = await fail(client, defined(serve(remote), consult_seconds=1), "hang One")
+    message, reported = await fail(client, define_agent(serve(remote), consult_seconds=1), "hang One")
     assert (message, reported) == ("One", "The agent did not answer in time.")
     assert await asyncio.to_thread(remote.cancelled.wait, 10)
 
@@ -213,7 +213,7 @@ async def test_an_agent_whose_card_must_be_signed_is_asked_nothing_without_a_sig
     client: RemoteAgents, serve: Serve
 ) -> None:
     remote = RemoteAgent()
-    agent = defined(serve(remote))
+    agent = define_agent(serve(remote))
     assert agent.remote is not None
     demand = CardSignature(keys=(public_jwk(private_jwk()),))
     agent = agent.model_copy(update={"remote": agent.remote.model_copy(update={"card_signature": demand})})
@@ -229,7 +229,7 @@ async def test_a_task_in_the_background_is_looked_at_and_goes_on_between(
     client: RemoteAgents, serve: Serve, streams: bool, version: str
 ) -> None:
     remote = RemoteAgent(streams=streams, version=version)
-    agent, task = defined(serve(remote)), replace(a_task("gated One two"), is_background=True)
+    agent, task = define_agent(serve(remote)), replace(a_task("gated One two"), is_background=True)
     first = [chunk async for chunk in client.stream(agent, task)]
     [started] = [chunk for chunk in first if isinstance(chunk, AgentStarted)]
     assert not any(isinstance(chunk, AgentDone) for chunk in first)
@@ -261,7 +261,7 @@ async def test_an_agent_that_pushes_gets_the_address_for_its_notifications(serve
     remote = RemoteAgent(version=version, pushes=True, push_transport=httpx.MockTransport(take))
     callback = TaskCallback("https://baton.example/v1/callbacks/t/notifications", "acme.t.secret")
     task = replace(a_task("answer Yes."), is_background=True, callback=callback)
-    async for _ in RemoteAgents(http, resolve).stream(defined(serve(remote)), task):
+    async for _ in RemoteAgents(http, resolve).stream(define_agent(serve(remote)), task):
         pass
     assert await asyncio.to_thread(has_ended.wait, 10)
     assert {str(request.url) for request in posted} == {callback.url}

@@ -26,7 +26,7 @@ from baton.ports.agents.agent_client import (
     TaskLost,
 )
 from tests.contracts.agent_client import a_task, text_of
-from tests.integration.agents.conftest import defined, http, redact, resolve
+from tests.integration.agents.conftest import define_agent, http, redact, resolve
 from tests.integration.agents.remote_agent import URI, RemoteAgent
 
 Serve = Callable[[RemoteAgent], str]
@@ -34,7 +34,7 @@ BOTH = pytest.mark.parametrize("streams", [True, False], ids=["streaming", "poll
 SAID = (("user", "Hi"), ("assistant", "Hello."))
 
 
-def handed_over(
+def make_first_message(
     message: str, mode: ContextMode = ContextMode.SUMMARY, *, summary: str = "Ada wants a table.", **more: Any
 ) -> AgentTask:
     """The first message of a handoff."""
@@ -60,10 +60,10 @@ async def listen(client: RemoteAgents, agent: AgentDefinition, task: AgentTask) 
     return [chunk async for chunk in client.stream(agent, task)]
 
 
-async def received(client: RemoteAgents, serve: Serve, task: AgentTask, version: str = "0.3") -> dict[str, Any]:
+async def receive_message(client: RemoteAgents, serve: Serve, task: AgentTask, version: str = "0.3") -> dict[str, Any]:
     """The message as the agent got it."""
     remote = RemoteAgent(version=version)
-    await listen(client, defined(serve(remote)), task)
+    await listen(client, define_agent(serve(remote)), task)
     [message] = remote.messages
     return message
 
@@ -72,8 +72,8 @@ async def received(client: RemoteAgents, serve: Serve, task: AgentTask, version:
 async def test_the_first_message_bears_the_handoff_in_its_metadata(
     client: RemoteAgents, serve: Serve, version: str
 ) -> None:
-    task = handed_over("say Yes.", ContextMode.RECENT)
-    metadata = (await received(client, serve, task, version))["metadata"]
+    task = make_first_message("say Yes.", ContextMode.RECENT)
+    metadata = (await receive_message(client, serve, task, version))["metadata"]
 
     assert metadata["handoff"] == metadata[EXTENSION_URI]["handoff"]
     assert metadata["handoff"] == {
@@ -98,7 +98,7 @@ async def test_the_first_message_bears_the_handoff_in_its_metadata(
 async def test_what_the_context_mode_grants_comes_before_the_users_words(
     client: RemoteAgents, serve: Serve, mode: ContextMode
 ) -> None:
-    context, words = (await received(client, serve, handed_over("say Yes.", mode)))["parts"]
+    context, words = (await receive_message(client, serve, make_first_message("say Yes.", mode)))["parts"]
     assert words == {"text": "say Yes."}
     assert context["metadata"] == {EXTENSION_URI: {"context": True}}
     first, *lines = context["text"].split("\n")
@@ -113,11 +113,13 @@ async def test_what_the_context_mode_grants_comes_before_the_users_words(
 async def test_a_summary_that_says_no_more_than_the_message_is_left_out(
     client: RemoteAgents, serve: Serve, summary: str
 ) -> None:
-    assert (await received(client, serve, handed_over("say Yes.", summary=summary)))["parts"] == [{"text": "say Yes."}]
+    assert (await receive_message(client, serve, make_first_message("say Yes.", summary=summary)))["parts"] == [
+        {"text": "say Yes."}
+    ]
 
 
 async def test_other_messages_bear_no_handoff(client: RemoteAgents, serve: Serve) -> None:
-    message = await received(client, serve, a_task("say Yes."))
+    message = await receive_message(client, serve, a_task("say Yes."))
     assert "handoff" not in message["metadata"]
     assert message["parts"] == [{"text": "say Yes."}]
 
@@ -129,7 +131,7 @@ async def test_files_are_file_parts(client: RemoteAgents, serve: Serve, version:
         Attachment(None, "application/pdf", url="https://files.example/a.pdf"),
     )
     task = replace(a_task("say Nice."), attachments=files)
-    image, document, words = (await received(client, serve, task, version))["parts"]
+    image, document, words = (await receive_message(client, serve, task, version))["parts"]
     assert (base64.b64decode(image["raw"]), image["filename"], image["media_type"]) == (b"hi", "a.png", "image/png")
     assert (document["url"], document["media_type"]) == ("https://files.example/a.pdf", "application/pdf")
     assert words == {"text": "say Nice."}
@@ -137,7 +139,7 @@ async def test_files_are_file_parts(client: RemoteAgents, serve: Serve, version:
 
 async def test_a_message_may_be_a_file_alone(client: RemoteAgents, serve: Serve) -> None:
     task = replace(a_task(""), attachments=(Attachment("a.png", "image/png", data=b"hi"),))
-    assert len((await received(client, serve, task))["parts"]) == 1
+    assert len((await receive_message(client, serve, task))["parts"]) == 1
 
 
 @BOTH
@@ -147,7 +149,7 @@ async def test_a_message_may_be_a_file_alone(client: RemoteAgents, serve: Serve)
 async def test_the_agent_hands_back_in_the_metadata_of_its_last_message_status_or_task(
     client: RemoteAgents, serve: Serve, order: str, streams: bool
 ) -> None:
-    chunks = await listen(client, defined(serve(RemoteAgent(streams=streams))), handed_over(order))
+    chunks = await listen(client, define_agent(serve(RemoteAgent(streams=streams))), make_first_message(order))
     assert text_of(chunks) == "Booked."
     assert chunks[-1] == AgentDone(report=AgentReport("A table at eight.", "completed"))
 
@@ -156,7 +158,7 @@ async def test_the_agent_hands_back_in_the_metadata_of_its_last_message_status_o
 async def test_a_task_that_has_ended_takes_no_further_message(serve: Serve, streams: bool) -> None:
     client = RemoteAgents(http, resolve, redact=redact, breakers=CircuitBreakers(failures=1), poll_seconds=0.01)
     remote = RemoteAgent(streams=streams)
-    agent, first = defined(serve(remote)), handed_over("ask When?")
+    agent, first = define_agent(serve(remote)), make_first_message("ask When?")
     task = (await listen(client, agent, first))[-1]
     assert isinstance(task, AgentDone)
     assert task.remote_task_id is not None
@@ -169,13 +171,13 @@ async def test_a_task_that_has_ended_takes_no_further_message(serve: Serve, stre
     assert text_of(await listen(client, agent, a_task("say Hello."))) == "Hello."
 
 
-def nested(levels: int) -> dict[str, Any]:
-    return {"a": nested(levels - 1)} if levels else {}
+def nest(levels: int) -> dict[str, Any]:
+    return {"a": nest(levels - 1)} if levels else {}
 
 
-@pytest.mark.parametrize("value", [{"a": float("inf")}, {"a": "\ud800"}, nested(150)], ids=["number", "text", "depth"])
+@pytest.mark.parametrize("value", [{"a": float("inf")}, {"a": "\ud800"}, nest(150)], ids=["number", "text", "depth"])
 async def test_data_that_the_protocol_cannot_carry_goes_as_text(serve: Serve, value: dict[str, Any]) -> None:
     client = RemoteAgents(http, resolve, breakers=CircuitBreakers(failures=1))
-    agent = defined(serve(RemoteAgent()))
+    agent = define_agent(serve(RemoteAgent()))
     reported = text_of(await listen(client, agent, replace(a_task("say Hello."), data=value)))
     assert reported == f"Hello.\n{json.dumps(value)}"

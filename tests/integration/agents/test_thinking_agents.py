@@ -10,7 +10,7 @@ from baton.adapters.a2a import RemoteAgents
 from baton.ports.agents.chat_model import TextDelta, TextTakenBack
 from tests.contracts.agent_client import a_task
 from tests.integration.agents import rogue_agent as rogue
-from tests.integration.agents.conftest import defined
+from tests.integration.agents.conftest import define_agent
 from tests.integration.agents.rogue_agent import Behaviour, Json, RogueAgent
 from tests.integration.agents.serving import served
 
@@ -59,7 +59,7 @@ def behaving(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.mark.parametrize("behaving", ANSWERS, indirect=True)
 async def test_thinking_is_left_out(client: RemoteAgents, behaving: str) -> None:
     text = ""
-    chunks = [chunk async for chunk in client.stream(defined(behaving), a_task("Will it rain?"))]
+    chunks = [chunk async for chunk in client.stream(define_agent(behaving), a_task("Will it rain?"))]
     for chunk in chunks:
         text = "" if isinstance(chunk, TextTakenBack) else text + (chunk.text if isinstance(chunk, TextDelta) else "")
     assert text == "Sunny."

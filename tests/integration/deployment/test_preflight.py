@@ -67,7 +67,7 @@ class AnsweredAccount(Account):
         return self._clients.get(service) or super().client(service)
 
 
-def denied(operation: str) -> ClientError:
+def make_denied(operation: str) -> ClientError:
     return ClientError({"Error": {"Code": "AccessDenied", "Message": "not authorized"}}, operation)
 
 
@@ -110,10 +110,10 @@ def test_an_operator_sees_a_table_and_the_exit_code(aws: str, secrets: Callable[
     assert rows["concurrency"].startswith("not checked")
     assert rows["logging role"].startswith("FAILS")
     assert "baton/dev/embed-keys (EmbedKeysSecret) does not exist" in rows["secret"]
-    assert set(rows) <= documented()
+    assert set(rows) <= list_documented()
 
 
-def documented() -> set[str]:
+def list_documented() -> set[str]:
     """The names of the checks in the table of the guide."""
     guide = (ROOT / "docs" / "how-to" / "deploy.md").read_text()
     table = guide.partition("| check | failure or note |\n")[2].partition("\n\n")[0]
@@ -169,7 +169,7 @@ def test_missing_permissions_are_listed(aws: str) -> None:
 
 @pytest.mark.parametrize("arn", [ROLE, "arn:aws:iam::123456789012:user/ada"])
 def test_a_caller_who_may_not_ask_about_permissions_is_not_stopped(aws: str, arn: str) -> None:
-    iam = Answers(get_role=denied("GetRole"), simulate_principal_policy=denied("SimulatePrincipalPolicy"))
+    iam = Answers(get_role=make_denied("GetRole"), simulate_principal_policy=make_denied("SimulatePrincipalPolicy"))
     check = only(check_permissions(AnsweredAccount(iam=iam), {"Arn": arn, "Account": "123456789012"}, "baton-dev"))
     assert check.outcome is Outcome.UNKNOWN
     assert "deployer-policy.json" in check.advice
@@ -305,7 +305,7 @@ def test_a_secret_may_have_the_key_that_functions_may_decrypt_with(
 
 def test_a_wrong_value_is_found_also_if_its_key_cannot_be_checked(aws: str) -> None:
     manager = Answers(describe_secret={"Name": "s", "KmsKeyId": "alias/x"}, get_secret_value={"SecretString": "k\n"})
-    account = AnsweredAccount(secretsmanager=manager, kms=Answers(describe_key=denied("DescribeKey")))
+    account = AnsweredAccount(secretsmanager=manager, kms=Answers(describe_key=make_denied("DescribeKey")))
     model, *_ = check_secrets(account, template())
     assert (model.outcome, "white space" in model.detail) == (Outcome.FAILS, True)
 
@@ -331,7 +331,7 @@ def test_a_stage_that_can_accept_no_token_is_one_note(
 
 
 def test_secrets_that_the_caller_may_not_read_are_noted_to_exist(aws: str) -> None:
-    manager = Answers(describe_secret={"Name": "s"}, get_secret_value=denied("GetSecretValue"))
+    manager = Answers(describe_secret={"Name": "s"}, get_secret_value=make_denied("GetSecretValue"))
     checks = list(check_secrets(AnsweredAccount(secretsmanager=manager), template()))
     assert {check.outcome for check in checks} == {Outcome.NOTE}
     assert "the caller may not read whether its form is right" in checks[0].detail

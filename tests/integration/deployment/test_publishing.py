@@ -52,7 +52,7 @@ def build(folder: Path, entry: str) -> Path:
     return folder
 
 
-def stored(s3: S3Client, bucket: str) -> dict[str, tuple[str, str]]:
+def list_stored(s3: S3Client, bucket: str) -> dict[str, tuple[str, str]]:
     """Key -> type and caching."""
     results = {}
     for content in s3.list_objects_v2(Bucket=bucket)["Contents"]:
@@ -70,7 +70,7 @@ def test_a_release_is_kept_for_ever_and_the_alias_for_minutes(built: Path, s3: S
     publish(release, s3, bucket)
     assert release.version.startswith("v1.2.3-")
     stored_value, alias = FOR_EVER, publishing.FIVE_MINUTES
-    assert stored(s3, bucket) == {
+    assert list_stored(s3, bucket) == {
         f"{release.version}/baton-chat.js": ("text/javascript", stored_value),
         f"{release.version}/baton-chat.js.map": ("application/json", stored_value),
         f"{release.version}/baton-client.js": ("text/javascript", stored_value),
@@ -85,10 +85,10 @@ def test_a_release_is_kept_for_ever_and_the_alias_for_minutes(built: Path, s3: S
 def test_publishing_again_uploads_what_is_missing(built: Path, s3: S3Client, bucket: str) -> None:
     release = read_release(built, "1.2.3")
     publish(release, s3, bucket)
-    before = stored(s3, bucket)
+    before = list_stored(s3, bucket)
     s3.delete_object(Bucket=bucket, Key=f"{release.version}/chunks/de-5YN3VXVH.js")
     publish(read_release(built, "1.2.3"), s3, bucket)
-    assert stored(s3, bucket) == before
+    assert list_stored(s3, bucket) == before
 
 
 def test_another_build_of_the_same_version_has_a_folder_of_its_own(
@@ -181,7 +181,7 @@ def test_the_console_is_a_page_asked_for_each_time_of_modules_kept_for_ever(
 ) -> None:
     publish_console(read_console(console(tmp_path)), s3, console_place(bucket))
     publish_console(read_console(tmp_path), s3, console_place(bucket))
-    assert stored(s3, bucket) == {
+    assert list_stored(s3, bucket) == {
         "monitor/index.html": ("text/html", "no-cache"),
         "monitor/page.css": ("text/css", "no-cache"),
         "monitor/config.json": ("application/json", "no-cache"),

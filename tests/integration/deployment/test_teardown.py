@@ -69,7 +69,7 @@ def physical(account: Account, stack: str) -> dict[str, str]:
     }
 
 
-def looked_at(stage: Stage) -> Teardown:
+def make_teardown(stage: Stage) -> Teardown:
     return Teardown.of(Account(REGION), stage, DeployedTemplate(SOURCE, stage.parameters, stage.stack, REGION))
 
 
@@ -89,7 +89,7 @@ def tables() -> list[str]:
 def test_without_a_choice_it_shows_what_there_is(stage: Stage) -> None:
     lines: list[str] = []
     names = physical(Account(REGION), stage.stack)
-    tear_down(looked_at(stage), [], never, lines.append)
+    tear_down(make_teardown(stage), [], never, lines.append)
     text = "\n".join(lines)
     for expected in (names["Table"], names["Bucket"], f"{stage.stack}/model-key", "1 log groups with their entries"):
         assert expected in text
@@ -99,7 +99,7 @@ def test_without_a_choice_it_shows_what_there_is(stage: Stage) -> None:
 
 def test_of_a_stage_that_does_not_exist_there_is_nothing_to_delete(aws: str, tmp_path: Path) -> None:
     lines: list[str] = []
-    tear_down(looked_at(Stage("dev", tmp_path, f"t-{uuid.uuid4().hex[:8]}", {})), [], never, lines.append)
+    tear_down(make_teardown(Stage("dev", tmp_path, f"t-{uuid.uuid4().hex[:8]}", {})), [], never, lines.append)
     assert lines[-1].endswith("There is nothing to delete.")
 
 
@@ -121,7 +121,7 @@ def test_what_will_be_deleted_is_announced_and_can_be_refused(stage: Stage, chos
         return ""
 
     with pytest.raises(DeploymentError, match="nothing was deleted"):
-        tear_down(looked_at(stage), chosen, refuse, lines.append)
+        tear_down(make_teardown(stage), chosen, refuse, lines.append)
     assert warning in questions[0]
     assert [line.split()[3] for line in lines if line.startswith("will be deleted")] == [
         item for item in chosen for _ in range(2 if item == "secrets" else 1)
@@ -133,29 +133,29 @@ def test_without_anybody_to_answer_it_is_said_how_to(stage: Stage, tmp_path: Pat
     project = make_project(tmp_path, f'[dev.deploy.parameters]\nstack_name = "{stage.stack}"\n')
     process = run_baton("teardown", "dev", "stack", "--folder", project)
     assert (process.exit_code, f"`--confirm {stage.stack}` answers" in process.stderr) == (1, True)
-    assert looked_at(stage).exists
+    assert make_teardown(stage).exists
     process = run_baton("teardown", "dev", "stack", "--folder", project, "--confirm", stage.stack)
-    assert (process.exit_code, looked_at(stage).exists) == (0, False)
+    assert (process.exit_code, make_teardown(stage).exists) == (0, False)
 
 
 def test_another_answer_than_the_stacks_name_deletes_nothing(stage: Stage) -> None:
     with pytest.raises(DeploymentError, match="nothing was deleted"):
-        tear_down(looked_at(stage), ["stack"], answering("yes"), lambda line: None)
-    assert looked_at(stage).exists
+        tear_down(make_teardown(stage), ["stack"], answering("yes"), lambda line: None)
+    assert make_teardown(stage).exists
 
 
 @pytest.mark.parametrize(("chosen", "reason"), [(["table"], "delete the stack too"), (["tabel"], "There is no tabel")])
 def test_a_choice_that_cannot_be_is_refused(stage: Stage, chosen: list[str], reason: str) -> None:
     with pytest.raises(DeploymentError, match=reason):
-        tear_down(looked_at(stage), chosen, never, lambda line: None)
+        tear_down(make_teardown(stage), chosen, never, lambda line: None)
 
 
 def test_the_stack_goes_and_its_data_stays_until_it_is_named(stage: Stage) -> None:
     account = Account(REGION)
     names = physical(account, stage.stack)
-    tear_down(looked_at(stage), ["stack"], answering(stage.stack), lambda line: None)
+    tear_down(make_teardown(stage), ["stack"], answering(stage.stack), lambda line: None)
     assert names["Table"] in tables()
-    later = looked_at(stage)
+    later = make_teardown(stage)
     assert not later.exists
     assert {"table", "bucket"} <= set(later.choices)
     lines: list[str] = []
@@ -164,7 +164,7 @@ def test_the_stack_goes_and_its_data_stays_until_it_is_named(stage: Stage) -> No
     assert names["Bucket"] not in [bucket["Name"] for bucket in account.client("s3").list_buckets()["Buckets"]]
     assert "DeletedDate" in account.client("secretsmanager").describe_secret(SecretId=f"{stage.stack}/model-key")
     assert f"Deleted {names['Bucket']}" in lines
-    assert looked_at(stage).choices == ()
+    assert make_teardown(stage).choices == ()
 
 
 def test_what_earlier_stacks_of_the_name_have_left_can_be_named(stage: Stage) -> None:
@@ -181,11 +181,11 @@ def test_what_earlier_stacks_of_the_name_have_left_can_be_named(stage: Stage) ->
         )
     bucket = f"{stage.stack}-widgetbucket-1abcdefghijkl"
     account.client("s3").create_bucket(Bucket=bucket)
-    result = looked_at(stage)
+    result = make_teardown(stage)
     assert {part.name for part in result.parts if part.choice == "left-over"} == {remaining, bucket}
     tear_down(result, ["left-over"], answering(stage.stack), lambda line: None)
     assert (remaining in tables(), others in tables(), names["Table"] in tables()) == (False, True, True)
-    assert looked_at(stage).exists
+    assert make_teardown(stage).exists
 
 
 def test_a_caller_who_may_not_list_tables_sees_the_rest(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,17 +193,19 @@ def test_a_caller_who_may_not_list_tables_sees_the_rest(stage: Stage, monkeypatc
         raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "ListTables")
 
     monkeypatch.setattr(teardown, "_list_tables", refuse)
-    result = looked_at(stage)
+    result = make_teardown(stage)
     assert {"stack", "table", "bucket"} <= set(result.choices)
     assert any("the caller lacks dynamodb:ListTables" in line for line in result.lines([]))
 
 
 def test_every_secret_that_a_parameter_names_can_be_named(aws: str, tmp_path: Path) -> None:
     names = {name: f"t/{name}" for name in SOURCE["Parameters"] if name.endswith("Secret")}
-    assert not [part for part in looked_at(Stage("dev", tmp_path, "t-none", names)).parts if part.choice == "secrets"]
+    assert not [
+        part for part in make_teardown(Stage("dev", tmp_path, "t-none", names)).parts if part.choice == "secrets"
+    ]
     for name in names.values():
         Account(REGION).client("secretsmanager").create_secret(Name=name, SecretString="{}")
-    parts = looked_at(Stage("dev", tmp_path, "t-none", names)).parts
+    parts = make_teardown(Stage("dev", tmp_path, "t-none", names)).parts
     assert {part.content: part.name for part in parts if part.choice == "secrets"} == names
 
 

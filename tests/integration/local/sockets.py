@@ -32,7 +32,7 @@ async def exchange(socket: ClientConnection, text: str) -> Any:
 T = TypeVar("T")
 
 
-async def eventually(look: Callable[[], T | None]) -> T:
+async def poll(look: Callable[[], T | None]) -> T:
     """Look from a thread until there is something, at most 10 s: for what happens after a client has left."""
     async with asyncio.timeout(10):
         while not (thread := await asyncio.to_thread(look)):  # noqa: ASYNC110  another thread or process makes it true
@@ -50,7 +50,7 @@ def management(cloud: LocalCloud) -> Any:
     return session.client("apigatewaymanagementapi", endpoint_url=url, config=Config(retries={"total_max_attempts": 1}))
 
 
-def recorded(cloud: LocalCloud, connection_id: str, event_type: str) -> dict[str, Any] | None:
+def find_recorded(cloud: LocalCloud, connection_id: str, event_type: str) -> dict[str, Any] | None:
     """Return the event of this type that the sockets function recorded."""
     dynamodb = client("dynamodb", cloud.environment["AWS_ENDPOINT_URL_DYNAMODB"])
     item = dynamodb.get_item(

@@ -14,7 +14,7 @@ from baton.ports.threads.connections import ConnectionBusy, ConnectionGone, Fram
 from baton_local.cloud import LocalCloud
 from baton_local.gateway.identifiers import make_connection_id
 from tests.driven_cloud import DrivenCloud
-from tests.integration.local.sockets import eventually, exchange, management, open_socket
+from tests.integration.local.sockets import exchange, management, open_socket, poll
 
 
 async def test_posts_arrive_in_the_order_made(cloud: LocalCloud) -> None:
@@ -44,7 +44,7 @@ async def test_a_connection_that_left_is_gone(cloud: LocalCloud) -> None:
     async with open_socket(cloud) as socket:
         target = (await exchange(socket, "fail"))["connectionId"]
         await asyncio.to_thread(api.post_to_connection, ConnectionId=target, Data=b"x")
-    await eventually(lambda: cloud.connections.find(target) is None)
+    await poll(lambda: cloud.connections.find(target) is None)
     for call in (
         lambda: api.post_to_connection(ConnectionId=target, Data=b"x"),
         lambda: api.get_connection(ConnectionId=target),
@@ -116,7 +116,7 @@ async def test_a_frame_over_the_limit_is_refused_and_a_client_that_left_has_gone
         with pytest.raises(FrameRefused) as refused:
             await connections.post(target, "x" * (128 * 1024 + 1))
         assert not refused.value.may_pass_later
-    await eventually(lambda: cloud.connections.find(target) is None)
+    await poll(lambda: cloud.connections.find(target) is None)
     with pytest.raises(ConnectionGone):
         await connections.post(target, "x")
 

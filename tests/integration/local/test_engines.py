@@ -36,7 +36,7 @@ from tests.engines import TableAt
 SLEEPER = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
 
 
-def gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     """Whether the process has ended (an unreaped one has)."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
@@ -45,7 +45,7 @@ def gone(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] == "Z"
 
 
-def eventually(holds: Callable[[], bool]) -> bool:
+def poll(holds: Callable[[], bool]) -> bool:
     """Wait, at most 10 s, for something that another process does."""
     deadline = time.monotonic() + 10
     while not holds() and time.monotonic() < deadline:
@@ -216,8 +216,8 @@ def test_a_child_ends_when_we_or_its_guard_are_killed(victim: str) -> None:
         assert we.stdout
         child, guard = map(int, we.stdout.readline().split())
         os.kill(we.pid if victim == "us" else guard, signal.SIGKILL)
-        assert eventually(lambda: gone(child))
-        assert eventually(lambda: gone(guard))
+        assert poll(lambda: has_ended(child))
+        assert poll(lambda: has_ended(guard))
         we.kill()
 
 

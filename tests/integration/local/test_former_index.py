@@ -20,7 +20,7 @@ from baton.domain.times import to_millis
 from baton_local.engines.clients import client
 from baton_local.former_index import carry_over
 from baton_testing.fakes.documents.embedder import DIMENSIONS
-from tests.contracts.search import EPISODES, KNOWLEDGE, MEANING, document, ids, listed, new_scope, query
+from tests.contracts.search import EPISODES, KNOWLEDGE, MEANING, document, ids, list_ids, new_scope, query
 from tests.embedded_index import new_bucket
 
 SCHEMA = """
@@ -67,8 +67,8 @@ async def test_everything_is_found_by_its_owner_as_before(tmp_path: Path, files:
         result = await index.search(ada, EPISODES, query("paint"))
         assert (ids(result), ids(result, MEANING)) == (["a"], ["a"])
         assert result.documents["a"].fields == {"number": 7}
-        assert await listed(index, replace(ada, user_id="bob"), EPISODES) == []
-        assert await listed(index, ada, KNOWLEDGE, SearchFilter(agent_id="painter")) == ["c"]
+        assert await list_ids(index, replace(ada, user_id="bob"), EPISODES) == []
+        assert await list_ids(index, ada, KNOWLEDGE, SearchFilter(agent_id="painter")) == ["c"]
         assert not (tmp_path / "search" / "v1").exists()
 
 
@@ -91,6 +91,6 @@ async def test_a_damaged_file_stays_where_it_is(
     (former / "procedures.sqlite").write_bytes(b"This is no database. " * 100)
     write_former(former / "unknown.sqlite", document("c", "bread", agent_id="cook"))
     carry_over(tmp_path, files)
-    assert await listed(SqliteIndex(files, DIMENSIONS), ada, KNOWLEDGE) == ["b"]
+    assert await list_ids(SqliteIndex(files, DIMENSIONS), ada, KNOWLEDGE) == ["b"]
     assert sorted(path.name for path in former.iterdir()) == ["procedures.sqlite", "unknown.sqlite"]
     assert "search rebuild" in caplog.text

@@ -32,7 +32,7 @@ async def ask(stack: Stack, method: str, path: str, result: Future[Any], content
         return await client.request(method, path, content=content)
 
 
-def failed(error: type[Exception] = RuntimeError) -> Future[Any]:
+def make_failed(error: type[Exception] = RuntimeError) -> Future[Any]:
     future: Future[Any] = Future()
     future.set_exception(error("the function failed"))
     return future
@@ -42,8 +42,8 @@ def failed(error: type[Exception] = RuntimeError) -> Future[Any]:
     ("result", "content", "status", "code"),
     [
         pytest.param(Future(), b"", 504, "timeout", id="too slow"),
-        pytest.param(failed(), b"", 504, "internal_error", id="fails"),
-        pytest.param(failed(TimeoutError), b"", 504, "internal_error", id="the function's own TimeoutError"),
+        pytest.param(make_failed(), b"", 504, "internal_error", id="fails"),
+        pytest.param(make_failed(TimeoutError), b"", 504, "internal_error", id="the function's own TimeoutError"),
         pytest.param(Future(), b"x" * (MAX_BODY + 1), 413, "message_too_large", id="too much"),
     ],
 )

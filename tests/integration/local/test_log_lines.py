@@ -68,7 +68,7 @@ def function(folder: Path, name: str, handler: str = "app.handler") -> Function:
     return Function(definition)
 
 
-def logged(lines: io.StringIO) -> list[dict[str, Any]]:
+def parse_logged(lines: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines.getvalue().splitlines()]
 
 
@@ -80,7 +80,7 @@ def test_lines_of_functions_that_run_at_the_same_time_bear_their_own_names_and_k
     events = [{"met": met, "keys": {"connection_id": "c-1"}}, {"met": met, "keys": {"thread_id": "t-1"}}]
     for item in [one.invoke(event) for one, event in zip(both, events, strict=True)]:
         item.result()
-    result = logged(lines)
+    result = parse_logged(lines)
     for name, own, other in (
         ("SocketsFunction", "connection_id", "thread_id"),
         ("TurnsFunction", "thread_id", "connection_id"),
@@ -99,7 +99,7 @@ def test_a_function_that_sets_no_keys_has_its_name_and_nobody_elses_keys(folder:
     decorated, plain = function(folder, "TurnsFunction"), function(folder, "HttpFunction", "app.plain")
     decorated.invoke({"met": met, "keys": {"thread_id": "t-1"}}).result()
     plain.invoke({"met": met, "keys": {}}).result()
-    last = logged(lines)[-1]
+    last = parse_logged(lines)[-1]
     assert (last["message"], last["function_name"]) == ("without a decorator", "HttpFunction")
     assert "thread_id" not in last
     for item in (decorated, plain):
@@ -110,7 +110,7 @@ def test_lines_of_no_invocation_bear_no_function(lines: io.StringIO) -> None:
     with log_lines.of(LambdaContext("StreamsFunction", 10, 128)):
         logging.getLogger(f"{SERVICE}.app").warning("streamed")
     logging.getLogger(f"{SERVICE}.app").warning("outside")
-    assert [line.get("function_name") for line in logged(lines)] == ["StreamsFunction", None]
+    assert [line.get("function_name") for line in parse_logged(lines)] == ["StreamsFunction", None]
 
 
 def test_developers_read_the_same_lines_with_tracebacks(folder: Path, lines: io.StringIO) -> None:

@@ -251,7 +251,7 @@ class Disk:
 
 
 @contextmanager
-def served_from_disk(folder: Path) -> "Iterator[tuple[SQSClient, Disk]]":
+def serve_from_disk(folder: Path) -> "Iterator[tuple[SQSClient, Disk]]":
     """Queues kept in ``folder``, served by a process that is killed at the end."""
     with subprocess.Popen(
         [sys.executable, "-c", SERVES_QUEUES, str(folder)],
@@ -270,14 +270,14 @@ def served_from_disk(folder: Path) -> "Iterator[tuple[SQSClient, Disk]]":
 
 
 @contextmanager
-def served(folder: Path) -> "Iterator[SQSClient]":
+def serve(folder: Path) -> "Iterator[SQSClient]":
     """The same, on a disk that is never full."""
-    with served_from_disk(folder) as (sqs, _):
+    with serve_from_disk(folder) as (sqs, _):
         yield sqs
 
 
 def test_what_was_sent_outlives_a_killed_process_in_its_order_and_once(tmp_path: Path) -> None:
-    with served(tmp_path) as sqs:
+    with serve(tmp_path) as sqs:
         queue = QueueAt("", sqs.create_queue(QueueName="turns.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"], "")
         for body in ("1", "2", "3"):
             send(sqs, queue, body, group="a")
@@ -285,7 +285,7 @@ def test_what_was_sent_outlives_a_killed_process_in_its_order_and_once(tmp_path:
         send(sqs, queue, "1", group="b", deduplication="b1")
         in_flight = [take(sqs, queue.url), take(sqs, queue.url)]
         assert {message["Body"] for message in in_flight} == {"1", "2"}
-    with served(tmp_path) as sqs:
+    with serve(tmp_path) as sqs:
         [url] = sqs.list_queues()["QueueUrls"]
         queue = QueueAt("", url, "")
         send(sqs, queue, "repeated", group="a", deduplication="1")
@@ -309,18 +309,18 @@ def queue_in(sqs: "SQSClient", name: str) -> QueueAt:
 
 
 def test_a_message_that_is_sent_again_after_the_disk_was_full_outlives_a_killed_process(tmp_path: Path) -> None:
-    with served_from_disk(tmp_path) as (sqs, disk):
+    with serve_from_disk(tmp_path) as (sqs, disk):
         queue = create(sqs, "turns.fifo")
         with disk.full(), pytest.raises(ClientError, match="InternalFailure"):
             send(sqs, queue, "1")
         send(sqs, queue, "1")
-    with served(tmp_path) as sqs:
+    with serve(tmp_path) as sqs:
         assert take(sqs, queue_in(sqs, "turns.fifo").url)["Body"] == "1"
 
 
 @pytest.mark.nightly
 def test_a_dead_letter_is_kept_with_the_next_change_when_the_disk_was_full(tmp_path: Path) -> None:
-    with served_from_disk(tmp_path) as (sqs, disk):
+    with serve_from_disk(tmp_path) as (sqs, disk):
         create(sqs, "dead.fifo")
         redrive = {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead.fifo", "maxReceiveCount": 1}
         queue = create(sqs, "turns.fifo", RedrivePolicy=json.dumps(redrive))
@@ -329,18 +329,18 @@ def test_a_dead_letter_is_kept_with_the_next_change_when_the_disk_was_full(tmp_p
         with disk.full(), pytest.raises(ClientError, match="InternalFailure"):
             look(sqs, queue.url)
         send(sqs, queue, "next")
-    with served(tmp_path) as sqs:
+    with serve(tmp_path) as sqs:
         assert take(sqs, queue_in(sqs, "dead.fifo").url)["Body"] == "poison"
         assert take(sqs, queue_in(sqs, "turns.fifo").url)["Body"] == "next"
 
 
 @pytest.mark.nightly
 def test_a_queue_that_is_created_again_after_the_disk_was_full_outlives_a_killed_process(tmp_path: Path) -> None:
-    with served_from_disk(tmp_path) as (sqs, disk):
+    with serve_from_disk(tmp_path) as (sqs, disk):
         with disk.full(), pytest.raises(ClientError, match="InternalFailure"):
             create(sqs, "turns.fifo")
         send(sqs, create(sqs, "turns.fifo"), "1")
-    with served(tmp_path) as sqs:
+    with serve(tmp_path) as sqs:
         assert take(sqs, queue_in(sqs, "turns.fifo").url)["Body"] == "1"
 
 
@@ -399,7 +399,7 @@ async def test_messages_of_a_standard_queue_come_when_their_delay_is_over_and_wa
 
 def test_a_message_stays_while_the_queue_for_dead_letters_does_not_exist(tmp_path: Path) -> None:
     redrive = {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead.fifo", "maxReceiveCount": 1}
-    with served(tmp_path) as sqs:
+    with serve(tmp_path) as sqs:
         queue = create(sqs, "turns.fifo", RedrivePolicy=json.dumps(redrive))
         send(sqs, queue, "poison")
         with pytest.raises(ClientError, match="QueueDoesNotExist"):

@@ -9,7 +9,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from baton_local.cloud import LocalCloud
 from baton_local.gateway.identifiers import CONNECTION_ID
-from tests.integration.local.sockets import eventually, exchange, management, open_socket, receive, recorded
+from tests.integration.local.sockets import exchange, find_recorded, management, open_socket, poll, receive
 
 
 async def connection_id_of(socket: Any) -> str:
@@ -18,9 +18,9 @@ async def connection_id_of(socket: Any) -> str:
     return str(answer["connectionId"])
 
 
-async def disconnected(cloud: LocalCloud, connection_id: str) -> dict[str, Any]:
+async def wait_for_disconnect(cloud: LocalCloud, connection_id: str) -> dict[str, Any]:
     """Wait for the ``$disconnect`` event."""
-    return await eventually(lambda: recorded(cloud, connection_id, "DISCONNECT"))
+    return await poll(lambda: find_recorded(cloud, connection_id, "DISCONNECT"))
 
 
 async def test_a_frame_travels_through_the_queue_and_back(cloud: LocalCloud) -> None:
@@ -46,9 +46,9 @@ async def test_the_events_have_api_gateways_shape(cloud: LocalCloud) -> None:
     async with open_socket(cloud, query="?a=1&a=2") as socket:
         connection_id = await connection_id_of(socket)
     assert CONNECTION_ID.fullmatch(connection_id)
-    connect = await asyncio.to_thread(recorded, cloud, connection_id, "CONNECT")
-    message = await asyncio.to_thread(recorded, cloud, connection_id, "MESSAGE")
-    disconnect = await disconnected(cloud, connection_id)
+    connect = await asyncio.to_thread(find_recorded, cloud, connection_id, "CONNECT")
+    message = await asyncio.to_thread(find_recorded, cloud, connection_id, "MESSAGE")
+    disconnect = await wait_for_disconnect(cloud, connection_id)
     assert connect
     assert message
     assert connect["headers"]["Sec-WebSocket-Protocol"] == "baton.v1, good"
@@ -135,7 +135,7 @@ async def test_a_larger_frame_closes_the_connection_with_1009(cloud: LocalCloud,
             await socket.recv()
     assert closed.value.rcvd
     assert closed.value.rcvd.code == 1009
-    assert (await disconnected(cloud, connection_id))["requestContext"]["disconnectStatusCode"] == 1009
+    assert (await wait_for_disconnect(cloud, connection_id))["requestContext"]["disconnectStatusCode"] == 1009
 
 
 async def test_a_message_in_several_frames_may_be_larger_than_one(cloud: LocalCloud) -> None:
@@ -158,8 +158,8 @@ async def test_a_frame_sent_just_before_leaving_still_counts(cloud: LocalCloud) 
     async with open_socket(cloud) as socket:
         connection_id = await connection_id_of(socket)
         await socket.send("goodbye")
-    await disconnected(cloud, connection_id)
-    message = await asyncio.to_thread(recorded, cloud, connection_id, "MESSAGE")
+    await wait_for_disconnect(cloud, connection_id)
+    message = await asyncio.to_thread(find_recorded, cloud, connection_id, "MESSAGE")
     assert message
     assert message["body"] == "goodbye"
 
@@ -168,7 +168,7 @@ async def test_a_client_that_vanishes_is_disconnected_too(cloud: LocalCloud) -> 
     async with open_socket(cloud) as socket:
         connection_id = await connection_id_of(socket)
         socket.transport.abort()
-        event = await disconnected(cloud, connection_id)
+        event = await wait_for_disconnect(cloud, connection_id)
     assert event["requestContext"]["disconnectStatusCode"] == 1005
 
 

@@ -140,7 +140,7 @@ def task(user_id: str) -> dict[str, Any]:
 STEPS = ("detect", "draft", "compare", "store", "announce")
 
 
-def captured(stepfunctions: Any, cloud: LocalCloud, user_id: str) -> tuple[dict[str, Any], dict[str, int]]:
+def capture_task(stepfunctions: Any, cloud: LocalCloud, user_id: str) -> tuple[dict[str, Any], dict[str, int]]:
     """The end of a task's capture, and the number of calls of each step."""
     done = task(user_id)
     result = outcome(stepfunctions, cloud, done, "BATON_CAPTURE_PROCEDURE_ARN")
@@ -148,14 +148,14 @@ def captured(stepfunctions: Any, cloud: LocalCloud, user_id: str) -> tuple[dict[
 
 
 def test_a_capture_runs_through_its_steps(cloud: LocalCloud, stepfunctions: Any) -> None:
-    result, called = captured(stepfunctions, cloud, "ends-nothing-0")
+    result, called = capture_task(stepfunctions, cloud, "ends-nothing-0")
     assert result["status"] == "SUCCEEDED"
     assert called == {**dict.fromkeys(STEPS, 1), "fail": 0}
 
 
 @pytest.mark.parametrize("step", ["detect", "draft", "compare", "store"])
 def test_a_capture_that_is_settled_ends_with_its_step(cloud: LocalCloud, stepfunctions: Any, step: str) -> None:
-    result, called = captured(stepfunctions, cloud, f"ends-{step}-0")
+    result, called = capture_task(stepfunctions, cloud, f"ends-{step}-0")
     assert result["status"] == "SUCCEEDED"
     at = STEPS.index(step) + 1
     assert [called[step] for step in STEPS] == [1] * at + [0] * (len(STEPS) - at)
@@ -165,7 +165,7 @@ def test_a_capture_that_is_settled_ends_with_its_step(cloud: LocalCloud, stepfun
 def test_a_step_of_a_capture_that_fails_is_tried_again(
     cloud: LocalCloud, stepfunctions: Any, pauses: list[float], step: str
 ) -> None:
-    result, called = captured(stepfunctions, cloud, f"fails-{step}-1")
+    result, called = capture_task(stepfunctions, cloud, f"fails-{step}-1")
     assert result["status"] == "SUCCEEDED"
     assert called == {**dict.fromkeys(STEPS, 1), step: 2, "fail": 0}
 
@@ -173,7 +173,7 @@ def test_a_step_of_a_capture_that_fails_is_tried_again(
 def test_a_capture_whose_step_keeps_failing_is_marked(
     cloud: LocalCloud, stepfunctions: Any, pauses: list[float]
 ) -> None:
-    result, called = captured(stepfunctions, cloud, "fails-store-99")
+    result, called = capture_task(stepfunctions, cloud, "fails-store-99")
     assert (result["status"], result["error"]) == ("FAILED", "NotCarriedOut")
     assert (called["store"], called["announce"], called["fail"]) == (4, 0, 1)
 

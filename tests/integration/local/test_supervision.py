@@ -27,7 +27,7 @@ def kill(child: ChildProcess) -> None:
     command.send_signal(signal.SIGKILL)
 
 
-def started(command: list[str]) -> ChildProcess:
+def start_process(command: list[str]) -> ChildProcess:
     child = ChildProcess("An engine", command)
     child.wait_until(lambda: "up" in child.log_tail() or command is DYING, 10)
     return child
@@ -38,11 +38,11 @@ def log_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_an_engine_that_ends_is_started_again_and_each_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
-    children = [started(SLEEPER)]
+    children = [start_process(SLEEPER)]
     restarts: queue.Queue[None] = queue.Queue()
 
     def again() -> ChildProcess:
-        children.append(started(SLEEPER))
+        children.append(start_process(SLEEPER))
         return children[-1]
 
     supervisor = Supervisor(children[0], again, lambda: restarts.put(None), lambda problem: pytest.fail(str(problem)))
@@ -66,7 +66,7 @@ def test_an_engine_that_keeps_ending_is_given_up(
 ) -> None:
     monkeypatch.setattr(supervision, "BACK_OFF_SECONDS", (0.0, 0.0))
     failures: queue.Queue[EngineFailed] = queue.Queue()
-    Supervisor(started(DYING), lambda: started(DYING), lambda: None, failures.put)
+    Supervisor(start_process(DYING), lambda: start_process(DYING), lambda: None, failures.put)
     assert str(failures.get(timeout=20)) == (
         "An engine keeps ending, so it is given up. The last time: An engine ended:\nno memory"
     )
@@ -81,7 +81,7 @@ def test_an_engine_that_cannot_be_started_again_is_given_up_and_reported_once(
     def again() -> ChildProcess:
         raise EngineFailed("The disk is full.")
 
-    Supervisor(started(DYING), again, lambda: None, failures.put)
+    Supervisor(start_process(DYING), again, lambda: None, failures.put)
     assert str(failures.get(timeout=20)).endswith("The last time: The disk is full.")
     assert log_lines(caplog) == ["An engine ended:\nno memory\nAn engine is started again."]
 

@@ -25,7 +25,7 @@ from baton_local.stack.declarations import Stack
 from baton_local.workers.pressure import Pressure
 from baton_local.workers.worker import Worker, find_failed_ids
 from tests.engines import QueueAt
-from tests.integration.local.sockets import eventually, exchange, open_socket, receive
+from tests.integration.local.sockets import exchange, open_socket, poll, receive
 from tests.signals import send_to_other_thread
 
 ONE = {"itemIdentifier": "1"}
@@ -284,7 +284,7 @@ def test_a_process_that_is_late_takes_no_more_than_it_can_carry(
 
 async def test_pressure_is_high_while_the_loop_of_the_turns_is_late() -> None:
     pressure = Pressure()
-    await eventually(lambda: not pressure.is_high)
+    await poll(lambda: not pressure.is_high)
     release = threading.Event()
 
     async def block() -> None:
@@ -292,7 +292,7 @@ async def test_pressure_is_high_while_the_loop_of_the_turns_is_late() -> None:
 
     blocking = threading.Thread(target=lambda: event_loop.run(block()))
     blocking.start()
-    await eventually(lambda: pressure.is_high)
+    await poll(lambda: pressure.is_high)
     release.set()
     blocking.join()
-    await eventually(lambda: not pressure.is_high)
+    await poll(lambda: not pressure.is_high)

@@ -56,7 +56,7 @@ def by_file(stand_ins: StandIns, folder: Path) -> Settings:
     return {"BATON_LOCAL_SETTINGS": str(file)}
 
 
-def signed(stand_ins: StandIns, folder: Path) -> Settings:
+def sign_in(stand_ins: StandIns, folder: Path) -> Settings:
     provider = {"baseUrl": stand_ins.base_url("openai"), "api": "responses", "signed": True}
     profile = folder / "credentials"
     profile.write_text("[work]\naws_access_key_id = AKIAMINE\naws_secret_access_key = secret\n")
@@ -80,7 +80,7 @@ def bedrock(stand_ins: StandIns, folder: Path) -> Settings:
 KINDS = {
     "chat completions": Kind("mine/gpt-4.1", "/openai-gpt4/v1/chat/completions", by_variable),
     "responses": Kind("mine/gpt-6-sol", "/openai/v1/responses", by_file),
-    "signed responses": Kind("mine/gpt-6-sol", "/openai/v1/responses", signed),
+    "signed responses": Kind("mine/gpt-6-sol", "/openai/v1/responses", sign_in),
     "bedrock": Kind("bedrock/us.anthropic.claude-opus-5-5", "/converse-stream", bedrock),
 }
 
@@ -132,7 +132,7 @@ class Developer:
         assert (episode["status"], episode["missing"]) == ("complete", [])
 
 
-def stopped(process: ForkedProgram) -> None:
+def stop_program(process: ForkedProgram) -> None:
     """Stop it as a developer does; nothing has failed meanwhile."""
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
@@ -178,7 +178,7 @@ def test_a_provider_of_each_kind_serves_everything_before_and_after_another_star
             assert "Access-Control-Allow-Origin" not in requests.headers
             assert developer.get("/threads/first-talk")["cost"] > 0
             developer.client.close()
-            stopped(process)
+            stop_program(process)
     paths = {request.path for request in stand_ins.journal.requests}
     assert {path for path in paths if not path.endswith(("/invoke", kind.asks))} == set()
     assert any(path.endswith(kind.asks) for path in paths)
@@ -224,7 +224,7 @@ def test_a_tool_server_with_a_secret_is_called_with_that_of_the_developers_file(
             answer = developer.post("/messages", {"message": "use the tool get_order with {}"})
             assert "shipped" in str(answer)
             developer.client.close()
-            stopped(process)
+            stop_program(process)
     finally:
         shop.stop()
     assert seen == ["k-1", "k-2"]

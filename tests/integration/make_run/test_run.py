@@ -25,7 +25,7 @@ from tests.signals import send_to_other_thread
 STAND_INS = Path(__file__).parents[1] / "local" / "cloud" / "template.yaml"
 
 
-def refused(template: Path, **settings: str) -> tuple[int | None, str]:
+def run_refused(template: Path, **settings: str) -> tuple[int | None, str]:
     """Start it with settings that it refuses; return exit code and what it says."""
     with ForkedProgram("baton_local", environment(template, **settings)) as program:
         _, err = program.communicate(timeout=120)
@@ -150,7 +150,7 @@ def test_a_taken_port_is_said_before_anything_starts(stand_in_template: Path) ->
 @pytest.mark.nightly
 @pytest.mark.parametrize(("name", "value"), [("PORT", "http"), ("PORT", "70000"), ("ENGINES", "imaginary")])
 def test_a_wrong_setting_is_named(stand_in_template: Path, name: str, value: str) -> None:
-    code, message = refused(stand_in_template, **{name: value})
+    code, message = run_refused(stand_in_template, **{name: value})
     assert code == 1
     assert message.startswith(f"Baton cannot start. A setting is wrong. {name}: ")
     assert "Traceback" not in message
@@ -158,7 +158,7 @@ def test_a_wrong_setting_is_named(stand_in_template: Path, name: str, value: str
 
 @pytest.mark.nightly
 def test_a_wrong_setting_of_the_functions_is_named_with_what_is_allowed(stand_in_template: Path) -> None:
-    code, message = refused(stand_in_template, PORT="0", BATON_EPISODE_FACTS="maybe")
+    code, message = run_refused(stand_in_template, PORT="0", BATON_EPISODE_FACTS="maybe")
     assert code == 1
     assert message.startswith("Baton cannot start. A setting is wrong. BATON_EPISODE_FACTS: ")
     assert message.endswith("true or false (it is 'maybe')\n")
@@ -169,7 +169,7 @@ def test_a_function_that_does_not_load_is_named(stand_in_template: Path, tmp_pat
     template = tmp_path / "template.yaml"
     machines = f"DefinitionUri: {ROOT}/"
     template.write_text(stand_in_template.read_text().replace("DefinitionUri: ../../../../", machines))
-    code, message = refused(template, PORT="0")
+    code, message = run_refused(template, PORT="0")
     assert code == 1
     assert message.startswith("Baton cannot start. There is no function code at ")
 
@@ -254,7 +254,7 @@ def test_an_unknown_default_agent_is_asked_for_by_its_variable(tmp_path: Path) -
     for name in ("concierge", "waiter"):
         text = CONCIERGE.partition("tools:")[0].replace("concierge", name)
         (tmp_path / f"{name}.yaml").write_text(text)
-    code, reported = refused(ROOT / "template.yaml", PORT="0", BATON_AGENTS_DIR=str(tmp_path))
+    code, reported = run_refused(ROOT / "template.yaml", PORT="0", BATON_AGENTS_DIR=str(tmp_path))
     assert code == 1
     assert reported.startswith("Baton cannot start. ")
     assert "concierge, waiter" in reported

@@ -36,7 +36,7 @@ def other() -> Iterator[FaultModel]:
         yield server
 
 
-def declared(monkeypatch: pytest.MonkeyPatch, default: FaultModel, **providers: Any) -> ProviderModels:
+def declare_providers(monkeypatch: pytest.MonkeyPatch, default: FaultModel, **providers: Any) -> ProviderModels:
     monkeypatch.setenv("OPENAI_BASE_URL", default.base_url)
     monkeypatch.setenv("BATON_CHAT_MODEL", "fault-1")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "tokenizer")
@@ -57,7 +57,7 @@ async def test_a_model_is_asked_at_its_providers_address_with_its_key(
     monkeypatch: pytest.MonkeyPatch, fault_model: FaultModel, other: FaultModel
 ) -> None:
     provider = {"baseUrl": other.base_url, "keySecret": "baton/dev/models/other"}
-    models = declared(monkeypatch, fault_model, other=provider)
+    models = declare_providers(monkeypatch, fault_model, other=provider)
     await ask(models, "other/maker/large")
     await ask(models, "maker/large")
     [there], [here] = other.requests, fault_model.requests
@@ -72,7 +72,7 @@ async def test_a_model_is_asked_at_its_providers_address_with_its_key(
 async def test_a_provider_speaks_the_api_that_it_is_declared_with(
     monkeypatch: pytest.MonkeyPatch, fault_model: FaultModel, other: FaultModel, api: str, path: str
 ) -> None:
-    models = declared(monkeypatch, fault_model, other={"baseUrl": other.base_url, "api": api})
+    models = declare_providers(monkeypatch, fault_model, other={"baseUrl": other.base_url, "api": api})
     with contextlib.suppress(ModelError):  # the fault model speaks Chat Completions only
         await ask(models, "other/large")
     assert other.requests[0].path == f"/v1/{path}"
@@ -82,7 +82,7 @@ async def test_another_provider_answers_for_one_that_fails(
     monkeypatch: pytest.MonkeyPatch, fault_model: FaultModel, other: FaultModel
 ) -> None:
     fault_model.otherwise = status(503, headers={"retry-after": "0"})
-    models = declared(monkeypatch, fault_model, other={"baseUrl": other.base_url})
+    models = declare_providers(monkeypatch, fault_model, other={"baseUrl": other.base_url})
     await ask(models, "fault-1", "other/large")
     assert len(fault_model.requests) == 3  # with its retries
     assert [request.body["model"] for request in other.requests] == ["large"]
@@ -92,7 +92,7 @@ async def test_a_circuit_that_is_open_costs_no_request_before_the_fallback(
     monkeypatch: pytest.MonkeyPatch, fault_model: FaultModel, other: FaultModel
 ) -> None:
     fault_model.otherwise = status(503, headers={"retry-after": "0"})
-    models = declared(monkeypatch, fault_model, other={"baseUrl": other.base_url})
+    models = declare_providers(monkeypatch, fault_model, other={"baseUrl": other.base_url})
     for _ in range(5):
         await ask(models, "fault-1", "other/large")
     request_count = len(fault_model.requests)

@@ -19,7 +19,7 @@ from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.tenants.forget_requests import FakeForgetRequests
 from tests.contracts.erasure import Erasing, ErasureContract, ObjectErasureContract
 from tests.contracts.forgetting import Forgotten, RequestContract, RetentionContract
-from tests.contracts.stores import answered, said
+from tests.contracts.stores import make_answer, make_question
 from tests.contracts.tenant_export import Exporting, TenantFilesContract, TenantRecordsContract
 from tests.contracts.threads import fork_request
 from tests.engines import TableAt
@@ -71,7 +71,7 @@ def in_world(world: World) -> Erasing:
             await world.stores.turn(thread_id, scope=scope)
         else:
             lease = await world.stores.store.acquire(scope, fork_request(thread_id, parent))
-            await world.stores.commit(lease, said(lease), answered(lease))
+            await world.stores.commit(lease, make_question(lease), make_answer(lease))
 
     async def upload(scope: Scope, thread_id: str) -> None:
         key = f"{scope.tenant_id}/{thread_id}/files/file_1"

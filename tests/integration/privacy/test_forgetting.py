@@ -22,7 +22,7 @@ from baton.ports.threads.handoffs import CompletedQuery
 from baton.ports.threads.leases import LeaseRequest
 from tests.contracts.dead_deliveries import dead_delivery
 from tests.contracts.schedules import new_schedule
-from tests.contracts.stores import answered, new_thread_id, said, turn
+from tests.contracts.stores import make_answer, make_question, new_thread_id, turn
 from tests.fakes.chat_model import Answer
 from tests.integration.privacy.conftest import World
 from tests.integration.privacy.stored_data import SECRET, at_desk, complete_workflow, conversation, index, traces_of
@@ -117,9 +117,9 @@ class TestThread:
         request = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
         await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
         await world.stores.store.open_turn(zombie, turn(zombie))
-        await world.stores.store.put_message(zombie, said(zombie, SECRET))
+        await world.stores.store.put_message(zombie, make_question(zombie, SECRET))
         with pytest.raises(Exception, match="continues this run"):
-            await world.stores.commit(zombie, answered(zombie, SECRET))
+            await world.stores.commit(zombie, make_answer(zombie, SECRET))
         world.s3.put_object(Bucket=world.bucket, Key=f"acme/{thread_id}/inspector/late", Body=SECRET.encode())
         await index(world, ADA, thread_id)
         await world.run(ADA, request.id)

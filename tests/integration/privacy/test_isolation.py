@@ -24,7 +24,7 @@ people = st.builds(Scope, st.sampled_from(TENANTS), st.sampled_from(USERS))
 conversations = st.lists(st.tuples(people, st.integers(1, 2)), min_size=2, max_size=5)
 
 
-async def said(world: World, scope: Scope, turns: int) -> str:
+async def hold_conversation(world: World, scope: Scope, turns: int) -> str:
     thread_id = str(uuid.uuid4())
     for number in range(turns):
         await world.say(scope, thread_id, f"turn {number}")
@@ -56,7 +56,7 @@ def test_forgetting_touches_nobody_else(new_world: Callable[[], World], subject:
         loop.run_until_complete(check(talks, data))
 
     async def check(talks: list[tuple[Scope, int]], data: st.DataObject) -> None:
-        existing = [(scope, await said(world, scope, turns)) for scope, turns in talks]
+        existing = [(scope, await hold_conversation(world, scope, turns)) for scope, turns in talks]
         chosen, thread_id = data.draw(st.sampled_from(existing))
         gone = {thread for scope, thread in existing if scope == chosen} if subject == "user" else {thread_id}
         others = {thread for _, thread in existing} - gone

@@ -29,7 +29,7 @@ from baton_deployment.restoring.live_writes import LiveWrites
 from baton_deployment.restoring.object_versions import ObjectVersions
 from baton_deployment.restoring.repeated_requests import RepeatedRequests
 from baton_deployment.restoring.restoration import Position, Restoration, Stores
-from tests.contracts.stores import answered, new_thread_id, said, turn
+from tests.contracts.stores import make_answer, make_question, new_thread_id, turn
 from tests.engines import TableAt
 from tests.harness.due import DueHarness
 from tests.harness.removals import remove_tenant
@@ -142,17 +142,17 @@ async def test_a_conversation_comes_back_with_everything_that_it_had(drill: Dril
     await world.stores.erasure.note_upload(ADA, thread_id)
     world.s3.put_object(Bucket=world.bucket, Key=f"acme/{thread_id}/files/file_2", Body=b"mine")
     await drill.remember()
-    before, elsewhere = thread_items(world, ADA, thread_id), related(world, thread_id)
+    before, elsewhere = thread_items(world, ADA, thread_id), list_related(world, thread_id)
     files = {key: body(world, key) for key in present(world, thread_id)}
     assert len(files) >= 3
 
-    drill.lose(*{item["PK"] for item in related(world, thread_id)}, partition(ADA, thread_id))
+    drill.lose(*{item["PK"] for item in list_related(world, thread_id)}, partition(ADA, thread_id))
     for key in files:
         world.s3.delete_object(Bucket=world.bucket, Key=key)
     done = await drill.restore(Choice("acme", thread_id))
     assert done.conversations == {"restored": 1}
     assert thread_items(world, ADA, thread_id) == before
-    assert related(world, thread_id) == elsewhere
+    assert list_related(world, thread_id) == elsewhere
     assert {key: body(world, key) for key in present(world, thread_id)} == files
     assert [thread.id for thread in await world.stores.desk_places.threads(ADA, location.desk_id, limit=9)] == [
         thread_id
@@ -161,7 +161,7 @@ async def test_a_conversation_comes_back_with_everything_that_it_had(drill: Dril
     assert (verified.changes, verified.lost_messages, verified.lost_bodies) == (0, 0, 0)
 
 
-def related(world: World, thread_id: str) -> list[dict[str, Any]]:
+def list_related(world: World, thread_id: str) -> list[dict[str, Any]]:
     """The items of a conversation in other partitions."""
     items = [item for item in world.items() if thread_id in repr(item) and not item["PK"].endswith(thread_id)]
     items += [item for item in world.items() if item["PK"] == keys.owner(thread_id)["PK"]]
@@ -280,7 +280,7 @@ async def test_a_worker_from_before_the_loss_commits_nothing_into_it(drill: Dril
     drill.lose(partition(ADA, thread_id))
     await drill.restore()
     with pytest.raises(LeaseLost):
-        await world.stores.commit(late, answered(late, "late"))
+        await world.stores.commit(late, make_answer(late, "late"))
     assert await drill.texts(ADA, thread_id) == ["First", "Hello there."]
 
 
@@ -298,7 +298,7 @@ async def test_a_run_that_was_in_progress_then_is_left_out_and_its_message_taken
     await world.say(ADA, thread_id, "First")
     lease = await world.stores.acquire(thread_id, scope=ADA, message_id="m2", run_id="r2")
     await world.stores.store.open_turn(lease, turn(lease))
-    await world.stores.store.put_message(lease, said(lease, "Second"))
+    await world.stores.store.put_message(lease, make_question(lease, "Second"))
     await drill.remember()
     drill.lose(partition(ADA, thread_id))
     await drill.restore()

@@ -51,7 +51,7 @@ async def export(served: Served) -> list[dict[str, Any]]:
     return read
 
 
-def added(lines: list[dict[str, Any]], *names: str) -> Counter[str]:
+def count_lines(lines: list[dict[str, Any]], *names: str) -> Counter[str]:
     """The counts of all pages."""
     return sum((Counter(line[name]) for line in lines if line["type"] == "end" for name in names), Counter())
 
@@ -88,13 +88,13 @@ async def test_an_export_has_what_was_said_stored_and_made_and_no_secrets(
     [receiver] = [line for line in lines if line.get("kind") == "pushConfigurations"]
     assert "sealed" not in receiver["values"]
     assert OUTSIDE not in json.dumps(lines)
-    assert added(lines, "counts")["messages"] == len(messages)
+    assert count_lines(lines, "counts")["messages"] == len(messages)
 
 
 async def test_an_export_counts_what_the_plan_of_the_removal_counts(world: World, served: Served) -> None:
     await conversation(world, ADA)
     await fill(world, ADA)
-    counts = added(await export(served), "counts", "leftOut")
+    counts = count_lines(await export(served), "counts", "leftOut")
     planned = Counter((await plan(world)).plan)
     # The plan also counts versions of objects, documents of indices, slots of pipelines and the audit of the export.
     for name in ("bodies", "files", "backgroundRuns", "objectVersions", "searchDocuments"):
@@ -140,7 +140,10 @@ async def test_the_export_of_a_removed_tenant_is_logged_and_writes_nothing(
     served.harness.activity = DynamoActivityCounts(fenced, world.clock)  # type: ignore[assignment]
     before = items_of(world, "acme")
     with caplog.at_level(logging.INFO, logger=audit.logger.name):
-        assert set(added(await export(Served(served.harness)), "counts")) == {"auditRecords", "auditRecordsOfTenants"}
+        assert set(count_lines(await export(Served(served.harness)), "counts")) == {
+            "auditRecords",
+            "auditRecordsOfTenants",
+        }
     [line] = [record for record in caplog.records if record.getMessage() == "action of a removed tenant"]
     assert (getattr(line, "action", None), getattr(line, "user_id", None)) == ("tenant.export", "ada")
     assert items_of(world, "acme") == before
@@ -149,7 +152,7 @@ async def test_the_export_of_a_removed_tenant_is_logged_and_writes_nothing(
 async def test_the_kept_audit_of_a_removed_tenant_is_exported(world: World, served: Served) -> None:
     await conversation(world, ADA)
     await remove(world, keeps_audit=True)
-    kinds = added(await export(served), "counts")
+    kinds = count_lines(await export(served), "counts")
     assert set(kinds) == {"auditRecords", "auditRecordsOfTenants"}
 
 

@@ -13,7 +13,7 @@ from baton.adapters.opensearch.engine import Engine
 from baton_local.engines.clients import client
 from baton_local.engines.opensearch import OpenSearch
 from baton_local.settings import default_cache_dir
-from tests.engines import given_or_started
+from tests.engines import use_or_start
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="package")
 def opensearch() -> Iterator[str]:
     """The endpoint of an OpenSearch with k-NN. It starts in about 10 s; ``OPENSEARCH_URL`` names a running one."""
-    yield from given_or_started("OPENSEARCH_URL", OpenSearch(default_cache_dir()))
+    yield from use_or_start("OPENSEARCH_URL", OpenSearch(default_cache_dir()))
 
 
 @pytest.fixture(scope="package")

@@ -18,7 +18,7 @@ from baton.domain.tenants.identity import Scope
 from baton.ports.clock import SystemClock
 from baton.ports.documents.search import IndexedSource
 from baton_testing.fakes.documents.embedder import FakeEmbedder
-from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, MEANING, document, ids, listed, new_scope, query
+from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, MEANING, document, ids, list_ids, new_scope, query
 
 pytestmark = pytest.mark.nightly
 
@@ -63,7 +63,7 @@ async def test_migrating_keeps_documents_and_reports_another_model(
     await index.put(ada, EPISODES, [document("a", "green")])
     states = await administration.migrate(FakeEmbedder("larger", 96))
     assert [(state.embedder, state.is_current) for state in states] == [(EMBEDDER.name, False)] * 3
-    assert await listed(index, ada, EPISODES) == ["a"]
+    assert await list_ids(index, ada, EPISODES) == ["a"]
 
 
 async def test_indices_without_an_embedder_are_searched_by_words(
@@ -147,7 +147,7 @@ async def test_what_is_written_and_deleted_meanwhile_is_in_the_new_version(
     result = await newer.search(ada, EPISODES, _query("new", larger, candidates=200))
     assert sorted(ids(result)) == [f"d{n:03}" for n in range(0, 250, 10)]
     expected = sorted({f"d{n:03}" for n in range(250)} - {"d001"} | {f"e{n:03}" for n in range(0, 250, 10)})
-    assert await listed(newer, ada, EPISODES) == expected
+    assert await list_ids(newer, ada, EPISODES) == expected
     assert await newer.count(bob, EPISODES, EVERYTHING) == 0
     # Functions of the old deployment may have written after the end. Another run embeds that.
     await administration.reindex(EPISODES, larger)
@@ -164,8 +164,8 @@ async def test_what_is_deleted_while_it_is_embedded_stays_deleted(
     await engine.request("PUT", f"/{layout.prefix}-*/_settings", {"index": {"gc_deletes": "0ms"}})
     embedder = Deleting(index, ada)
     done = await administration.reindex(EPISODES, embedder)
-    assert await listed(index, ada, EPISODES) == []
-    assert await listed(index, bob, EPISODES) == ["d0", "d1", "d2"]
+    assert await list_ids(index, ada, EPISODES) == []
+    assert await list_ids(index, bob, EPISODES) == ["d0", "d1", "d2"]
     assert done.version == layout.make_version_name(EPISODES, 1)
     assert [source.without_vectors async for source in administration.list_sources(EPISODES)] == [0] * 3
 

@@ -16,7 +16,7 @@ from baton.domain.documents.search import IndexedText, IndexName
 from baton.ports.clock import SystemClock
 from baton_local.account import ACCOUNT, REGION
 from baton_testing.fakes.documents.embedder import FakeEmbedder
-from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, document, listed, new_scope, query
+from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, document, list_ids, new_scope, query
 from tests.grants.declared import DOMAIN, roles, searching
 from tests.grants.simulator import Asked, Grant, decide, grants
 
@@ -49,7 +49,7 @@ async def search_and_write(engine: Engine, layout: Layout) -> None:
     index, ada = OpenSearchIndex(engine, SystemClock(), layout, EMBEDDER.name, search_seconds=30), new_scope()
     await index.put(ada, EPISODES, [document("a", "green"), document("b", "blue", views={"new": IndexedText("blue")})])
     await index.search(ada, EPISODES, query("green"))
-    await listed(index, ada, EPISODES)
+    await list_ids(index, ada, EPISODES)
     await index.count(ada, EPISODES, EVERYTHING)
     await index.delete(ada, EPISODES, EVERYTHING)
 
@@ -65,7 +65,7 @@ async def administer(engine: Engine, layout: Layout) -> None:
     assert [source async for source in administration.list_sources(IndexName.EPISODES)] == []
 
 
-def used(questions: set[tuple[str, str]], *names: str) -> set[Grant]:
+def list_used(questions: set[tuple[str, str]], *names: str) -> set[Grant]:
     """Return the grants that these requests of the roles use. Each request must be allowed."""
     documents = roles(searching())
     requests = [Asked("", role, action, location) for role in names for action, location in sorted(questions)]
@@ -76,7 +76,7 @@ def used(questions: set[tuple[str, str]], *names: str) -> set[Grant]:
     return set().union(*(decision.uses for decision in decisions))
 
 
-def granted(*names: str) -> set[Grant]:
+def list_granted(*names: str) -> set[Grant]:
     """Return what the roles may do in the domain."""
     return {item for item in grants(roles(searching())) if item.role in names and item.action.startswith("es:")}
 
@@ -86,14 +86,14 @@ async def test_functions_that_search_may_send_what_they_send_and_nothing_else(
 ) -> None:
     await OpenSearchAdministration(engine, layout).migrate(EMBEDDER)
     await search_and_write(noted, layout)
-    assert used(noted.asked, *SEARCHING) == granted(*SEARCHING)
+    assert list_used(noted.asked, *SEARCHING) == list_granted(*SEARCHING)
 
 
 async def test_the_function_that_administers_the_domain_may_send_what_it_sends_and_nothing_else(
     noted: NotedEngine, layout: Layout
 ) -> None:
     await administer(noted, layout)
-    assert used(noted.asked, "SearchRole") == granted("SearchRole")
+    assert list_used(noted.asked, "SearchRole") == list_granted("SearchRole")
 
 
 @pytest.mark.parametrize("action", ["es:ESHttpGet", "es:ESHttpPost", "es:ESHttpPut"])

@@ -38,11 +38,11 @@ from tests.contracts.search import (
     SearchContract,
     document,
     ids,
-    listed,
+    list_ids,
     new_scope,
     query,
 )
-from tests.embedded_index import embedded_index, new_bucket
+from tests.embedded_index import make_embedded_index, new_bucket
 from tests.environment import INITIAL_ENVIRONMENT
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ async def test_the_function_moves_an_agent_and_the_command_moves_the_rest(
 ) -> None:
     ada = new_scope()
     operator = Scope(ada.tenant_id, "operator")
-    embedded = embedded_index(s3, bucket)
+    embedded = make_embedded_index(s3, bucket)
     many = [document(f"message-{number:03}", f"Message {number} about a boat") for number in range(250)]
     await embedded.put(ada, EPISODES, many)
     await embedded.put(operator, KNOWLEDGE, [*chunks("rental", "boat", "house"), *chunks("quotes", "car")])
@@ -129,7 +129,7 @@ async def test_the_function_moves_an_agent_and_the_command_moves_the_rest(
 
     moved = await asyncio.to_thread(invoke, command="move", tenants=[ada.tenant_id], agents=["rental"])
     assert moved == {"owners_moved": 1, "documents_copied": 2, "owners_left": 0, "is_complete": True}
-    assert await listed(routed, operator, KNOWLEDGE) == ["quotes-car", "rental-boat", "rental-house"]
+    assert await list_ids(routed, operator, KNOWLEDGE) == ["quotes-car", "rental-boat", "rental-house"]
 
     done = await asyncio.to_thread(
         subprocess.run,
@@ -146,7 +146,7 @@ async def test_the_function_moves_an_agent_and_the_command_moves_the_rest(
 
     after = await routed.search(ada, EPISODES, query("message 17 boat"))
     assert ids(after, MEANING)[:5] == ids(before, MEANING)[:5]
-    assert len(await listed(routed, ada, EPISODES)) == 250
+    assert len(await list_ids(routed, ada, EPISODES)) == 250
     assert await routed.delete(ada, EPISODES, SearchFilter(source_id="source-of-message-017")) == 1
     assert await routed.count(ada, EPISODES, SearchFilter()) == 249
 
@@ -155,7 +155,7 @@ async def test_what_changes_while_it_is_copied_is_in_opensearch_afterwards(
     routed: RoutedIndex, s3: S3Client, bucket: str, deployment: dict[str, str]
 ) -> None:
     ada = new_scope()
-    embedded = embedded_index(s3, bucket)
+    embedded = make_embedded_index(s3, bucket)
     await embedded.put(ada, EPISODES, [document(f"old-{number:03}", f"Old {number}") for number in range(120)])
     moving = asyncio.ensure_future(asyncio.to_thread(invoke, command="move", tenants=[ada.tenant_id]))
     expected = {f"old-{number:03}" for number in range(120)}
@@ -163,8 +163,8 @@ async def test_what_changes_while_it_is_copied_is_in_opensearch_afterwards(
         await routed.put(ada, EPISODES, [document(f"new-{number:03}", f"New {number}")])
         await routed.delete(ada, EPISODES, SearchFilter(source_id=f"source-of-old-{number:03}"))
         expected = expected - {f"old-{number:03}"} | {f"new-{number:03}"}
-        assert set(await listed(routed, ada, EPISODES)) == expected
+        assert set(await list_ids(routed, ada, EPISODES)) == expected
     assert (await moving)["is_complete"]
-    assert set(await listed(routed, ada, EPISODES)) == expected
+    assert set(await list_ids(routed, ada, EPISODES)) == expected
     stored = routed._engine.list(ada, EPISODES, SearchFilter())
     assert {copied.id async for copied in stored} == expected

@@ -30,8 +30,8 @@ from tests.contracts.search import (
     SearchContract,
     document,
     ids,
-    indexed,
-    listed,
+    list_ids,
+    make_indexed_text,
     new_scope,
     query,
 )
@@ -109,7 +109,7 @@ async def test_a_failing_document_is_reported_and_the_others_are_stored(index: O
     with pytest.raises(SearchUnavailable):
         await index.put(ada, EPISODES, [document("a", "green"), impossible])
     await index.put(ada, EPISODES, [document("c", "blue")])
-    assert await listed(index, ada, EPISODES) == ["a", "c"]
+    assert await list_ids(index, ada, EPISODES) == ["a", "c"]
 
 
 async def test_a_blocked_index_refuses_writes_and_answers_searches(engine: Engine, index: OpenSearchIndex) -> None:
@@ -126,7 +126,7 @@ async def test_a_blocked_index_refuses_writes_and_answers_searches(engine: Engin
     finally:
         await engine.request("PUT", settings, {"index.blocks.write": False})
     await index.put(ada, EPISODES, [document("b", "red")])
-    assert await listed(index, ada, EPISODES) == ["a", "b"]
+    assert await list_ids(index, ada, EPISODES) == ["a", "b"]
 
 
 async def test_a_red_index_is_unavailable_and_not_empty(engine: Engine, layout: Layout) -> None:
@@ -148,7 +148,7 @@ async def test_a_red_index_is_unavailable_and_not_empty(engine: Engine, layout: 
     with pytest.raises(SearchUnavailable):
         await index.count(ada, EPISODES, EVERYTHING)
     with pytest.raises(SearchUnavailable):
-        await listed(index, ada, EPISODES)
+        await list_ids(index, ada, EPISODES)
 
 
 async def test_no_indices_are_a_clear_error(engine: Engine) -> None:
@@ -166,9 +166,9 @@ async def test_views_that_are_new_are_added_by_writers_at_once(index: OpenSearch
     ada = new_scope()
     views = [f"new{number}" for number in range(4)]
     await asyncio.gather(
-        *(index.put(ada, EPISODES, [document(view, "", views={view: indexed("green")})]) for view in views)
+        *(index.put(ada, EPISODES, [document(view, "", views={view: make_indexed_text("green")})]) for view in views)
     )
-    assert await listed(index, ada, EPISODES) == views
+    assert await list_ids(index, ada, EPISODES) == views
 
 
 async def test_deletions_at_once_both_end(index: OpenSearchIndex) -> None:
@@ -185,7 +185,7 @@ async def test_documents_written_while_they_are_deleted_are_gone_or_there(index:
     await index.put(ada, EPISODES, documents)
     await asyncio.gather(index.delete(ada, EPISODES, EVERYTHING), index.put(ada, EPISODES, documents))
     await index.delete(ada, EPISODES, EVERYTHING)
-    assert await listed(index, ada, EPISODES) == []
+    assert await list_ids(index, ada, EPISODES) == []
 
 
 async def test_vectors_of_a_real_models_length_are_quantized_and_still_rank(engine: Engine, layout: Layout) -> None:

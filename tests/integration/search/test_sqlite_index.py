@@ -26,14 +26,14 @@ from tests.contracts.search import (
     KNOWLEDGE,
     MEANING,
     SearchContract,
+    collect_ids,
     document,
-    found,
     ids,
-    listed,
+    list_ids,
     new_scope,
     query,
 )
-from tests.embedded_index import embedded_index, new_bucket, stored_files
+from tests.embedded_index import list_stored_files, make_embedded_index, new_bucket
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -46,7 +46,7 @@ def bucket(s3: S3Client) -> str:
 
 @pytest.fixture
 def index(s3: S3Client, bucket: str) -> SqliteIndex:
-    return embedded_index(s3, bucket)
+    return make_embedded_index(s3, bucket)
 
 
 class TestSqliteIndex(SearchContract):
@@ -61,7 +61,7 @@ class TestKnowledgeInSqliteIndex(KnowledgeContract):
 
 
 async def test_one_index_sees_at_once_what_another_writes(s3: S3Client, bucket: str, index: SqliteIndex) -> None:
-    ada, other = new_scope(), embedded_index(s3, bucket)
+    ada, other = new_scope(), make_embedded_index(s3, bucket)
     for number in range(5):
         await index.put(ada, EPISODES, [document(f"d{number}", "green paint", source_id=f"s{number}")])
         result = await other.search(ada, EPISODES, query("green"))
@@ -69,7 +69,7 @@ async def test_one_index_sees_at_once_what_another_writes(s3: S3Client, bucket: 
     await index.put(ada, EPISODES, [document("d0", "red boat")])
     assert ids(await other.search(ada, EPISODES, query("red boat")), MEANING)[0] == "d0"
     await index.delete(ada, EPISODES, SearchFilter(source_id="s3"))
-    assert "d3" not in found(await other.search(ada, EPISODES, query("green")))
+    assert "d3" not in collect_ids(await other.search(ada, EPISODES, query("green")))
 
 
 async def test_each_owner_has_one_file(s3: S3Client, bucket: str, index: SqliteIndex) -> None:
@@ -78,14 +78,14 @@ async def test_each_owner_has_one_file(s3: S3Client, bucket: str, index: SqliteI
     await index.put(ada, KNOWLEDGE, [*of_cook, document("c", "paint", agent_id="painter")])
     await index.put(ada, EPISODES, [document("d", "soup", agent_id="cook")])
     await index.put(replace(ada, user_id="../x"), EPISODES, [document("e", "soup")])
-    keys = {name.partition(" ")[0].removeprefix(f"{ada.tenant_id}/") for name in stored_files(s3, bucket)}
+    keys = {name.partition(" ")[0].removeprefix(f"{ada.tenant_id}/") for name in list_stored_files(s3, bucket)}
     assert keys >= {"knowledge/cook.sqlite", "knowledge/painter.sqlite"}
     assert all(re.fullmatch(r"(knowledge/[a-z]+|episodes/[0-9a-f]{64})\.sqlite", key) for key in keys)
     assert len(keys) == 4
     assert await index.fill_percent(ada, "cook") == 1
-    assert await listed(index, ada, KNOWLEDGE) == ["a", "b", "c"]
+    assert await list_ids(index, ada, KNOWLEDGE) == ["a", "b", "c"]
     assert await index.delete(ada, KNOWLEDGE, SearchFilter(source_id="source-of-c")) == 1
-    assert await listed(index, ada, KNOWLEDGE, SearchFilter(agent_id="cook")) == ["a", "b"]
+    assert await list_ids(index, ada, KNOWLEDGE, SearchFilter(agent_id="cook")) == ["a", "b"]
 
 
 async def test_what_was_deleted_or_replaced_is_nowhere(s3: S3Client, bucket: str, index: SqliteIndex) -> None:
@@ -99,20 +99,20 @@ async def test_what_was_deleted_or_replaced_is_nowhere(s3: S3Client, bucket: str
     assert not holding(s3, bucket, b"okapi")
     assert holding(s3, bucket, b"green")
     await index.delete(ada, EPISODES, EVERYTHING)
-    assert stored_files(s3, bucket) == {}
+    assert list_stored_files(s3, bucket) == {}
 
 
 def holding(s3: S3Client, bucket: str, text: bytes) -> list[str]:
     """Return the files that contain a text."""
-    return [name for name, body in stored_files(s3, bucket).items() if text in body]
+    return [name for name, body in list_stored_files(s3, bucket).items() if text in body]
 
 
 async def test_searching_makes_no_files(s3: S3Client, bucket: str, index: SqliteIndex) -> None:
     ada = new_scope()
-    assert found(await index.search(ada, EPISODES, query("green"))) == set()
+    assert collect_ids(await index.search(ada, EPISODES, query("green"))) == set()
     assert (await index.count(ada, EPISODES, EVERYTHING), await index.delete(ada, EPISODES, EVERYTHING)) == (0, 0)
-    assert await listed(index, ada, EPISODES) == []
-    assert stored_files(s3, bucket) == {}
+    assert await list_ids(index, ada, EPISODES) == []
+    assert list_stored_files(s3, bucket) == {}
 
 
 async def test_a_repeated_write_writes_nothing(s3: S3Client, bucket: str, index: SqliteIndex) -> None:
@@ -128,7 +128,7 @@ async def test_a_repeated_write_writes_nothing(s3: S3Client, bucket: str, index:
 async def test_vectors_of_an_earlier_model_are_not_compared(s3: S3Client, bucket: str, index: SqliteIndex) -> None:
     ada = new_scope()
     await index.put(ada, EPISODES, [document("a", "green paint")])
-    wider = embedded_index(s3, bucket, DIMENSIONS * 2)
+    wider = make_embedded_index(s3, bucket, DIMENSIONS * 2)
     result = await wider.search(ada, EPISODES, replace(query("green"), vector=(1.0,) + (0.0,) * (DIMENSIONS * 2 - 1)))
     assert (ids(result), ids(result, MEANING)) == (["a"], [])
 
@@ -141,8 +141,8 @@ async def test_a_file_of_an_earlier_release_is_searched_by_the_words_of_this_one
         earlier.setattr("baton.adapters.sqlite_index.owner_file.WORDS_VERSION", 0)
         earlier.setattr("baton.adapters.sqlite_index.owner_file.to_indexed_text", str)
         earlier.setattr("baton.adapters.sqlite_index.owner_file.TOKENIZER", "porter unicode61 remove_diacritics 2")
-        await embedded_index(s3, bucket).put(ada, EPISODES, [document("a", "Tromsø ٤٢"), document("b", "red")])
-    index = embedded_index(s3, bucket)
+        await make_embedded_index(s3, bucket).put(ada, EPISODES, [document("a", "Tromsø ٤٢"), document("b", "red")])
+    index = make_embedded_index(s3, bucket)
     assert ids(await index.search(ada, EPISODES, query("42"))) == ["a"]
     await index.delete(ada, EPISODES, SearchFilter(source_id="source-of-a"))
     assert ids(await index.search(ada, EPISODES, query("42"))) == []
@@ -172,7 +172,7 @@ async def test_copies_on_the_disk_are_bounded(s3: S3Client, bucket: str) -> None
     for _ in range(2):
         for scope in scopes:
             await index.put(scope, EPISODES, [document("a", "green")])
-            assert found(await index.search(scope, EPISODES, query("green"))) == {"a"}
+            assert collect_ids(await index.search(scope, EPISODES, query("green"))) == {"a"}
             assert copies.size <= 200_000
     assert sum(file.stat().st_size for file in copies._folder.iterdir()) == copies.size > 0
 

@@ -28,11 +28,11 @@ from tests.contracts.search import (
     MEANING,
     document,
     ids,
-    listed,
+    list_ids,
     new_scope,
     query,
 )
-from tests.embedded_index import embedded_index, new_bucket
+from tests.embedded_index import make_embedded_index, new_bucket
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -59,13 +59,13 @@ def bucket(s3: S3Client) -> str:
 @pytest.fixture
 def index(s3: S3Client, bucket: str) -> SqliteIndex:
     """The index of a process that embeds with the old model."""
-    return embedded_index(s3, bucket)
+    return make_embedded_index(s3, bucket)
 
 
 @pytest.fixture
 def newer(s3: S3Client, bucket: str) -> SqliteIndex:
     """The index of a process that embeds with the larger model."""
-    return embedded_index(s3, bucket, 96)
+    return make_embedded_index(s3, bucket, 96)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def reindexing(s3: S3Client, bucket: str) -> SqliteReindexing:
     return SqliteReindexing(OwnerFiles(IndexObjects(s3, bucket)))
 
 
-def embedded(id_: str, text: str, model: FakeEmbedder) -> IndexDocument:
+def make_embedded(id_: str, text: str, model: FakeEmbedder) -> IndexDocument:
     return document(id_, "", views={"turn": IndexedText(text, model.vector(text))}, embedder=model.name)
 
 
@@ -115,7 +115,7 @@ async def test_it_is_searched_meanwhile_and_nothing_written_or_deleted_is_lost(
         calls += 1
         assert ids(await newer.search(ada, EPISODES, replace(query("word119"), vector=None))) == ["d119"]
         if calls == 1:  # these have been read, and are being embedded
-            await newer.put(ada, EPISODES, [embedded("d001", "newest", larger)])
+            await newer.put(ada, EPISODES, [make_embedded("d001", "newest", larger)])
             await index.put(ada, EPISODES, [document("d002", "newer, by the old model")])
             await index.delete(ada, EPISODES, SearchFilter(source_id="source-of-d003"))
             await index.put(ada, EPISODES, [document("a", "added by the old model")])
@@ -123,7 +123,7 @@ async def test_it_is_searched_meanwhile_and_nothing_written_or_deleted_is_lost(
 
     larger = Larger(others)
     await reindexing.reindex(EPISODES, larger)
-    assert await listed(newer, ada, EPISODES) == sorted({f"d{n:03}" for n in range(120)} - {"d003"} | {"a"})
+    assert await list_ids(newer, ada, EPISODES) == sorted({f"d{n:03}" for n in range(120)} - {"d003"} | {"a"})
     assert await newer.count(bob, EPISODES, EVERYTHING) == 0
     for text, id_ in (("newest", "d001"), ("newer, by the old model", "d002"), ("added by the old model", "a")):
         assert (await meant(newer, ada, text, larger))[0] == id_

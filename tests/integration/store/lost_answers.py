@@ -21,7 +21,7 @@ class Losses:
 
 
 @contextmanager
-def lost_answers(client: Any, operation: str, *, every: bool = False) -> Iterator[Losses]:
+def lose_answers(client: Any, operation: str, *, every: bool = False) -> Iterator[Losses]:
     """Lose the answer to the client's next ``operation``, or to every one; the request itself gets through.
 
     The client sends it again without a pause.

@@ -38,7 +38,7 @@ def session(harness: Harness, name: str, texts: list[str]) -> Any:
     )
 
 
-async def closed(harness: Harness, thread_id: str) -> Any:
+async def close_thread(harness: Harness, thread_id: str) -> Any:
     harness.model.otherwise = Answer((FACTS,))
     for step in ClosingStep:
         await asyncio.gather(
@@ -57,7 +57,7 @@ async def test_an_imported_session_becomes_an_episode_however_often_it_is_sent(s
     assert len({ref.id for ref in refs}) == 1
     with pytest.raises(ImportConflict):
         await harness.app.sessions.importer.run(harness.ada, session(harness, "s-1", texts[:1]))
-    episode = await closed(harness, refs[0].thread_id)
+    episode = await close_thread(harness, refs[0].thread_id)
     assert (episode.missing, episode.message_count, len(episode.facts)) == ((), 44, 1)
     redacted = await harness.episodes.read_redactions(harness.ada, refs[0].thread_id, first_ordinal=0, end_ordinal=44)
     assert dict(redacted) == {0: "I am [email]"}
@@ -88,7 +88,7 @@ async def test_a_closing_whose_worker_dies_at_any_write_is_completed_by_the_next
         with contextlib.suppress(WorkerDied):
             await harness.app.closing_events.run_step({"step": "whole", "session": end}, seconds=600)
         monkeypatch.setattr(Table, "_write", write)
-        episode = await closed(harness, ref.thread_id)
+        episode = await close_thread(harness, ref.thread_id)
         assert (episode.missing, episode.summary is not None) == ((), True), f"after a death at write {at}"
         redacted = await harness.episodes.read_redactions(harness.ada, ref.thread_id, first_ordinal=0, end_ordinal=4)
         assert dict(redacted) == {0: "I am [email]", 2: "Call [phone]"}

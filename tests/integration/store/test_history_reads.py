@@ -9,7 +9,7 @@ from typing import Any
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
-from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id, texts
 from tests.integration.store.conftest import Engine
 
 
@@ -47,19 +47,19 @@ class Reader:
         """A turn whose first worker dies after it has stored question and answer; the second one writes others."""
         stores = self.stores
         dead = await stores.acquire(self.thread_id, message_id="m3", run_id="r3")
-        for message in (said(dead, "old q3"), answered(dead, "old a3")):
+        for message in (make_question(dead, "old q3"), make_answer(dead, "old a3")):
             await stores.store.put_message(dead, message)
         stores.clock.advance(60)
         async for page in self.table.query(f"{stores.tenant}#{self.thread_id}", prefix="MSG#"):
             self.table.late.update({item["SK"]: item for item in page})
         lease = await stores.acquire(self.thread_id, message_id="m3", run_id="r3")
-        await stores.commit(lease, said(lease, "q3"), answered(lease, "a3"))
+        await stores.commit(lease, make_question(lease, "q3"), make_answer(lease, "a3"))
 
     async def asks_for_summary(self, *, at: int) -> None:
         """A turn that asks for a summary of the messages before ``at``."""
         stores = self.stores
         lease = await stores.acquire(self.thread_id, message_id="m3", run_id="r3")
-        await stores.commit(lease, said(lease, "q3"), answered(lease, "a3"), summary_at=at)
+        await stores.commit(lease, make_question(lease, "q3"), make_answer(lease, "a3"), summary_at=at)
 
     async def summarise(self, *, at: int) -> None:
         thread = await self.stores.store.get_thread(self.stores.ada, self.thread_id)
@@ -131,7 +131,9 @@ async def test_a_history_that_waits_for_its_summary_is_read_again(on_dynamodb_lo
 async def test_a_history_whose_question_was_replaced_is_read_consistently(on_dynamodb_local: Engine) -> None:
     reader = await two_turns(on_dynamodb_local)
     lease = await reader.stores.acquire(reader.thread_id, message_id="m3", run_id="r3")
-    await reader.stores.store.put_message(lease, said(lease, "dragons"))
-    await reader.stores.commit(lease, said(lease, "lizards"), answered(lease, "a3"), messages_may_change=True)
+    await reader.stores.store.put_message(lease, make_question(lease, "dragons"))
+    await reader.stores.commit(
+        lease, make_question(lease, "lizards"), make_answer(lease, "a3"), messages_may_change=True
+    )
     assert await reader.history() == ["q1", "a1", "q2", "a2", "lizards", "a3"]
     assert reader.table.reads == [True]

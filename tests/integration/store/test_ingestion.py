@@ -22,11 +22,11 @@ from baton.entry.jobs.pipeline_admission import PipelineAdmission
 from baton.entry.jobs.pipeline_starts import AdmittedIngestions
 from baton.knowledge.index_check import KnowledgeIndexCheck
 from baton_testing.fakes.clock import FakeClock
-from tests.embedded_index import embedded_index, new_bucket
+from tests.embedded_index import make_embedded_index, new_bucket
 from tests.fakes.pipelines import FakeExecutions
 from tests.grants.declared import roles, searching
 from tests.grants.simulator import Asked, decide
-from tests.grants.watched import watched
+from tests.grants.watched import watch
 from tests.integration.store.conftest import BUCKET, Engine
 from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of
 
@@ -56,7 +56,7 @@ class World(Pipeline):
         super().__init__(f"t{uuid.uuid4().hex}")
         self.number, self.kill_at, self.dies_before = 0, 0, True
         self.clock = FakeClock()
-        self.real_index = embedded_index(engine.s3, bucket)
+        self.real_index = make_embedded_index(engine.s3, bucket)
         self.table = engine.table
         self.use(
             Killing(DynamoDocuments(engine.table), self, "save", "note_progress", "remove"),
@@ -85,7 +85,7 @@ def new_world(on_dynamodb_local: Engine) -> Callable[[], World]:
     return lambda: World(on_dynamodb_local, bucket)
 
 
-async def replaced(world: World) -> Any:
+async def replace_document(world: World) -> Any:
     """A document with a version in use, and a newer one that is uploaded."""
     first = await world.create()
     await world.upload(first, text_of(3, "Bolts"))
@@ -98,13 +98,13 @@ async def replaced(world: World) -> Any:
 @pytest.mark.parametrize("dies_before", [True, False])
 async def test_a_run_that_is_killed_is_made_good_by_another(new_world: Callable[[], World], dies_before: bool) -> None:
     world = new_world()
-    ref = await replaced(world)
+    ref = await replace_document(world)
     started = world.number
     await world.run(ref)
     writes = world.number - started
     for index in range(1, writes + 1, 4):
         world = new_world()
-        ref = await replaced(world)
+        ref = await replace_document(world)
         world.kill_at, world.dies_before = world.number + index, dies_before
         with contextlib.suppress(Killed):
             await world.run(ref)
@@ -119,7 +119,7 @@ async def test_a_run_that_is_killed_is_made_good_by_another(new_world: Callable[
 async def test_a_removal_that_is_killed_is_made_good_by_another(new_world: Callable[[], World]) -> None:
     for location in (1, 2, 3, 5):
         world = new_world()
-        ref = await replaced(world)
+        ref = await replace_document(world)
         await world.delete(ref)
         world.kill_at = world.number + location
         with contextlib.suppress(Killed):
@@ -131,7 +131,7 @@ async def test_a_removal_that_is_killed_is_made_good_by_another(new_world: Calla
 
 async def test_a_lost_index_is_rebuilt_from_the_table_and_the_bucket(new_world: Callable[[], World]) -> None:
     world = new_world()
-    ref = await replaced(world)
+    ref = await replace_document(world)
     await world.run(ref)
     await world.real_index.delete(world.scope, IndexName.KNOWLEDGE, SearchFilter(agent_id=AGENT))
     tenant = world.scope.tenant_id
@@ -159,7 +159,7 @@ async def test_a_rebuild_asks_for_what_the_role_of_its_function_grants(on_dynamo
     admission = PipelineAdmission(DynamoPipelineQueue(table), FakeExecutions(), clock, pipelines.PipelineLimits(1, 1))
     ingestions, tenant = AdmittedIngestions(admission), f"t{uuid.uuid4().hex}"
     [(name, _)] = declared.of_type("AWS::DynamoDB::Table")
-    with watched("SearchRole", table.client, **{table.name: declared.resolve_attribute(name, None)}) as request:
+    with watch("SearchRole", table.client, **{table.name: declared.resolve_attribute(name, None)}) as request:
         await DynamoSearchedTenants(table).all()
         await DynamoDocuments(table).of_agent(Scope(tenant, "operator"), AGENT, limit=10, cursor=None)
         for number in range(2):  # one waits for the other

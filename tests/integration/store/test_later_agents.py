@@ -10,7 +10,7 @@ from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.adapters.dynamodb.tenants.evaluations import DynamoEvaluations
 from baton.domain.agents.agent_version import AgentEntry, AgentList, Candidate, EntryChange
 from baton.domain.times import from_millis
-from tests.contracts.evaluations import made
+from tests.contracts.evaluations import make_evaluation
 from tests.integration.store.conftest import Engine
 
 ROLLOUT: dict[str, Any] = {
@@ -55,7 +55,7 @@ async def test_agents_of_a_later_release_are_read(on_dynamodb_local: Engine) -> 
 async def test_evaluations_of_a_later_release_are_read(on_dynamodb_local: Engine) -> None:
     stores, table = on_dynamodb_local.stores(), on_dynamodb_local.table
     evaluations = DynamoEvaluations(table, stores.clock)
-    evaluation = made(stores.clock)
+    evaluation = make_evaluation(stores.clock)
     await evaluations.put(stores.ada, replace(evaluation, details={}))
     item = await table.get(agent_keys.evaluation(stores.ada, evaluation.entry.id))
     assert item is not None

@@ -13,7 +13,7 @@ from tests.contracts.private_skills import MINE, change, save, share
 from tests.contracts.procedures import ID, SOURCE, add_approved, decide, procedure, statuses
 from tests.contracts.stores import Stores
 from tests.integration.store.conftest import Engine
-from tests.integration.store.lost_answers import lost_answers
+from tests.integration.store.lost_answers import lose_answers
 
 TRANSACTION = "TransactWriteItems"
 PENDING, APPROVED, REJECTED, RETIRED = REVIEWED
@@ -41,7 +41,7 @@ async def test_a_version_is_saved_once(
     edited_from = 1 if "edited_from" in expected else None
     fields = {name: value for name, value in expected.items() if name != "edited_from"}
     new_procedure: Procedure = replace(procedure(stores, "The second."), **fields)  # type: ignore[arg-type]
-    with lost_answers(engine.table.client, TRANSACTION, every=not answered) as losses:
+    with lose_answers(engine.table.client, TRANSACTION, every=not answered) as losses:
         if answered:
             await stores.procedures.put(stores.ada, new_procedure, edited_from=edited_from)
         else:
@@ -62,7 +62,7 @@ async def test_a_decision_is_taken_once(
     await stores.procedures.put(stores.ada, procedure(stores, "The first."))
     await decide(stores, 1, ProcedureAction.APPROVE)
     await stores.procedures.put(stores.ada, procedure(stores, "The second."))
-    with lost_answers(engine.table.client, TRANSACTION, every=not answered):
+    with lose_answers(engine.table.client, TRANSACTION, every=not answered):
         if answered:
             await decide(stores, 2, action)
         else:
@@ -78,7 +78,7 @@ async def test_a_decision_is_taken_once(
 async def test_a_use_is_counted_once(engine: Engine, stores: Stores) -> None:
     await stores.procedures.put(stores.ada, procedure(stores))
     for every in (False, True):
-        with lost_answers(engine.table.client, TRANSACTION, every=every):
+        with lose_answers(engine.table.client, TRANSACTION, every=every):
             try:
                 await stores.procedures.record_use(stores.ada, "assistant", ID, 1, run_id=f"r{every}", went_well=True)
             except StoreUnavailable:
@@ -96,7 +96,7 @@ async def test_a_private_skill_is_saved_once_whose_answer_was_lost(
     engine: Engine, stores: Stores, answered: bool
 ) -> None:
     await save(stores)
-    with lost_answers(engine.table.client, "PutItem", every=not answered) as losses:
+    with lose_answers(engine.table.client, "PutItem", every=not answered) as losses:
         if answered:
             await save(stores, "Better.", made_of="w-2")
         else:
@@ -112,7 +112,7 @@ async def test_a_skill_is_shared_once_whose_answer_was_lost(engine: Engine, stor
     former = await add_approved(stores.procedures, stores.bob, procedure(stores, "The administrator's."))
     await save(stores)
     await change(stores, SkillAction.OFFER)
-    with lost_answers(engine.table.client, TRANSACTION, every=not answered) as losses:
+    with lose_answers(engine.table.client, TRANSACTION, every=not answered) as losses:
         if answered:
             await share(stores, replaces=former.version)
         else:
@@ -128,7 +128,7 @@ async def test_a_skill_is_shared_once_whose_answer_was_lost(engine: Engine, stor
 
 async def test_a_removal_of_a_private_skill_whose_answer_was_lost_has_happened(engine: Engine, stores: Stores) -> None:
     await save(stores)
-    with lost_answers(engine.table.client, "PutItem", every=False) as losses:
+    with lose_answers(engine.table.client, "PutItem", every=False) as losses:
         removed = await stores.private_skills.remove(stores.ada, "assistant", MINE, 1)
     assert losses.count
     assert removed.status is RETIRED

@@ -12,7 +12,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import StoredMessage
 from baton.ports.threads.leases import Commit, Lease
-from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
+from tests.contracts.stores import Stores, make_answer, make_question, new_thread_id, texts, turn
 from tests.integration.store.conftest import Engine, NotedTable
 
 STEPS = 40
@@ -43,7 +43,7 @@ class Process:
     async def answer(self, lease: Lease, text: str, *, dies: bool = False, summary_at: int | None = None) -> None:
         store = self.stores.store
         await store.open_turn(lease, turn(lease))
-        messages = said(lease, f"q{text}"), answered(lease, f"a{text}")
+        messages = make_question(lease, f"q{text}"), make_answer(lease, f"a{text}")
         for message in messages:
             await store.put_message(lease, message)
         if dies:

@@ -10,7 +10,7 @@ from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb.threads.run_records import DynamoRunRecords
 from tests.contracts.context_records import ContextRecordsContract
 from tests.contracts.run_records import RemoteTaskContract, StepContract, TaskContract, ToolCallContract, call
-from tests.contracts.stores import answered, new_thread_id, said
+from tests.contracts.stores import make_answer, make_question, new_thread_id
 from tests.integration.store.conftest import BUCKET, Engine, NotedTable
 
 RUNS = 12
@@ -43,7 +43,7 @@ async def test_runs_beyond_a_full_page_are_not_read(on_dynamodb_local: Engine) -
     for number in range(RUNS):
         lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
         await stores.records.put_call(lease, replace(call(stores, lease, f"c{number:02}"), output=NOISE))
-        await stores.commit(lease, said(lease), answered(lease))
+        await stores.commit(lease, make_question(lease), make_answer(lease))
     table = NotedTable(on_dynamodb_local.table.client, on_dynamodb_local.table.name)
     records = DynamoRunRecords(table, S3Bodies(on_dynamodb_local.s3, BUCKET))
     first, cursor = await records.list_calls(stores.ada, thread_id, limit=100, cursor=None)

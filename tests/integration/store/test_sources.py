@@ -14,7 +14,7 @@ from baton_local.resources import create_bucket
 from tests.contracts.sources import SourceRooms, SourceStoreContract
 from tests.grants.declared import roles, template
 from tests.grants.simulator import decide
-from tests.grants.watched import watched
+from tests.grants.watched import watch
 from tests.integration.store.conftest import Engine
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ async def test_the_bucket_of_a_deployment_is_read_with_what_its_policy_grants(
     s3: S3Client, objects: S3SourceObjects, bucket: str
 ) -> None:
     s3.put_object(Bucket=bucket, Key="acme/a.md", Body=b"x")
-    with watched("IngestionRole", s3, **{bucket: "manuals"}) as request:
+    with watch("IngestionRole", s3, **{bucket: "manuals"}) as request:
         await objects.list_objects(bucket, "acme/", limit=10)
         await objects.read(bucket, "acme/a.md", limit=10)
     decisions = decide(request, roles(template(SourceBucket="manuals")))

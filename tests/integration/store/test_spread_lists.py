@@ -13,7 +13,7 @@ from tests.integration.store.conftest import Engine
 
 async def test_what_a_tenant_does_is_spread_over_the_partitions_of_its_lists(on_dynamodb_local: Engine) -> None:
     stores = on_dynamodb_local.stores()
-    await _begun(stores, 60)
+    await _begin_conversations(stores, 60)
     for partitions in (keys.tenant_listings(stores.ada), keys.audit_listings(stores.ada)):
         held = {partition: await _entries(on_dynamodb_local, partition) for partition in partitions}
         assert sum(held.values()) == 60
@@ -22,7 +22,7 @@ async def test_what_a_tenant_does_is_spread_over_the_partitions_of_its_lists(on_
 
 async def test_a_page_reads_a_few_entries_of_each_partition(on_dynamodb_local: Engine) -> None:
     stores = on_dynamodb_local.stores()
-    await _begun(stores, 300)
+    await _begin_conversations(stores, 300)
     counter: Counter[str] = Counter()
     read: list[int] = []
 
@@ -43,7 +43,7 @@ async def test_a_page_reads_a_few_entries_of_each_partition(on_dynamodb_local: E
     assert sum(read) <= 2 * keys.tenant_listings.count * 10
 
 
-async def _begun(stores: Stores, count: int) -> None:
+async def _begin_conversations(stores: Stores, count: int) -> None:
     """So many conversations, and an audit record of each."""
 
     async def begin() -> None:

@@ -129,7 +129,7 @@ async def test_a_thread_that_the_index_names_twice_is_looked_at_once(on_dynamodb
 async def test_the_episode_of_the_session_before_is_known_with_the_thread(
     on_dynamodb_local: Engine, stores: Stores
 ) -> None:
-    stored, pending = [await closed_and_reopened(stores, completes=completes) for completes in (True, False)]
+    stored, pending = [await close_and_reopen(stores, completes=completes) for completes in (True, False)]
     for number, thread_id in enumerate((stored, pending)):
         await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
     results = {due.thread_id: due.read() async for due in stores.idle.due(LONG_AGO + timedelta(days=1))}
@@ -138,7 +138,7 @@ async def test_the_episode_of_the_session_before_is_known_with_the_thread(
     assert {thread_id: idle.has_last_episode for thread_id, idle in results.items()} == {stored: True, pending: False}
 
 
-async def closed_and_reopened(stores: Stores, *, completes: bool) -> str:
+async def close_and_reopen(stores: Stores, *, completes: bool) -> str:
     """A thread in its second session; whether the first has its episode, the pipeline decides."""
     thread_id = (await stores.turn(new_thread_id())).thread_id
     lease = await stores.lease(thread_id)

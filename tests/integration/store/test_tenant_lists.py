@@ -12,7 +12,7 @@ from baton.adapters.dynamodb.threads import thread_store
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.thread_search import ThreadQuery
 from tests.contracts.stores import new_thread_id
-from tests.contracts.tenant_lists import TenantListContract, listed, page, spent
+from tests.contracts.tenant_lists import TenantListContract, list_pages, page, store_costly_turn
 from tests.integration.store.conftest import Engine
 
 
@@ -26,7 +26,7 @@ async def test_a_search_without_matches_ends_each_page_after_a_bounded_number_of
     monkeypatch.setattr(thread_store, "MAX_SEARCHED", 20)
     monkeypatch.setattr(thread_store, "SEARCHED_AT_ONCE", 10)
     stores = on_dynamodb_local.stores()
-    expected = await spent(stores, Usage(100, 0), "m")
+    expected = await store_costly_turn(stores, Usage(100, 0), "m")
     stores.clock.advance(3_600)
     for _ in range(50):
         await stores.acquire(new_thread_id())
@@ -46,7 +46,7 @@ async def test_a_search_without_matches_ends_each_page_after_a_bounded_number_of
     assert set(counter) == {"Query", "BatchGetItem"}
     assert counter["Query"] <= 3 * keys.tenant_listings.count
     assert counter["BatchGetItem"] == 2
-    pages = await listed(stores, limit=5, query=ThreadQuery(min_tokens=100))
+    pages = await list_pages(stores, limit=5, query=ThreadQuery(min_tokens=100))
     assert [item for ids in pages for item in ids] == [expected]
 
 

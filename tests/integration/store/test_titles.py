@@ -7,7 +7,7 @@ import pytest
 from baton.adapters.dynamodb.threads import thread_store
 from baton.domain.threads.thread_search import parse_thread_query
 from tests.contracts.stores import new_thread_id
-from tests.contracts.titles import FeedbackContract, FoundMessageContract, SearchContract, TitleContract, named
+from tests.contracts.titles import FeedbackContract, FoundMessageContract, SearchContract, TitleContract, name_thread
 from tests.contracts.unread_answers import UnreadContract
 from tests.integration.store.conftest import Engine
 
@@ -38,7 +38,7 @@ async def test_a_search_without_matches_goes_on_page_by_page(
     monkeypatch.setattr(thread_store, "MAX_SEARCHED", 4)
     monkeypatch.setattr(thread_store, "SEARCHED_AT_ONCE", 1)
     stores = on_dynamodb_local.stores()
-    expected = await named(stores, "Lisbon")
+    expected = await name_thread(stores, "Lisbon")
     for _ in range(7):
         stores.clock.advance(3_600)
         await stores.turn(new_thread_id())

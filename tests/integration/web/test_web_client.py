@@ -17,7 +17,7 @@ ADDRESS = re.compile(r"""[`"](/v1/[^`"]*)[`"]""")
 PARAMETERS = re.compile(r"parameters\(\{ (.*?) \}\)")
 
 
-def asked_for() -> Iterator[tuple[str, str, list[str]]]:
+def list_requests() -> Iterator[tuple[str, str, list[str]]]:
     """The HTTP method, the path and the query parameters of each request of the client."""
     for _, body in METHOD.findall(API.read_text()):
         for address in ADDRESS.findall(body):
@@ -49,7 +49,7 @@ def test_the_javascript_client_asks_for_nothing_that_the_api_does_not_have() -> 
         for path, item in create_app(unused).openapi()["paths"].items()  # type: ignore[arg-type, return-value]
         for method, operation in item.items()
     }
-    requests = list(asked_for())
+    requests = list(list_requests())
     assert len(requests) >= 8
     for method, path, query in requests:
         assert (method, path) in described

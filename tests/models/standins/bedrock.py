@@ -23,7 +23,7 @@ from tests.models.standins.journal import Fault, Journal, Received, Refusal
 from tests.models.standins.memory import Memory
 from tests.models.standins.question import Answer, Finish, Json, tokens_of
 from tests.models.standins.sending import EventStream, refuse, with_fault
-from tests.models.standins.signed import ACCESS_KEY, SECRET_KEY, aws_error, unsigned
+from tests.models.standins.signed import ACCESS_KEY, SECRET_KEY, aws_error, find_signature_problem
 from tests.models.standins.steering import answer as answer_to
 
 NO_CACHE = (
@@ -73,7 +73,7 @@ class Bedrock:
             body = None
         model_id = request.path_params["id"]
         received = self._journal.add(Received(model_id, request.url.path, dict(request.headers), body))
-        refusal = unsigned(request, data, self.keys)
+        refusal = find_signature_problem(request, data, self.keys)
         if (
             refusal is None
             and "/" in model_id

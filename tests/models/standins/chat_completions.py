@@ -90,7 +90,7 @@ class ChatCompletions:
         if size > limit and dialect.overflow:
             return refuse(received, refusal(dialect, Complaint(dialect.overflow, {"limit": limit, "tokens": size})))
         if size > limit and not dialect.empty_on_overflow:
-            body, size = _cut(body, limit), limit
+            body, size = _drop_oldest(body, limit), limit
         style = dialect.stream.model_copy(update=dict(self.changes.get(name, {})))
         if size > limit:
             answer, size = Answer(), 0
@@ -174,7 +174,7 @@ def _without_thoughts(body: Json) -> Json:
     }
 
 
-def _cut(body: Json, limit: int) -> Json:
+def _drop_oldest(body: Json, limit: int) -> Json:
     """Return the request as a server reads it that drops what does not fit: the oldest messages, but not the first."""
     messages = list(body["messages"])
     while len(messages) > 2 and tokens_of(messages) > limit:

@@ -121,8 +121,8 @@ class Complaint:
 def refusal(dialect: Dialect, complaint: Complaint) -> Refusal:
     """Return the answer with which ``dialect`` refuses."""
     wording, results = complaint.wording, complaint.found
-    message = _filled(wording.message, results)
-    param = _filled(wording.param, results) if wording.param else None
+    message = _fill(wording.message, results)
+    param = _fill(wording.param, results) if wording.param else None
     more = {
         key: results.get(value[1:-1], value) if isinstance(value, str) else value for key, value in wording.more.items()
     }
@@ -130,7 +130,7 @@ def refusal(dialect: Dialect, complaint: Complaint) -> Refusal:
     return Refusal(wording.status, _body(dialect.errors, error, wording.status))
 
 
-def _filled(text: str, result: Mapping[str, object]) -> str:
+def _fill(text: str, result: Mapping[str, object]) -> str:
     """Fill the gaps; other braces stay, because messages quote JSON."""
     return re.sub(r"\{(\w+)\}", lambda gap: str(result.get(gap[1], gap[0])), text)
 

@@ -18,7 +18,7 @@ def instance_of(schema: Any, text: str, root: Mapping[str, Any] | None = None, d
     if not isinstance(schema, dict) or depth > DEPTH:
         return text
     if "$ref" in schema:
-        return instance_of(_resolved(schema["$ref"], root), text, root, depth + 1)
+        return instance_of(_resolve(schema["$ref"], root), text, root, depth + 1)
     for fixed in ("const", "default"):
         if fixed in schema:
             return schema[fixed]
@@ -58,7 +58,7 @@ def _text(schema: Mapping[str, Any], text: str) -> str:
     return fitting.ljust(int(schema.get("minLength", 0)), "x")
 
 
-def _resolved(reference: str, root: Mapping[str, Any]) -> Any:
+def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
     value: Any = root
     for name in reference.removeprefix("#").strip("/").split("/"):
         if name:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from tests.models.standins.chat_question import attachment
 from tests.models.standins.journal import Journal, Received, Refusal
 from tests.models.standins.question import Answer, Attachment, Finish, Json, Message, Question, Role, tokens_of
-from tests.models.standins.responses_rules import HOSTS, Host, complaint, items_of, refused
+from tests.models.standins.responses_rules import HOSTS, Host, complaint, items_of, make_refusal
 from tests.models.standins.responses_stream import ResponseStream
 from tests.models.standins.sending import EventStream, read_json, refuse, with_fault
 from tests.models.standins.steering import answer as answer_to
@@ -39,10 +39,10 @@ class Responses:
         body = await read_json(request)
         received = self._journal.add(Received(name, request.url.path, dict(request.headers), body))
         if host is None:
-            return refuse(received, refused(f"Invalid URL (POST {request.url.path})", status=404))
+            return refuse(received, make_refusal(f"Invalid URL (POST {request.url.path})", status=404))
         key = received.headers.get("authorization", "").removeprefix("Bearer ").strip()
         if not key or key == "wrong":
-            return refuse(received, refused("Incorrect API key provided.", code="invalid_api_key", status=401))
+            return refuse(received, make_refusal("Incorrect API key provided.", code="invalid_api_key", status=401))
         if wrong := complaint(host, body):
             return refuse(received, wrong)
         fault = self._journal.fault(name)
@@ -54,16 +54,16 @@ class Responses:
         size = tokens_of(body["input"]) + tokens_of(body.get("instructions")) + tokens_of(body.get("tools") or [])
         if size > self.contexts.get(name, host.context):
             message = "Your input exceeds the context window of this model. Please adjust your input and try again."
-            return refuse(received, refused(message, "input", "context_length_exceeded"))
+            return refuse(received, make_refusal(message, "input", "context_length_exceeded"))
         answer = answer_to(question_of(body))
         if not host.reasons:
             answer = replace(answer, thinking="")
         if answer.finish is Finish.FILTERED:
-            return refuse(received, _filtered(name))
+            return refuse(received, _make_filtered(name))
         stream = ResponseStream(host.name, body, size)
         if not body.get("stream"):
             return JSONResponse(list(stream.events(answer))[-1]["response"])
-        events = with_fault(_written(stream, answer), fault, _event)
+        events = with_fault(_write(stream, answer), fault, _event)
         return EventStream(events, "text/event-stream", self._journal, received)
 
 
@@ -71,15 +71,15 @@ def _of_openai(name: str) -> Host:
     return Host("openai", efforts=HOSTS["openai-astra" if name.endswith("astra") else "openai"].efforts)
 
 
-def _filtered(name: str) -> Refusal:
+def _make_filtered(name: str) -> Refusal:
     if name != "azure":
         message = "Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try again."
-        return refused(message, code="invalid_prompt")
+        return make_refusal(message, code="invalid_prompt")
     message = "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."
-    return refused(message, "prompt", "content_filter")
+    return make_refusal(message, "prompt", "content_filter")
 
 
-def _written(stream: ResponseStream, answer: Answer) -> Iterator[bytes]:
+def _write(stream: ResponseStream, answer: Answer) -> Iterator[bytes]:
     yield from map(_event, stream.events(answer))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.models.standins.question import Answer, Call, Finish, Json, pieces_of, tokens_of
-from tests.models.standins.responses_rules import encrypted
+from tests.models.standins.responses_rules import encrypt
 
 SIZE = 7
 """Characters of each piece of a call's arguments."""
@@ -57,7 +57,7 @@ class ResponseStream:
 
     def _reasoning(self, thinking: str) -> Iterator[Json]:
         item_id, index = f"rs_{uuid.uuid4().hex}", len(self._output)
-        secret = encrypted(self._host, item_id, thinking if self._shows_summary() else "")
+        secret = encrypt(self._host, item_id, thinking if self._shows_summary() else "")
         included = "reasoning.encrypted_content" in (self._body.get("include") or ())
         item: Json = {"id": item_id, "type": "reasoning", "summary": []}
         # What comes with the item's beginning is only a part of what comes with its end.

@@ -26,7 +26,7 @@ def aws_error(kind: str, message: str, status: int = 400, **headers: str) -> Ref
     return Refusal(status, {"message": message}, {"x-amzn-errortype": kind, **headers})
 
 
-def unsigned(request: Request, body: bytes, keys: dict[str, str]) -> Refusal | None:
+def find_signature_problem(request: Request, body: bytes, keys: dict[str, str]) -> Refusal | None:
     """Return why a request's signature is refused; ``keys`` are the secret keys by access key."""
     if request.headers.get("authorization", "").startswith("Bearer "):
         return None  # a Bedrock API key

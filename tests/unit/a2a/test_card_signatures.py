@@ -37,7 +37,7 @@ CARD: Json = {
 KEY = private_jwk()
 
 
-async def signed(card: Json = CARD, key: Json = KEY) -> Json:
+async def sign(card: Json = CARD, key: Json = KEY) -> Json:
     signatures = await JwkCardSigner(lambda: key_set(key)).sign_card(card, KEYS_URL)
     return {**card, "signatures": signatures}
 
@@ -51,14 +51,14 @@ async def test_the_reference_sdk_accepts_a_signature(algorithm: str) -> None:
         named.append((kid, jku))
         return jwt.PyJWK(public_jwk(key))
 
-    create_signature_verifier(provide, [algorithm])(parse_agent_card(await signed(key=key)))
+    create_signature_verifier(provide, [algorithm])(parse_agent_card(await sign(key=key)))
     assert named[0] == ("key-1", KEYS_URL)
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "EdDSA", "RS256"])
 async def test_a_trusted_key_proves_the_card(algorithm: str) -> None:
     key = private_jwk(algorithm)
-    card = await signed(key=key)
+    card = await sign(key=key)
     verify_card(card, read_public_keys({"keys": [public_jwk(key)]}))
     for one in card["signatures"]:
         verify_card({**card, "signatures": [one]}, read_public_keys({"keys": [public_jwk(key)]}))
@@ -78,13 +78,13 @@ async def test_a_trusted_key_proves_the_card(algorithm: str) -> None:
     ],
 )
 async def test_what_nobody_trusted_has_signed_is_refused(change: Json, reason: str) -> None:
-    card = {**await signed(), **change}
+    card = {**await sign(), **change}
     with pytest.raises(UntrustedCard, match=reason):
         verify_card(card, read_public_keys({"keys": [public_jwk(KEY)]}))
 
 
 async def test_a_key_counts_by_its_id_and_algorithm() -> None:
-    card = await signed()
+    card = await sign()
     other = public_jwk(private_jwk())
     with pytest.raises(UntrustedCard, match="wrong"):
         verify_card(card, read_public_keys({"keys": [other]}))
@@ -121,7 +121,7 @@ async def test_public_keys_are_served_without_private_parts() -> None:
     reported = await signer.read_public_keys()
     assert [key["kid"] for key in reported["keys"]] == ["key-1", "older"]
     assert all("d" not in key and key["use"] == "sig" for key in reported["keys"])
-    verify_card(await signed(), read_public_keys(reported))
+    verify_card(await sign(), read_public_keys(reported))
 
 
 # The client
@@ -150,18 +150,18 @@ BY_URL = CardSignature(jwks_url=KEYS_URL)
 
 
 async def test_keys_are_read_once_and_again_after_a_rotation() -> None:
-    server = Server(await signed(), [KEY])
+    server = Server(await sign(), [KEY])
     assert await server.read(BY_URL) == CARD["name"]
     assert await server.read(BY_URL) == CARD["name"]
     assert server.asked == ["/card.json", "/keys.json"]
     fresh = private_jwk(kid="key-2")
-    server.card, server.keys = await signed(key=fresh), [fresh]
+    server.card, server.keys = await sign(key=fresh), [fresh]
     server.now += CARD_SECONDS
     assert await server.read(BY_URL) == CARD["name"]
 
 
 async def test_a_card_with_an_unknown_key_lets_keys_be_read_every_half_minute_only() -> None:
-    server = Server(await signed(key=private_jwk(kid="unknown")), [KEY])
+    server = Server(await sign(key=private_jwk(kid="unknown")), [KEY])
     for _ in range(3):
         with pytest.raises(UntrustedCard):
             await server.read(BY_URL)
@@ -180,7 +180,7 @@ async def test_a_card_that_was_trusted_by_nobody_proves_nothing_to_who_demands_a
 
 
 async def test_keys_may_be_written_down() -> None:
-    server = Server(await signed(), [])
+    server = Server(await sign(), [])
     assert await server.read(CardSignature(keys=(public_jwk(KEY),))) == CARD["name"]
     assert server.asked == ["/card.json"]
 

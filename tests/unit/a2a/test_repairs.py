@@ -14,7 +14,7 @@ from baton.adapters.a2a.connection import repair
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.secret import HeaderValue
 from tests.contracts.agent_client import a_task, text_of
-from tests.integration.agents.conftest import defined
+from tests.integration.agents.conftest import define_agent
 
 Json = dict[str, Any]
 HOME = "https://agent.example"
@@ -46,7 +46,7 @@ class Agent:
     async def answer(self) -> str:
         """The text that the product's client gets."""
         client = RemoteAgents(lambda: httpx.AsyncClient(transport=httpx.MockTransport(self._serve)), resolve)
-        return text_of([chunk async for chunk in client.stream(defined(HOME), a_task("How is it?"))])
+        return text_of([chunk async for chunk in client.stream(define_agent(HOME), a_task("How is it?"))])
 
     def _serve(self, request: httpx.Request) -> httpx.Response:
         if request.method == "GET":

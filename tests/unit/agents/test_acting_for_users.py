@@ -45,7 +45,7 @@ class RefusingClient:
         yield
 
 
-async def looked() -> str:
+async def look() -> str:
     return "Seen."
 
 
@@ -79,7 +79,7 @@ async def test_a_consultation_that_needs_a_token_of_the_users_has_failed() -> No
 
 async def test_a_turn_of_the_queue_has_the_token_of_its_message() -> None:
     waiting = harness()
-    waiting.tools.add("look", looked)
+    waiting.tools.add("look", look)
     waiting.model.script(Answer.calling(LOOK), "Done.")
     scope = replace(waiting.ada, subject_token="sealed")
     record = make_queued_message(scope, waiting.request(), request_id="request-1")
@@ -93,7 +93,7 @@ async def test_a_turn_of_the_queue_has_the_token_of_its_message() -> None:
 async def test_a_run_that_another_request_finishes_does_not_get_that_requests_token() -> None:
     """It may be a wider one."""
     died = harness()
-    died.tools.add("look", looked)
+    died.tools.add("look", look)
     died.model.script(Answer(("Let me",), gate=asyncio.Event(), gate_at=1))
     running = asyncio.ensure_future(died.say("m1", scope=replace(died.ada, subject_token="first")))
     await died.model_is_asked(1)

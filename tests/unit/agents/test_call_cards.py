@@ -30,7 +30,7 @@ PLACE = "#/properties/value"
 """The place of the schema of an argument ``value``."""
 
 
-async def asked(harness: Harness, **arguments: Any) -> dict[str, Any]:
+async def ask_for_call(harness: Harness, **arguments: Any) -> dict[str, Any]:
     """The question for a call with these arguments."""
     harness.model.script(Answer.calling(ToolCall("call-1", "book", json.dumps(arguments))))
     turn = await harness.say("m1", "Book it.", time_zone="Europe/Berlin")
@@ -47,7 +47,7 @@ def texts(interrupt: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 async def test_the_question_has_the_values_of_arguments_in_words() -> None:
-    interrupt = await asked(shop(), kind="ebike", day="2026-12-05", days=3, price=1250)
+    interrupt = await ask_for_call(shop(), kind="ebike", day="2026-12-05", days=3, price=1250)
     assert interrupt["message"] == "Book 3 days of e-bike from 5 December 2026 for €1,250.00?"
     assert interrupt["metadata"]["label"] == "Bike booking"
     assert texts(interrupt) == []
@@ -57,7 +57,7 @@ async def test_the_question_has_the_values_of_arguments_in_words() -> None:
 async def test_arguments_that_the_question_does_not_show_have_labels_and_words() -> None:
     customer = {"first_name": "Ada", "member": True, "vat_id": None}
     others = {"note": "Ring\ntwice", "customer": customer, "extras": ["child_seat", "lock"], "colour": "red"}
-    interrupt = await asked(shop(), kind="city", day="2026-12-05", at="2026-12-05T12:30:00Z", **others)
+    interrupt = await ask_for_call(shop(), kind="city", day="2026-12-05", at="2026-12-05T12:30:00Z", **others)
     assert interrupt["message"] == "Book 1 days of city from 5 December 2026?"
     assert texts(interrupt) == [
         ("Note", "Ring\ntwice"),
@@ -88,7 +88,7 @@ async def test_the_types_of_a_function_in_python_say_how_its_arguments_are_writt
     [offered] = await PythonTools(Functions()).list_tools(book.definition)
     assert offered.label == "Bike booking"
     arguments = {"kind": "ebike", "price": "90", "customer": {"full_name": "Ada"}}
-    interrupt = await asked(shop(offered.asks, dict(offered.parameters)), **arguments)
+    interrupt = await ask_for_call(shop(offered.asks, dict(offered.parameters)), **arguments)
     assert interrupt["message"] == "Book 1 days of e-bike for €90.00?"
     assert texts(interrupt) == [("Customer", ""), ("Full name", "Ada")]
 
@@ -96,19 +96,19 @@ async def test_the_types_of_a_function_in_python_say_how_its_arguments_are_writt
 async def test_formats_are_those_of_the_language_of_the_agents_sentences() -> None:
     german = {"default_locale": "de", "sentences": {"de": {"approval_needed": "{tool}: Darf ich?"}}}
     harness = shop("{days} Tage ab {day} für {price} buchen?", **german)
-    interrupt = await asked(harness, kind="city", day="2026-12-05", price=1250.5, customer={"member": False})
+    interrupt = await ask_for_call(harness, kind="city", day="2026-12-05", price=1250.5, customer={"member": False})
     assert interrupt["message"] == "1 Tage ab 5. Dezember 2026 für 1.250,50\u00a0€ buchen?"
     assert texts(interrupt)[-1] == ("Member", "nein")
 
 
 async def test_without_a_value_for_its_question_the_agents_sentence_asks_for_the_tool_by_its_label() -> None:
-    interrupt = await asked(shop(), days=2)
+    interrupt = await ask_for_call(shop(), days=2)
     assert interrupt["message"] == "May I use Bike booking?"
     assert texts(interrupt) == [("Days", "2")]
 
 
 async def test_without_a_question_everything_is_a_field() -> None:
-    interrupt = await asked(shop(None), kind="ebike", day="2026-12-05")
+    interrupt = await ask_for_call(shop(None), kind="ebike", day="2026-12-05")
     assert interrupt["message"] == "May I use Bike booking?"
     assert texts(interrupt) == [("Kind", "e-bike"), ("First day", "5 December 2026")]
 
@@ -156,25 +156,25 @@ async def test_without_a_question_everything_is_a_field() -> None:
     ],
 )
 async def test_values_become_plain_text(schema: dict[str, Any], value: Any, text: str) -> None:
-    interrupt = await asked(shop(None, {"type": "object", "properties": {"value": schema}}), value=value)
+    interrupt = await ask_for_call(shop(None, {"type": "object", "properties": {"value": schema}}), value=value)
     assert texts(interrupt) == [("Value", text)]
 
 
 async def test_an_argument_that_is_nothing_by_default_is_left_out() -> None:
     note = {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
     harness = shop(None, {"type": "object", "properties": {"note": note, "day": {}}})
-    assert texts(await asked(harness, note=None, day=None)) == [("Day", NOTHING)]
+    assert texts(await ask_for_call(harness, note=None, day=None)) == [("Day", NOTHING)]
 
 
 async def test_a_reference_to_a_place_that_is_no_schema_hurts_no_question() -> None:
     schema = {"x-place": {"default": "city", "oneOf": 1, "enum": 1, "properties": 1}, "$ref": f"{PLACE}/x-place"}
     harness = shop("Book {value}[ of {value.kind}]?", {"type": "object", "properties": {"value": schema}})
-    assert (await asked(harness))["message"] == "Book city?"
+    assert (await ask_for_call(harness))["message"] == "Book city?"
 
 
 async def test_a_value_in_the_question_is_one_line_and_cut_and_then_also_a_field() -> None:
     parameters = {"type": "object", "properties": {"text": {"type": "string"}}}
-    interrupt = await asked(shop("Send {text}?", parameters), text="Hello\n  Amount: 1 " + "x" * 200)
+    interrupt = await ask_for_call(shop("Send {text}?", parameters), text="Hello\n  Amount: 1 " + "x" * 200)
     assert interrupt["message"].startswith("Send Hello Amount: 1 xxx")
     assert len(interrupt["message"]) == len("Send ?") + 100
     assert [label for label, _ in texts(interrupt)] == ["Text"]
@@ -182,13 +182,13 @@ async def test_a_value_in_the_question_is_one_line_and_cut_and_then_also_a_field
 
 async def test_a_value_that_runs_from_right_to_left_does_not_reorder_the_question() -> None:
     parameters = {"type": "object", "properties": {"name": {"type": "string"}}}
-    interrupt = await asked(shop("Pay {name} 100 euros?", parameters), name=HEBREW)
+    interrupt = await ask_for_call(shop("Pay {name} 100 euros?", parameters), name=HEBREW)
     assert interrupt["message"] == f"Pay \u2068{HEBREW}\u2069 100 euros?"
 
 
 async def test_a_field_that_only_looks_like_one_of_the_question_is_shown() -> None:
     asks = "Book for {customer.first_name}?"
-    interrupt = await asked(shop(asks), **{"customer": {"first_name": "Ada"}, "customer.first_name": "Eve"})
+    interrupt = await ask_for_call(shop(asks), **{"customer": {"first_name": "Ada"}, "customer.first_name": "Eve"})
     assert interrupt["message"] == "Book for Ada?"
     assert ("Customer.first name", "Eve") in texts(interrupt)
 
@@ -198,7 +198,7 @@ async def test_cards_are_bounded_and_show_that_something_is_left_out() -> None:
     for _ in range(50):
         nested = {"in": nested}
     many = {f"v{number}": "x" * 300 for number in range(500)}
-    interrupt = await asked(shop(None), **{"nested": nested, **many})
+    interrupt = await ask_for_call(shop(None), **{"nested": nested, **many})
     fields = interrupt["metadata"]["fields"]
     assert len(json.dumps(fields)) < 12_000
     assert fields[-1]["text"] == "…"

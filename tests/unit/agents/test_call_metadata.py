@@ -14,7 +14,7 @@ from baton.memory.recalled import BlockKind, RecalledBlock, RecalledBlocks
 AGENT = AgentDefinition(id="assistant", name="Assistant", description="Answers.", system_prompt="Answer.")
 
 
-def recalled(title: str) -> RecalledBlocks:
+def make_recalled(title: str) -> RecalledBlocks:
     citation = Citation("d", title, "assistant", 1, "d#1", section=title)
     source = ItemSource(document_id="d", citation=citation)
     item = FoundItem("i", "chunk", title, "Rows. " * 200, datetime(2026, 3, 14, tzinfo=UTC), 0.9, source=source)
@@ -22,10 +22,10 @@ def recalled(title: str) -> RecalledBlocks:
 
 
 def test_the_text_of_a_recalled_item_is_cut_to_the_limit_of_a_value() -> None:
-    value = make_call_metadata(AGENT, None, recalled("Plan"))["recalled.1"]
+    value = make_call_metadata(AGENT, None, make_recalled("Plan"))["recalled.1"]
     assert value["text"].startswith("Rows.")
     assert len(json.dumps(value, ensure_ascii=False)) <= 480
 
 
 def test_a_recalled_item_whose_title_leaves_no_room_has_no_text() -> None:
-    assert make_call_metadata(AGENT, None, recalled("\x01" * 100))["recalled.1"]["text"] == ""
+    assert make_call_metadata(AGENT, None, make_recalled("\x01" * 100))["recalled.1"]["text"] == ""

@@ -11,7 +11,7 @@ from baton.domain.runs.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import MAKER, HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness
-from tests.harness.page import PAGE, offered, paint, prompt_text, result
+from tests.harness.page import PAGE, list_offered, paint, prompt_text, result
 from tests.harness.sockets import Socketed
 from tests.harness.wiki import answer, call_results
 
@@ -25,7 +25,7 @@ async def test_an_agent_that_is_consulted_gets_neither() -> None:
     harness.model.script(Answer.calling(ask, paint()), "Crimson.")
     turn = await harness.say(client=PAGE)
     assert turn.last["outcome"]["type"] == "interrupt"
-    assert offered(harness, 1) == []
+    assert list_offered(harness, 1) == []
     assert "Cart" not in str(harness.model.asked[1].contents)
     harness.model.script("Crimson it is.")
     (interrupt,) = turn.last["outcome"]["interrupts"]
@@ -38,8 +38,8 @@ async def test_a_specialist_gets_them_if_its_definition_allows_it(takes: bool) -
     maker = AgentDefinition.model_validate(MAKER.model_dump() | {"client_tools": takes, "client_context": takes})
     harness = HandoffHarness(transfer(), Answer(("Name?",)), maker=maker)
     await harness.say(client=PAGE)
-    assert "paint" in offered(harness, 0)
-    assert ("paint" in offered(harness, 1)) == takes
+    assert "paint" in list_offered(harness, 0)
+    assert ("paint" in list_offered(harness, 1)) == takes
     assert ("Cart" in str(harness.model.asked[1].contents)) == takes
 
 
@@ -49,13 +49,13 @@ async def test_a_specialist_waits_for_the_page_and_goes_on() -> None:
     (interrupt,) = turn.last["outcome"]["interrupts"]
     turn = await answer(harness, result(interrupt))
     assert (turn.text, prompt_text(turn)) == ("Painted.", [("It is red now.", "succeeded")])
-    assert "paint" in offered(harness)
+    assert "paint" in list_offered(harness)
 
 
 async def test_a_specialist_in_a_fork_gets_no_tools_because_a_fork_cannot_wait() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)), context_mode="forked")
     await harness.say(client=PAGE)
-    assert "paint" not in offered(harness, 1)
+    assert "paint" not in list_offered(harness, 1)
 
 
 async def test_the_inspector_shows_the_context_beside_the_message() -> None:
@@ -80,4 +80,4 @@ async def test_a_message_over_the_queue_offers_the_same() -> None:
     await socket.send("answer", **answered)
     await socket.work()
     assert call_results(harness) == ['{"done": true}']
-    assert offered(harness)[-2:] == ["choose", "paint"]
+    assert list_offered(harness)[-2:] == ["choose", "paint"]

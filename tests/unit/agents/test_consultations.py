@@ -53,14 +53,14 @@ SECRET = AgentDefinition(
 FALLBACK = "I'm working with limited resources right now, but here's what I know...\n\n"
 
 
-def asking(**fields: Any) -> AgentDefinition:
+def make_asking_agent(**fields: Any) -> AgentDefinition:
     request = {"sub_agents": ["knowledge", "web-research", "vault"]}
     return AgentDefinition.model_validate(ASSISTANT.model_dump() | request | fields)
 
 
 @pytest.fixture
 def harness() -> Harness:
-    return Harness(assistant=asking(), others=(KNOWLEDGE, WEB, SECRET))
+    return Harness(assistant=make_asking_agent(), others=(KNOWLEDGE, WEB, SECRET))
 
 
 def ask(agent: str, message: str = "What about errors?") -> ToolCall:
@@ -233,7 +233,7 @@ async def test_the_asking_model_does_not_read_what_a_remote_agent_has_taken_back
 
 async def test_an_agent_that_hangs_costs_its_time_and_not_the_turn() -> None:
     slow = AgentDefinition.model_validate(WEB.model_dump() | {"timeouts": {"consult_seconds": 0.05}})
-    harness = Harness(assistant=asking(timeouts={"turn_seconds": 60}), others=(KNOWLEDGE, slow))
+    harness = Harness(assistant=make_asking_agent(timeouts={"turn_seconds": 60}), others=(KNOWLEDGE, slow))
     harness.agent_client.script("web-research", Reply(("Half", "way"), gate=asyncio.Event(), gate_at=1))
     harness.model.script(Answer.calling(ask("knowledge"), ask("web_research")), "Types.", "Use types.")
     turn = await harness.say()
@@ -277,7 +277,7 @@ async def test_a_run_that_is_taken_over_asks_nobody_again(harness: Harness) -> N
 async def test_consulted_agents_ask_nobody_and_wait_for_nobody(harness: Harness) -> None:
     tooled = {"type": "python", "name": "dig", "description": "Digs.", "entry_point": "a:b"}
     deep = AgentDefinition.model_validate(KNOWLEDGE.model_dump() | {"tools": [tooled], "sub_agents": ["web-research"]})
-    harness = Harness(assistant=asking(), others=(deep, WEB))
+    harness = Harness(assistant=make_asking_agent(), others=(deep, WEB))
 
     async def dig() -> str:
         return "Dug."
@@ -302,7 +302,7 @@ async def test_a_call_of_an_asked_agent_that_runs_out_of_time_is_recorded() -> N
     tooled = {"type": "python", "name": "dig", "description": "Digs.", "entry_point": "a:b"}
     changed = {"tools": [tooled], "timeouts": {"consult_seconds": 0.3}}
     deep = AgentDefinition.model_validate(KNOWLEDGE.model_dump() | changed)
-    harness = Harness(assistant=asking(), others=(deep,))
+    harness = Harness(assistant=make_asking_agent(), others=(deep,))
 
     async def dig() -> str:
         await asyncio.Event().wait()
@@ -318,7 +318,7 @@ async def test_a_call_of_an_asked_agent_that_runs_out_of_time_is_recorded() -> N
 
 
 async def test_the_tokens_of_asked_agents_count_against_the_budget_of_the_asking_agent() -> None:
-    harness = Harness(assistant=asking(limits={"tokens": 1_000}), others=(KNOWLEDGE,))
+    harness = Harness(assistant=make_asking_agent(limits={"tokens": 1_000}), others=(KNOWLEDGE,))
     harness.model.script(
         Answer.calling(ask("knowledge")), Answer(("Types.",), usage=Usage(900_000, 10)), Answer(("Use types.",))
     )
@@ -354,7 +354,7 @@ class TickingClock(FakeClock):
 
 
 async def test_a_task_whose_worker_died_is_ended_also_behind_a_page_of_long_ones() -> None:
-    harness = Harness(assistant=asking(), others=(KNOWLEDGE, WEB, SECRET), clock=TickingClock())
+    harness = Harness(assistant=make_asking_agent(), others=(KNOWLEDGE, WEB, SECRET), clock=TickingClock())
     questions = [ask("knowledge"), *(ask("web_research", f"Question {number}") for number in (1, 2))]
     harness.model.script(Answer.calling(*questions), Answer(("Types.",), gate=asyncio.Event()))
     harness.agent_client.script("web-research", *["word " * 120_000] * 2)

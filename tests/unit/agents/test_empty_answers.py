@@ -15,7 +15,7 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import FinishReason, ReasoningDelta, TextTakenBack
 from tests.fakes.chat_model import Answer
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.harness import ASSISTANT, LIBRARIAN, Harness, Said
 from tests.harness.structured import SCHEMA, WRITTEN
 
@@ -96,6 +96,6 @@ async def test_a_coroutine_gets_the_second_answer() -> None:
         word = await context.model("Say a word.")
         await context.answer(f"Use the word {word}.")
 
-    harness = coded(clerk, answers=(Answer(()), "blue", Answer(()), "The sky is blue."))
+    harness = make_coded_harness(clerk, answers=(Answer(()), "blue", Answer(()), "The sky is blue."))
     assert (await harness.say()).text == "The sky is blue."
     assert len(harness.model.asked) == 4

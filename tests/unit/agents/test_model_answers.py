@@ -16,7 +16,7 @@ from baton.memory.prompt.message_prompts import count_prompt_tokens
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ReasoningDelta, TextTakenBack, ToolSpec
 from baton.ports.documents.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel
-from tests.harness.armed import CITY, armed, call
+from tests.harness.armed import CITY, arm_assistant, call
 from tests.harness.harness import ASSISTANT, Harness
 
 
@@ -36,7 +36,7 @@ def with_weather(assistant: AgentDefinition) -> Harness:
     return harness
 
 
-def given_back(harness: Harness, request: int) -> list[ProviderParts]:
+def list_replayed_parts(harness: Harness, request: int) -> list[ProviderParts]:
     return [
         prompt.provider_parts for prompt in harness.model.asked[request].prompts if prompt.provider_parts is not None
     ]
@@ -47,26 +47,26 @@ def given_back(harness: Harness, request: int) -> list[ProviderParts]:
 
 @pytest.mark.parametrize("replay", [Replay.TURN, Replay.ALWAYS])
 async def test_parts_go_back_with_the_calls_that_they_came_with(replay: Replay) -> None:
-    harness, signed = with_weather(armed()), parts(replay)
+    harness, signed = with_weather(arm_assistant()), parts(replay)
     harness.model.script(Answer.calling(call(city="Oslo"), parts=signed), "Sunny.")
     await harness.say()
-    assert given_back(harness, 1) == [signed]
+    assert list_replayed_parts(harness, 1) == [signed]
 
 
 async def test_later_turns_hold_only_the_parts_that_belong_to_every_prompt() -> None:
-    harness = with_weather(armed())
+    harness = with_weather(arm_assistant())
     in_turn, always = parts(Replay.TURN), parts(Replay.ALWAYS, {"call": 0, "fields": {"signature": "x"}})
     harness.model.script(
         Answer.calling(call(city="Oslo"), parts=in_turn), Answer.calling(call(city="Rome"), parts=always), "Sunny."
     )
     await harness.say()
     await harness.say("m2")
-    assert given_back(harness, 2) == [in_turn, always]
-    assert given_back(harness, 3) == [always]
+    assert list_replayed_parts(harness, 2) == [in_turn, always]
+    assert list_replayed_parts(harness, 3) == [always]
 
 
 async def test_parts_survive_a_pause_for_an_approval_and_are_served_to_nobody() -> None:
-    harness, signed = with_weather(armed()), parts(Replay.ALWAYS)
+    harness, signed = with_weather(arm_assistant()), parts(Replay.ALWAYS)
     harness.model.script(Answer.calling(call(city="Oslo"), parts=signed), "Sunny.")
     turn = await harness.say()
     stored = await harness.store.read_messages(
@@ -100,7 +100,7 @@ async def test_parts_count_in_the_budget_of_the_prompt() -> None:
 
 
 async def test_each_request_of_a_turn_begins_with_the_one_before_it() -> None:
-    harness = with_weather(armed(model_calls=4))
+    harness = with_weather(arm_assistant(model_calls=4))
     harness.model.script(
         *(Answer.calling(call(city=city), parts=parts(Replay.TURN)) for city in ("Oslo", "Rome", "Bonn")), "Sunny."
     )
@@ -113,7 +113,7 @@ async def test_each_request_of_a_turn_begins_with_the_one_before_it() -> None:
 
 
 async def test_a_forced_call_is_forced_once_a_turn() -> None:
-    agent = armed().model_copy(update={"model": ASSISTANT.model.model_copy(update={"tool_choice": "required"})})
+    agent = arm_assistant().model_copy(update={"model": ASSISTANT.model.model_copy(update={"tool_choice": "required"})})
     harness = with_weather(agent)
     harness.model.script(Answer.calling(call(city="Oslo")), "Sunny.")
     await harness.say()
@@ -228,7 +228,7 @@ async def test_a_declared_context_length_bounds_prompts_from_the_first_one_on() 
 
 
 async def test_results_of_tools_are_shortened_before_a_turn_fails() -> None:
-    harness = Harness(assistant=armed(), model=ShortSighted(4_000))
+    harness = Harness(assistant=arm_assistant(), model=ShortSighted(4_000))
 
     async def weather(city: str) -> str:
         return f"Sunny in {city}. " * 600
@@ -298,7 +298,7 @@ async def test_an_answer_that_broke_off_stays_in_later_prompts() -> None:
 
 
 async def test_of_a_filtered_exchange_only_the_calls_stay() -> None:
-    harness = with_weather(armed())
+    harness = with_weather(arm_assistant())
     harness.model.script(Answer.calling(call(city="Oslo"), text="Looking."), Answer(("Bad wo",), ContentFiltered()))
     await harness.say("m1", content="first")
     await harness.say("m2", content="second")

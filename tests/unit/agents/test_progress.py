@@ -19,7 +19,7 @@ from tests.harness.timed import in_virtual_time
 EXPERT = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Answer.")
 
 
-def waited_for(seconds: float) -> list[tuple[float, BaseEvent]]:
+def watch_progress(seconds: float) -> list[tuple[float, BaseEvent]]:
     """The notices for a user while one agent works for so long, with the second of each."""
     visible: list[tuple[float, BaseEvent]] = []
 
@@ -37,14 +37,14 @@ def waited_for(seconds: float) -> list[tuple[float, BaseEvent]]:
 
 
 def test_the_user_hears_something_at_least_every_ten_seconds() -> None:
-    times = [at for at, _ in waited_for(95)]
+    times = [at for at, _ in watch_progress(95)]
     assert max(later - earlier for earlier, later in itertools.pairwise(times)) <= 10
 
 
 def test_after_thirty_seconds_the_user_learns_once_that_it_takes_longer() -> None:
     notices = [
         (at, operation["value"])
-        for at, event in waited_for(95)
+        for at, event in watch_progress(95)
         for operation in event.model_dump(by_alias=True).get("patch", [])
         if operation["path"] == "/notice"
     ]
@@ -52,7 +52,7 @@ def test_after_thirty_seconds_the_user_learns_once_that_it_takes_longer() -> Non
 
 
 def test_nobody_sees_a_notice_when_it_is_quick() -> None:
-    assert [event.type.value for _, event in waited_for(3)] == ["ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"]
+    assert [event.type.value for _, event in watch_progress(3)] == ["ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"]
 
 
 def test_a_silent_model_shows_as_heartbeats_outside_the_sequence() -> None:

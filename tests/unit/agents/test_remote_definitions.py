@@ -14,7 +14,7 @@ from baton.domain.tenants.secret import SecretReference
 CARD = "https://weather.example/.well-known/agent-card.json"
 
 
-def defined(**remote: Any) -> RemoteAgent:
+def define_remote(**remote: Any) -> RemoteAgent:
     agent = AgentDefinition.model_validate(
         {"id": "weather", "name": "Weather", "description": "Knows the weather.", "remote": remote}
     )
@@ -24,12 +24,12 @@ def defined(**remote: Any) -> RemoteAgent:
 
 def problem(**remote: Any) -> str:
     with pytest.raises(ValidationError) as refusal:
-        defined(**remote)
+        define_remote(**remote)
     return str(refusal.value)
 
 
 def test_a_remote_agent_needs_no_prompt() -> None:
-    assert defined(card_url=CARD).headers == {}
+    assert define_remote(card_url=CARD).headers == {}
 
 
 def test_an_agent_of_ours_needs_one() -> None:
@@ -60,7 +60,7 @@ def test_no_conversation_begins_with_a_remote_agent() -> None:
     ],
 )
 def test_addresses_that_may_be(url: str) -> None:
-    assert defined(card_url=url).card_url == url
+    assert define_remote(card_url=url).card_url == url
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_secrets_are_referred_to_and_shown_as_references() -> None:
         "X-Key": {"parameter": "/baton/weather"},
         "X-Team": "blue",
     }
-    remote = defined(card_url=CARD, headers=headers)
+    remote = define_remote(card_url=CARD, headers=headers)
     assert remote.headers["X-Key"] == SecretReference(parameter="/baton/weather")
     assert remote.model_dump(by_alias=True, mode="json") == {
         "cardUrl": CARD,

@@ -28,7 +28,7 @@ from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
 UNFIT = {"city": "Oslo", "degrees": "cold"}
 
 
-def structured(**fields: Any) -> AgentDefinition:
+def with_schema(**fields: Any) -> AgentDefinition:
     tool = {"type": "python", "name": "weather", "description": "Tells it.", "entry_point": "weather:tell"}
     options = {"answer_schema": SCHEMA, "tools": [tool], "timeouts": {"turn_seconds": 60}}
     return AgentDefinition.model_validate(ASSISTANT.model_dump() | options | fields)
@@ -46,7 +46,7 @@ def harness_of(assistant: AgentDefinition, *others: AgentDefinition) -> Harness:
 
 @pytest.fixture
 def harness() -> Harness:
-    return harness_of(structured())
+    return harness_of(with_schema())
 
 
 CALL = ToolCall("call-1", "weather", "{}")
@@ -98,7 +98,7 @@ async def test_answers_of_other_agents_have_no_result() -> None:
 
 def test_nothing_is_shown_before_the_answer_is_checked() -> None:
     async def talk() -> None:
-        harness, gate = harness_of(structured()), asyncio.Event()
+        harness, gate = harness_of(with_schema()), asyncio.Event()
         events: list[Event] = []
         harness.model.script(Answer((WRITTEN, " "), gate=gate, gate_at=1))
         turn = asyncio.ensure_future(harness.turns.run(harness.ada, harness.request(), events.append, seconds=60))
@@ -213,14 +213,14 @@ async def test_a_corrected_answer_may_call_a_tool_first(harness: Harness) -> Non
 
 
 async def test_a_repair_stays_within_the_agents_model_calls() -> None:
-    harness = harness_of(structured(limits={"model_calls": 1}))
+    harness = harness_of(with_schema(limits={"model_calls": 1}))
     harness.model.script("No.", WRITTEN)
     assert problem(await harness.say())[0] == "answer_invalid"
     assert len(harness.model.asked) == 1
 
 
 async def test_the_last_answer_of_a_turn_is_checked_and_corrected_too() -> None:
-    harness = harness_of(structured(limits={"tool_calls": 1}))
+    harness = harness_of(with_schema(limits={"tool_calls": 1}))
     harness.model.script(Answer.calling(CALL), Answer.calling(CALL, text="More?"), WRITTEN)
     assert (await harness.say()).last["result"] == OSLO
     assert harness.model.asked[2].settings.tool_choice == "none"
@@ -256,7 +256,7 @@ async def test_an_agent_says_goodbye_by_a_structured_answer(harness: Harness) ->
 
 
 async def test_the_asking_agent_gets_the_json_as_the_result_of_its_call() -> None:
-    expert = structured(id="expert", main=False, ends_conversations=False, tools=[])
+    expert = with_schema(id="expert", main=False, ends_conversations=False, tools=[])
     harness = harness_of(ASSISTANT.model_copy(update={"sub_agents": ("expert",)}), expert)
     asking = Answer.calling(ToolCall("call-1", "ask_expert", json.dumps({"message": "How cold?"})))
     harness.model.script(asking, f"Sure: {WRITTEN}", "It is -3 degrees.")
@@ -267,7 +267,7 @@ async def test_the_asking_agent_gets_the_json_as_the_result_of_its_call() -> Non
 
 
 async def test_the_asking_agent_learns_that_an_answer_was_invalid() -> None:
-    expert = structured(id="expert", main=False, ends_conversations=False, tools=[])
+    expert = with_schema(id="expert", main=False, ends_conversations=False, tools=[])
     harness = harness_of(ASSISTANT.model_copy(update={"sub_agents": ("expert",)}), expert)
     asking = Answer.calling(ToolCall("call-1", "ask_expert", json.dumps({"message": "How cold?"})))
     harness.model.script(asking, "Cold.", "Very cold.", "I could not find out.")
@@ -275,7 +275,7 @@ async def test_the_asking_agent_learns_that_an_answer_was_invalid() -> None:
     assert "no JSON object" in str(harness.model.asked[3].contents[-1][1])
 
 
-MAKER = structured(id="maker", main=False, ends_conversations=False)
+MAKER = with_schema(id="maker", main=False, ends_conversations=False)
 
 
 async def test_a_specialist_answers_by_its_own_schema() -> None:

@@ -18,7 +18,7 @@ from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, Too
 from baton.ports.agents.tools import ToolFailed, ToolResult
 from baton.ports.documents.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel
-from tests.harness.armed import CITY, armed, call
+from tests.harness.armed import CITY, arm_assistant, call
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import TODAY, Harness, Said
 from tests.harness.timed import in_virtual_time
@@ -26,7 +26,7 @@ from tests.harness.timed import in_virtual_time
 
 @pytest.fixture
 def harness() -> Harness:
-    harness = Harness(assistant=armed())
+    harness = Harness(assistant=arm_assistant())
 
     async def weather(city: str) -> str:
         return f"Sunny in {city}."
@@ -115,7 +115,7 @@ async def test_a_call_is_labelled_by_how_it_ended(harness: Harness) -> None:
 
 
 async def test_calls_beyond_the_turns_limit_are_labelled_as_refused() -> None:
-    harness = Harness(assistant=armed(tool_calls=1))
+    harness = Harness(assistant=arm_assistant(tool_calls=1))
 
     async def weather(city: str) -> str:
         return f"Sunny in {city}."
@@ -179,7 +179,7 @@ async def test_a_bad_call_goes_back_to_the_model_as_an_error(harness: Harness, b
 
 
 async def test_a_model_that_calls_badly_again_and_again_gets_a_last_answer_without_tools() -> None:
-    harness = Harness(assistant=armed(bad_calls=2))
+    harness = Harness(assistant=arm_assistant(bad_calls=2))
     harness.model.otherwise = Answer.calling(call("nothing"), text="Hm.")
     turn = await harness.say()
     assert [request.settings.tool_choice for request in harness.model.asked] == [None, None, None, "none"]
@@ -190,7 +190,7 @@ async def test_a_model_that_calls_badly_again_and_again_gets_a_last_answer_witho
 
 @pytest.mark.parametrize("limits", [{"model_calls": 3}, {"tool_calls": 2}, {"tokens": 1_000}])
 async def test_a_turn_that_reaches_its_limits_ends_in_an_answer(limits: dict[str, int]) -> None:
-    harness = Harness(assistant=armed(**limits))
+    harness = Harness(assistant=arm_assistant(**limits))
     harness.tools.add("dig", lambda: _text("Deeper."))
     usage = Answer.calling(call("dig"), text="On and on.")
     harness.model.otherwise = Answer(usage.pieces, reason=usage.reason, calls=usage.calls, usage=_tokens(600))
@@ -203,7 +203,7 @@ async def test_a_turn_that_reaches_its_limits_ends_in_an_answer(limits: dict[str
 
 
 async def test_a_long_result_is_cut_for_the_model_and_kept_whole() -> None:
-    harness = Harness(assistant=armed(result_chars=200))
+    harness = Harness(assistant=arm_assistant(result_chars=200))
     harness.tools.add("read", lambda: _text("x" * 5_000))
     harness.model.script(Answer.calling(call("read")), "Long.")
     await harness.say()
@@ -429,7 +429,7 @@ def test_a_turn_whose_time_runs_out_ends_in_an_answer() -> None:
                 yield chunk
 
     async def talk() -> None:
-        harness = Harness(assistant=armed(), model=Tireless())
+        harness = Harness(assistant=arm_assistant(), model=Tireless())
 
         async def dig() -> str:
             await asyncio.sleep(20)

@@ -99,7 +99,7 @@ spoken = st.builds(
 messages = questions | spoken
 
 
-def _started(
+def _make_started(
     message: StoredMessage, previous_seq: int | None, parent_run_id: str | None, value: list[InterruptDecision]
 ) -> BaseEvent:
     if value:
@@ -110,7 +110,7 @@ def _started(
 
 
 started = st.builds(
-    _started, messages, st.none() | st.integers(1, 10**9), st.none() | ids, st.lists(answers, max_size=2)
+    _make_started, messages, st.none() | st.integers(1, 10**9), st.none() | ids, st.lists(answers, max_size=2)
 )
 finished = st.builds(
     lambda usage, model, outcome, waits: make_run_finished(

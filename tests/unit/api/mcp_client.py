@@ -83,7 +83,7 @@ def response_in(answer: httpx.Response) -> Json:
     return body
 
 
-def structured(result: types.CallToolResult) -> Json:
+def read_structured(result: types.CallToolResult) -> Json:
     """The result for programs; the text says the same."""
     reported: Json = result.structured_content
     OUTPUT.validate(reported)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.fakes.ports import FAKED
-from tests.unit.api.served import Served, described_operations
+from tests.unit.api.served import Served, list_described_operations
 
 Json = dict[str, Any]
 THREAD_BODIES: dict[str, Json] = {
@@ -48,7 +48,7 @@ class Noted:
         return noted
 
 
-def noted(served: Served) -> Counter[str]:
+def count_calls(served: Served) -> Counter[str]:
     """Have the calls of the ports counted, of those that stand for a store or a service."""
     calls: Counter[str] = Counter()
     ports = served.harness
@@ -65,4 +65,4 @@ def noted(served: Served) -> Counter[str]:
 
 def operations_with(parameter: str) -> list[tuple[str, str]]:
     """Return the method and path of each operation whose path has the parameter."""
-    return [operation for operation in described_operations() if parameter in operation[1]]
+    return [operation for operation in list_described_operations() if parameter in operation[1]]

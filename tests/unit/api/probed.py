@@ -20,7 +20,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.tenants.inbound_hook import HookSettings, InboundHook
 from tests.contracts.dead_deliveries import dead_delivery
-from tests.contracts.evaluations import made
+from tests.contracts.evaluations import make_evaluation
 from tests.contracts.schedules import new_background_task, new_schedule
 from tests.harness.desks import desk
 from tests.harness.events import SHIPPED, TAKES
@@ -29,7 +29,7 @@ from tests.harness.sessions import close, make_episode
 from tests.unit.api.a2a_client import blocking, message
 from tests.unit.api.noted_calls import THREAD_BODIES
 from tests.unit.api.run_inputs import run_input
-from tests.unit.api.served import Served, described_operations, openapi
+from tests.unit.api.served import Served, list_described_operations, openapi
 
 Json = dict[str, Any]
 Ids = dict[str, str]
@@ -203,7 +203,7 @@ class ProbedTenant:
         await harness.schedules.add(ada, reminder)
         dead = dead_delivery(ada, now, thread_id=harness.thread_id)
         await harness.dead_deliveries.put(dead)
-        evaluation = made(harness.clock)
+        evaluation = make_evaluation(harness.clock)
         await harness.evaluations.put(ada, evaluation)
         values = OWN_AGENT | {"required_permissions": ["vault"]}
         editor = Scope("acme", "author", frozenset({"agent:write", "vault"}))
@@ -246,7 +246,7 @@ class ProbedTenant:
         # Each probe has another caller, who has left nothing behind by earlier ones.
         who = tuple(part.replace("*", str(self.probes)) for part in caller) if caller else None
         filled = re.sub(r"\{(\w+)\}", lambda match: quote(ids[match[1]], safe=""), path)
-        request = dict.fromkeys(required_queries(method, path), "1")
+        request = dict.fromkeys(list_required_queries(method, path), "1")
         if query:
             request[query] = ids[ID_QUERIES[query]]
             if "scope" in queries_of(path) and query != "parentThreadId":
@@ -255,7 +255,7 @@ class ProbedTenant:
         if ids is UNKNOWN and any(self.ids[kind] in answer.text for kind in PRIVATE):
             return answer.status_code, f"{SECRET} {answer.text}"
         text = answer.text.replace(who[0], "<tenant>").replace(who[1], "<user_id>") if who else answer.text
-        return answer.status_code, normalised(normalised(text, ids), self.ids)
+        return answer.status_code, normalise(normalise(text, ids), self.ids)
 
     async def shown(self) -> str:
         """Everything that Ada, and the managers of her tenant, can read of what was filled in.
@@ -263,11 +263,11 @@ class ProbedTenant:
         Not the audit and the counts of the whole tenant: they also have what others rightly do in it.
         """
         texts = []
-        for method, path in described_operations():
+        for method, path in list_described_operations():
             if method == "GET" and not path.startswith("/a2a") and not TENANT_COUNTS.search(path):
                 filled = re.sub(r"\{(\w+)\}", lambda match: quote(self.ids[match[1]], safe=""), path)
                 answers = [await self.ask("GET", filled, caller) for caller in (ADA, MANAGER)]
-                texts += [f"{path}: {normalised(answer.text, {})}" for answer in answers]
+                texts += [f"{path}: {normalise(answer.text, {})}" for answer in answers]
         return "\n".join(texts)
 
 
@@ -281,21 +281,21 @@ def queries_of(path: str) -> list[str]:
     return [parameter["name"] for parameter in parameters if parameter["in"] == "query"]
 
 
-def required_queries(method: str, path: str) -> list[str]:
+def list_required_queries(method: str, path: str) -> list[str]:
     """Return the names of the query parameters that an operation needs."""
     parameters = openapi()["paths"][path][method.lower()].get("parameters", [])
     return [parameter["name"] for parameter in parameters if parameter["in"] == "query" and parameter["required"]]
 
 
-def probed_operations() -> Iterator[tuple[str, str, str | None]]:
+def list_probed_operations() -> Iterator[tuple[str, str, str | None]]:
     """Yield the method and path of every operation: once, and with each query parameter that names something."""
-    for method, path in described_operations():
+    for method, path in list_described_operations():
         yield method, path, None
         if method == "GET":
             yield from ((method, path, query) for query in queries_of(path) if query in ID_QUERIES)
 
 
-def normalised(text: str, ids: Ids) -> str:
+def normalise(text: str, ids: Ids) -> str:
     """Return an answer without what differs from request to request."""
     text = re.sub(r'("requestId": ?)"[^"]*"', r"\1<id>", text)
     for kind, value in sorted(ids.items(), key=lambda item: -len(item[1])):

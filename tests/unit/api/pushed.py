@@ -19,7 +19,7 @@ def hooks_of(served: A2AServed) -> FakeWebhooks:
     return served.harness.webhooks
 
 
-async def worked_off(served: A2AServed, receives: int = 1) -> list[Posted]:
+async def work_off(served: A2AServed, receives: int = 1) -> list[Posted]:
     """Everything that is sent when the queue is worked off; what fails stays in it, with what is behind it."""
     await served.queue.settled()
     sender, queue = Notifications.of(served.harness.app), queue_of(served)

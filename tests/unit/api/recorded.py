@@ -39,10 +39,10 @@ from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.documents.files import FakeFiles
 from tests.contracts.dead_deliveries import dead_delivery
 from tests.contracts.documents import new_document, processing, waiting
-from tests.contracts.evaluations import made
+from tests.contracts.evaluations import make_evaluation
 from tests.contracts.schedules import new_background_task, new_schedule
 from tests.contracts.sources import new_source
-from tests.contracts.stores import Stores, said
+from tests.contracts.stores import Stores, make_question
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.desks import ANNA, SUPPORT, desk
 from tests.harness.handoffs import HELPER, LOCKED, MAKER, HandoffHarness, advance, calling, transfer
@@ -233,7 +233,7 @@ class RecordedHarness(HandoffHarness):
     async def evaluations_published(self) -> None:
         """Three evaluations."""
         for number in range(3):
-            await self.evaluations.put(self.ada, made(self.clock, number))
+            await self.evaluations.put(self.ada, make_evaluation(self.clock, number))
 
     async def deliveries_died(self) -> None:
         """Three events that no receiver of a webhook took."""
@@ -337,12 +337,14 @@ class RecordedHarness(HandoffHarness):
 
     async def consultations(self) -> None:
         self.begin_thread("consultations")
-        await self.ask("One?", Answer.calling(asking("expert")), Answer.calling(call("look")), "It is so.", "So it is.")
+        await self.ask(
+            "One?", Answer.calling(make_asking_call("expert")), Answer.calling(call("look")), "It is so.", "So it is."
+        )
         self.agent_client.script("elsewhere", "All fine.", AgentFailed("It is down."), Reply(()))
         for _ in range(3):
-            await self.ask("Elsewhere?", Answer.calling(asking("elsewhere")), "They say.")
-        await self.ask("In vain?", Answer.calling(asking("expert")), ModelUnavailable(), "I do not know.")
-        await self.ask("Slow?", Answer.calling(asking("slow")), Answer(gate=asyncio.Event()), "No answer.")
+            await self.ask("Elsewhere?", Answer.calling(make_asking_call("elsewhere")), "They say.")
+        await self.ask("In vain?", Answer.calling(make_asking_call("expert")), ModelUnavailable(), "I do not know.")
+        await self.ask("Slow?", Answer.calling(make_asking_call("slow")), Answer(gate=asyncio.Event()), "No answer.")
 
     async def endings(self) -> None:
         self.begin_thread("endings")
@@ -363,7 +365,7 @@ class RecordedHarness(HandoffHarness):
         self.tools.withdraw("dig")
         endless = Answer(("Once ", "upon"), gate=asyncio.Event(), gate_at=1)
         await self._cancelled(endless)
-        await self._cancelled(Answer.calling(asking("expert")), endless)
+        await self._cancelled(Answer.calling(make_asking_call("expert")), endless)
 
     async def _cancelled(self, *answers: Answer) -> None:
         """A turn that is stopped in the middle of the last answer."""
@@ -492,7 +494,7 @@ class RecordedHarness(HandoffHarness):
             lease = await self.store.acquire(self.ada, request)
             record = TurnRecord("m-9", "r-9", "digest", lease.thread.next_ordinal, lease.fence)
             await self.store.open_turn(lease, record)
-            await self.store.put_message(lease, said(lease, "And now?"))
+            await self.store.put_message(lease, make_question(lease, "And now?"))
             began = Task(str(uuid.uuid4()), "r-9", "call_9", "expert", "Which?", self.clock.now())
             await self.records.put_task(lease, began)
             if name != "running":
@@ -504,6 +506,6 @@ def call(name: str, number: int = 0, **arguments: Any) -> ToolCall:
     return ToolCall(f"call-{name}-{number}", name, json.dumps({**arguments, **({"n": number} if number else {})}))
 
 
-def asking(agent_id: str) -> ToolCall:
+def make_asking_call(agent_id: str) -> ToolCall:
     """A call of another agent."""
     return ToolCall(f"call-{agent_id}", f"ask_{agent_id}", json.dumps({"message": "Which?"}))

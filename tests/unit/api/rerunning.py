@@ -47,19 +47,19 @@ class Rerunning(Served):
     def stored(self) -> str:
         """Everything that the ports hold, as text."""
         ports = {name: value for name, value in vars(self.harness).items() if name in {*FAKED} - UNWATCHED}
-        return "\n".join(f"{name}: {_listed(port)}" for name, port in ports.items())
+        return "\n".join(f"{name}: {_list_state(port)}" for name, port in ports.items())
 
 
-def _listed(value: Any, depth: int = 0) -> str:
+def _list_state(value: Any, depth: int = 0) -> str:
     """Return all of a fake's state. Locks and functions have none."""
     if value is None or isinstance(value, str | bytes | int | float | Enum) or depth > 12:
         return repr(value)
     if type(value).__name__ == "FakeAuditLog":
         return "the audit, which gets one record"
     if isinstance(value, dict):
-        return "; ".join(f"{key!r}: {_listed(item, depth + 1)}" for key, item in value.items())
+        return "; ".join(f"{key!r}: {_list_state(item, depth + 1)}" for key, item in value.items())
     if isinstance(value, list | tuple | set | frozenset):
-        return str([_listed(item, depth + 1) for item in value])
+        return str([_list_state(item, depth + 1) for item in value])
     if callable(value) or type(value).__module__.partition(".")[0] not in MODULES:
         return str(value) if type(value).__module__ == "datetime" else type(value).__name__
     names = (
@@ -67,6 +67,5 @@ def _listed(value: Any, depth: int = 0) -> str:
         if hasattr(value, "__dict__")
         else [*value.__slots__]
     )
-    return (
-        f"{type(value).__name__}({', '.join(f'{name}={_listed(getattr(value, name), depth + 1)}' for name in names)})"
-    )
+    fields = (f"{name}={_list_state(getattr(value, name), depth + 1)}" for name in names)
+    return f"{type(value).__name__}({', '.join(fields)})"

@@ -85,7 +85,7 @@ class Served:
 
 
 @cache
-def described_operations() -> tuple[tuple[str, str], ...]:
+def list_described_operations() -> tuple[tuple[str, str], ...]:
     """Return the method and path of each operation of the OpenAPI document, without the time that it takes to make."""
     routes = [route for route in Served().app.routes if isinstance(route, APIRoute) and route.include_in_schema]
     return tuple((method, route.path_format) for route in routes for method in sorted(route.methods))

@@ -151,11 +151,11 @@ class Sweep:
             if answer.status_code != 200:
                 return pages
             pages += 1
-            page = [_id(item) for item in _listed(answer)]
+            page = [_id(item) for item in _list_entries(answer)]
             seen = page + seen if route.endswith(("/messages", "/episodes/{episode_id}")) else seen + page
             cursor = answer.json()["nextCursor"]
         if whole.json()["nextCursor"] is None:
-            listed = [_id(item) for item in _listed(whole)]
+            listed = [_id(item) for item in _list_entries(whole)]
             if route.endswith("/audit"):  # a look at another user's thread is in its audit by the next look
                 assert set(listed) <= set(seen), (path, query)
             else:
@@ -266,7 +266,7 @@ class Sweep:
                 others = [(threads[0], wrong_id) for wrong_id in WRONG_IDS]
             case _:
                 raise AssertionError(f"{route} has a path parameter of a new kind: tell the sweep its values.")
-        filled = [[_filled(route, dict(zip(names, value, strict=True))) for value in some] for some in (there, others)]
+        filled = [[_fill(route, dict(zip(names, value, strict=True))) for value in some] for some in (there, others)]
         return filled[0], filled[1]
 
     def _queries(self, route: str, *, wrong: bool) -> Iterator[tuple[Query, dict[str, str]]]:
@@ -362,7 +362,7 @@ def _one_in(step: int, number: int, paths: list[str]) -> list[str]:
     return paths[number % step :: step] or paths[:1]
 
 
-def _filled(route: str, values: Query) -> str:
+def _fill(route: str, values: Query) -> str:
     for name, value in values.items():
         route = route.replace(f"{{{name}}}", quote(value, safe=""))
     return route
@@ -374,7 +374,7 @@ def _id(item: Json) -> str:
     return str(item.get("id") or item.get("threadId") or item.get("taskId") or item.get("runId") or item["version"])
 
 
-def _listed(answer: httpx.Response) -> list[Json]:
+def _list_entries(answer: httpx.Response) -> list[Json]:
     """The entries of a page; of an episode, its messages; of a procedure, its versions."""
     page = answer.json()
     listed: list[Json] = next(page[name] for name in ("items", "messages", "versions") if name in page)

@@ -14,7 +14,7 @@ import pytest
 from baton import Agent, RunContext, ToolFailed, tool
 from baton.authoring import containment
 from baton.authoring.containment import Blocked, Owner, contain
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.harness import Harness
 
 Run = Callable[[RunContext, str], Awaitable[Any]]
@@ -33,7 +33,7 @@ repairs = Agent("repairs", "Repair.", description="Repairs.")
 def running(run: Run, *tools: Any) -> Harness:
     agent = Agent("assistant", "Sell.", main=True, tools=[look, *tools], sub_agents=[faq], handoffs=["repairs"])
     agent.run(run)
-    return coded(agent, faq, repairs, answers=("Yes.",) * 9)
+    return make_coded_harness(agent, faq, repairs, answers=("Yes.",) * 9)
 
 
 async def forget_say(context: RunContext, message: str) -> str:

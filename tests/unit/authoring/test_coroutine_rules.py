@@ -15,7 +15,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import Harness, Said
 from tests.harness.timed import in_virtual_time
@@ -60,7 +60,7 @@ def texts(turn: Said) -> list[str]:
     return [message.text for message in turn.finished.messages if message.role.value == "assistant" and message.text]
 
 
-async def died_once(monkeypatch: pytest.MonkeyPatch, harness: Harness, *, after: int = 1) -> Said:
+async def die_once(monkeypatch: pytest.MonkeyPatch, harness: Harness, *, after: int = 1) -> Said:
     """The turn of a worker that took over from one that died before it had stored its answer."""
     failing_once(monkeypatch, harness.store, "put_message", after=after)
     with pytest.raises(StoreUnavailable):
@@ -82,7 +82,7 @@ class TestGuardrails:
             starts.append(message)
             return "Done."
 
-        turn = await coded(agent, faq, repairs).say()
+        turn = await make_coded_harness(agent, faq, repairs).say()
         assert (texts(turn), starts) == (["Not that."], [])
         assert turn.types[-1] == "RUN_FINISHED"
 
@@ -100,8 +100,8 @@ class TestGuardrails:
         async def run(context: RunContext, message: str) -> str:
             return f"{message}: {await context.ask(faq, message)}"
 
-        harness = coded(agent, faq, repairs, answers=("Yes.",))
-        turn = await died_once(monkeypatch, harness)
+        harness = make_coded_harness(agent, faq, repairs, answers=("Yes.",))
+        turn = await die_once(monkeypatch, harness)
         assert (texts(turn), judged) == (["hidden 1: Yes."], ["Hello"])
         assert turn.finished is not None
         assert turn.finished.messages[0].text == "hidden 1"
@@ -121,7 +121,7 @@ class TestGuardrails:
         async def run(context: RunContext, message: str) -> str:
             return f"{message} {await context.model('Think.')}"
 
-        harness = coded(agent, faq, repairs, helper, answers=("Thought.",))
+        harness = make_coded_harness(agent, faq, repairs, helper, answers=("Thought.",))
         turn = await harness.say("m1", "Hello")
         assert texts(turn) == ["My card is hidden. Thought."]
         assert "4111" not in str(harness.model.asked[0].prompts)
@@ -146,7 +146,7 @@ class TestGuardrails:
             after.append(1)
             return None
 
-        turn = await coded(agent, faq, repairs, answers=("A secret.", "The secret.")).say()
+        turn = await make_coded_harness(agent, faq, repairs, answers=("A secret.", "The secret.")).say()
         assert (texts(turn), after) == (["Well.", "I cannot say that."], [])
         assert "secret" not in turn.text
         assert turn.last["outcome"]["type"] == "success"
@@ -173,7 +173,7 @@ class TestGuardrails:
                 return f"{failure} {failure.is_refused} {context.state['cart']} {await context.model('Go.')}"
             return "No."
 
-        harness = coded(agent, faq, repairs, answers=("On.",))
+        harness = make_coded_harness(agent, faq, repairs, answers=("On.",))
         assert texts(await harness.say()) == ["Nobody is asked. True ['rice'] On."]
         assert harness.model.asked[0].contents[-1] == ("system", "Be brief.")
 
@@ -189,7 +189,7 @@ class TestCalls:
             except ToolFailed as failure:
                 return f"{failure} {failure.is_outage} {failure.is_refused}"
 
-        harness = coded(agent, faq, repairs, answers=(Answer((), ModelUnavailable("It is down.")),))
+        harness = make_coded_harness(agent, faq, repairs, answers=(Answer((), ModelUnavailable("It is down.")),))
         assert texts(await harness.say()) == ["Faq could not answer: It is down. True False"]
 
     async def test_a_tool_without_the_users_permission_is_not_there(self) -> None:
@@ -202,7 +202,7 @@ class TestCalls:
             except ToolFailed as failure:
                 return f"{failure}"
 
-        harness = coded(agent, faq, repairs)
+        harness = make_coded_harness(agent, faq, repairs)
         expected = "Assistant has no tool discount that it may call for this user here. Tools: add, refund."
         assert texts(await harness.say("m1")) == [expected]
         vip = Scope("acme", "ada", frozenset({"shop:vip"}))
@@ -217,7 +217,7 @@ class TestCalls:
                 await context.call(add, item="tea")
             await context.answer()
 
-        harness = coded(agent, faq, repairs, answers=("Added.", "Tea."))
+        harness = make_coded_harness(agent, faq, repairs, answers=("Added.", "Tea."))
         await harness.say("m1", "Add")
         await harness.say("m2", "What?")
         roles = [prompt.role.value for prompt in harness.model.asked[-1].prompts]
@@ -233,7 +233,7 @@ class TestCalls:
             seen.append((before, dict(context.state)))
             return await context.call(refund, euros=1)
 
-        harness = coded(agent, faq, repairs)
+        harness = make_coded_harness(agent, faq, repairs)
         turn = await harness.say()
         turn = await answer(harness, *[yes(interrupt) for interrupt in turn.last["outcome"]["interrupts"]])
         assert texts(turn) == ["refunded 1"]
@@ -251,8 +251,8 @@ class TestCalls:
             await context.say("One.")
             return f"{await context.call(add, item='tea')} {await context.ask(faq, 'Well?')}"
 
-        harness = coded(agent, faq, repairs, answers=("Yes.",))
-        turn = await died_once(monkeypatch, harness)
+        harness = make_coded_harness(agent, faq, repairs, answers=("Yes.",))
+        turn = await die_once(monkeypatch, harness)
         assert texts(turn) == ["One.", "1 Yes."]
         assert next(e.body["content"] for e in turn.events if e.type == "TOOL_CALL_RESULT") == "1"
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
@@ -277,7 +277,7 @@ class TestConversations:
                 await context.return_to_main("Repaired.")
             return f"Desk: {message}."
 
-        harness = coded(agent, faq, desk)
+        harness = make_coded_harness(agent, faq, desk)
         assert texts(await harness.say("m1", "Broken")) == ["Desk: Broken."]
         assert texts(await harness.say("m2", "Glass")) == ["Desk: Glass."]
         await harness.say("m3", "Done")
@@ -294,7 +294,7 @@ class TestConversations:
                 return str(failure)
             return "No."
 
-        turn = await coded(agent, faq, repairs).say()
+        turn = await make_coded_harness(agent, faq, repairs).say()
         assert texts(turn) == ["Assistant cannot use transfer_to_repairs now."]
 
     async def test_a_consulted_agent_may_be_a_coroutine_that_asks_others(self) -> None:
@@ -306,7 +306,7 @@ class TestConversations:
             return f"{message} {await context.ask(faq, 'And?')}"
 
         asks = Answer.calling(call("ask_helper", message="Well?"))
-        harness = coded(agent, faq, repairs, helper, answers=(asks, "Yes.", "It says yes."))
+        harness = make_coded_harness(agent, faq, repairs, helper, answers=(asks, "Yes.", "It says yes."))
         turn = await harness.say()
         assert texts(turn) == ["It says yes."]
         assert str(harness.model.asked[-1].prompts[-1].content) == "I ask.\n\nWell? Yes."
@@ -324,7 +324,9 @@ class TestConversations:
             except TimeoutError:
                 return "It takes too long."
 
-        harness = coded(agent, faq, repairs, answers=(Answer(("Never.",), gate=asyncio.Event(), gate_at=0),))
+        harness = make_coded_harness(
+            agent, faq, repairs, answers=(Answer(("Never.",), gate=asyncio.Event(), gate_at=0),)
+        )
         turn = await harness.say()
         assert texts(turn) == ["It takes too long."]
         [task], _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
@@ -340,7 +342,9 @@ class TestConversations:
 
         asks = Answer.calling(call("ask_helper", message="Well?"))
         slow = Answer(("Never.",), gate=asyncio.Event(), gate_at=0)
-        harness = coded(clerk(sub_agents=["helper"]), faq, repairs, helper, answers=(asks, slow, "It was slow."))
+        harness = make_coded_harness(
+            clerk(sub_agents=["helper"]), faq, repairs, helper, answers=(asks, slow, "It was slow.")
+        )
         await harness.say()
         tasks, _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
         assert {task.agent_id: task.status for task in tasks} == {
@@ -357,7 +361,7 @@ class TestConversations:
                 return await context.answer("Judge.")
             return Verdict(text=message, points=7) if message == "Good" else {"text": message}
 
-        harness = coded(agent, faq, repairs, answers=('{"text": "By model", "points": 1}',))
+        harness = make_coded_harness(agent, faq, repairs, answers=('{"text": "By model", "points": 1}',))
         turn = await harness.say("m1", "Good")
         assert turn.last["result"] == {"text": "Good", "points": 7}
         assert (await harness.say("m2", "Bad")).last["code"] == "answer_invalid"
@@ -370,8 +374,8 @@ class TestConversations:
         async def run(context: RunContext, message: str) -> str:
             return await context.model("One.") + await context.model("Two.", history=False)
 
-        harness = coded(agent, faq, repairs, answers=("1", "2"))
-        turn = await died_once(monkeypatch, harness)
+        harness = make_coded_harness(agent, faq, repairs, answers=("1", "2"))
+        turn = await die_once(monkeypatch, harness)
         assert texts(turn) == ["12"]
         assert turn.finished is not None
         assert turn.finished.messages[-1].end is not None
@@ -385,7 +389,7 @@ class TestConversations:
         async def run(context: RunContext, message: str) -> str:
             return await context.model("One.") + await context.model("Two.")
 
-        harness = coded(agent, faq, repairs)
+        harness = make_coded_harness(agent, faq, repairs)
         turn = await harness.say()
         record = await harness.context(turn.events[0].body["runId"])
         assert len(record["calls"]) == 2
@@ -420,7 +424,7 @@ class TestConversations:
                 after.append(1)
                 return "Done."
 
-            harness = coded(agent, faq, repairs)
+            harness = make_coded_harness(agent, faq, repairs)
             harness.model.otherwise = Answer(("Never",), gate=never)
             running = asyncio.ensure_future(harness.say())
             await began.wait()

@@ -11,7 +11,7 @@ from baton import Agent, RunContext, ToolFailed
 from baton.domain.errors import StoreUnavailable
 from baton.domain.schedules.background_task import BackgroundStatus, BackgroundTask
 from baton.threads.background.background_work import MAX_OPEN
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.due import work_off
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import Harness
@@ -44,28 +44,28 @@ async def tasks_of(harness: Harness) -> Sequence[BackgroundTask]:
     return await harness.background_tasks.of_thread(harness.ada, harness.thread_id)
 
 
-async def said(harness: Harness) -> list[str]:
+async def list_texts(harness: Harness) -> list[str]:
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     page = await harness.store.read_messages(harness.ada, thread, limit=100, before=None)
     return [message.text for message in page.messages if message.is_said and message.text]
 
 
 async def test_a_task_begins_at_once_and_its_result_calls_run_once() -> None:
-    harness = coded(beginning(), researcher)
+    harness = make_coded_harness(beginning(), researcher)
     await harness.say("m1", "Why is the sky blue?")
     [task] = await tasks_of(harness)
     assert (task.name, task.agent_id, task.message) == ("researcher", "assistant", "Why is the sky blue?")
-    assert await said(harness) == ["Why is the sky blue?", "I am on it.", f"Task {task.id}."]
+    assert await list_texts(harness) == ["Why is the sky blue?", "I am on it.", f"Task {task.id}."]
     harness.model.script("Because of Rayleigh.")
     while await work_off(harness):
         pass
     result = ["Because of Rayleigh.", f"task researcher {task.id}: Because of Rayleigh."]
-    assert (await said(harness))[3:] == result
+    assert (await list_texts(harness))[3:] == result
     await harness.app.self_started.background_work.results.report(
         harness.ada, harness.thread_id, task, BackgroundStatus.COMPLETED, "Because of Rayleigh."
     )
     await work_off(harness)
-    assert (await said(harness))[3:] == result
+    assert (await list_texts(harness))[3:] == result
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ async def test_a_task_begins_at_once_and_its_result_calls_run_once() -> None:
 async def test_a_worker_that_takes_over_begins_no_second_task(
     monkeypatch: pytest.MonkeyPatch, store: str, operation: str, after: int
 ) -> None:
-    harness = coded(beginning(), researcher)
+    harness = make_coded_harness(beginning(), researcher)
     failing_once(monkeypatch, getattr(harness, store), operation, after=after)
     with pytest.raises(StoreUnavailable):
         await harness.say("m1", "Why?")
     harness.clock.advance(60)
     await harness.say("m1", "Why?")
     [task] = await tasks_of(harness)
-    assert (await said(harness))[-1] == f"Task {task.id}."
+    assert (await list_texts(harness))[-1] == f"Task {task.id}."
     assert len([queued for _, queued in harness.queue.sent if queued.thread_id == task.id]) == 1
 
 
@@ -92,9 +92,9 @@ async def test_code_may_wait_for_an_agent_that_can_work_in_the_background() -> N
     async def run(context: RunContext, message: str) -> str:
         return await context.ask(researcher, message)
 
-    harness = coded(agent, researcher, answers=("Because of Rayleigh.",))
+    harness = make_coded_harness(agent, researcher, answers=("Because of Rayleigh.",))
     await harness.say("m1", "Why?")
-    assert (await said(harness))[-1] == "Because of Rayleigh."
+    assert (await list_texts(harness))[-1] == "Because of Rayleigh."
     assert await tasks_of(harness) == []
 
 
@@ -112,10 +112,10 @@ async def test_equal_questions_are_tasks_of_their_own_and_only_so_many_are_open(
         started = await context.gather(*(begin(context) for _ in range(MAX_OPEN + 2)))
         return " ".join(sorted(started, reverse=True)[:3])
 
-    harness = coded(agent, researcher)
+    harness = make_coded_harness(agent, researcher)
     await harness.say("m1", "Why?")
     started = {task.id for task in await tasks_of(harness)}
-    first, second, third = (await said(harness))[-1].split()
+    first, second, third = (await list_texts(harness))[-1].split()
     assert (first, second, third in started, len(started)) == ("refused", "refused", True, MAX_OPEN)
 
 
@@ -127,9 +127,9 @@ async def test_code_cancels_a_task_by_its_id() -> None:
         task_id = await context.begin(researcher, message)
         return await context.call("cancel_background", task_id=task_id)
 
-    harness = coded(agent, researcher)
+    harness = make_coded_harness(agent, researcher)
     await harness.say("m1", "Why?")
-    assert (await said(harness))[-1] == "Its status is cancelled."
+    assert (await list_texts(harness))[-1] == "Its status is cancelled."
     assert [task.status for task in await tasks_of(harness)] == [BackgroundStatus.CANCELLED]
 
 
@@ -147,9 +147,11 @@ def begins(agent: Agent) -> Agent:
 
 
 async def test_an_agent_that_is_no_background_agent_does_not_work_in_the_background() -> None:
-    harness = coded(begins(desk_of(background_agents=[])), researcher)
+    harness = make_coded_harness(begins(desk_of(background_agents=[])), researcher)
     await harness.say("m1", "Why?")
-    assert (await said(harness))[-1].startswith("True: Assistant cannot have researcher work in the background here.")
+    assert (await list_texts(harness))[-1].startswith(
+        "True: Assistant cannot have researcher work in the background here."
+    )
     assert await tasks_of(harness) == []
 
 
@@ -162,7 +164,7 @@ async def test_a_consulted_agent_begins_no_task_because_nobody_waits_for_its_res
     async def run(context: RunContext, message: str) -> str:
         return await context.ask(clerk, message)
 
-    harness = coded(agent, clerk, researcher)
+    harness = make_coded_harness(agent, clerk, researcher)
     await harness.say("m1", "Why?")
-    assert (await said(harness))[-1].startswith("True: Clerk cannot have researcher work in the background here.")
+    assert (await list_texts(harness))[-1].startswith("True: Clerk cannot have researcher work in the background here.")
     assert await tasks_of(harness) == []

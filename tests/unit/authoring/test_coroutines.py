@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from baton import Agent, Replace, RunContext, ToolFailed, tool
 from baton.domain.errors import StoreUnavailable
 from tests.fakes.chat_model import Answer
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import Said
 from tests.harness.wiki import answer, no, yes
@@ -67,7 +67,7 @@ async def test_a_coroutine_asks_another_agent_and_returns_the_answer() -> None:
     async def run(context: RunContext, message: str) -> str:
         return f"It says: {await context.ask(faq, message)}"
 
-    harness = coded(agent, faq, answers=("Thirty days.",))
+    harness = make_coded_harness(agent, faq, answers=("Thirty days.",))
     turn = await harness.say("m1", "How long?")
     assert texts(turn) == ["It says: Thirty days."]
     assert turn.types[-1] == "RUN_FINISHED"
@@ -87,7 +87,7 @@ async def test_a_coroutine_branches_by_a_typed_answer_of_its_model_and_calls_a_t
             return f"{receipt.number}: {receipt.euros} euros."
         return "Nothing to do."
 
-    harness = coded(agent, faq, answers=('{"needs_refund": true, "euros": 7}',))
+    harness = make_coded_harness(agent, faq, answers=('{"needs_refund": true, "euros": 7}',))
     turn = await harness.say("m1", "Seven euros, please.")
     assert texts(turn) == ["One moment.", "R-1: 7 euros."]
     assert made == [7]
@@ -104,7 +104,7 @@ async def test_the_model_writes_an_answer_that_the_user_sees_at_once() -> None:
     async def run(context: RunContext, message: str) -> None:
         await context.answer("Say hello.")
 
-    turn = await coded(agent, faq, answers=(Answer(("Hel", "lo.")),)).say()
+    turn = await make_coded_harness(agent, faq, answers=(Answer(("Hel", "lo.")),)).say()
     assert texts(turn) == ["Hello."]
 
 
@@ -123,7 +123,7 @@ async def test_a_call_that_needs_approval_waits_and_the_coroutine_goes_on_after_
             return f"After {paid.number} {'nothing' if failure.is_refused else 'an error'}."
         return f"After {paid.number} {receipt.number}."
 
-    harness = coded(agent, faq)
+    harness = make_coded_harness(agent, faq)
     turn = await harness.say("m1", "Refund")
     [interrupt] = turn.last["outcome"]["interrupts"]
     assert interrupt["metadata"]["toolName"] == "refund"
@@ -145,7 +145,7 @@ async def test_a_worker_that_takes_over_repeats_no_step(monkeypatch: pytest.Monk
         receipt = await context.call(pay, euros=3)
         return f"{rule} {word} {receipt.number} {context.uuid()} {context.now()} {context.random.random()}"
 
-    harness = coded(agent, faq, answers=("Rule.", "Word.", "Never."))
+    harness = make_coded_harness(agent, faq, answers=("Rule.", "Word.", "Never."))
     failing_once(monkeypatch, harness.store, "put_message", after=1)
     with pytest.raises(StoreUnavailable):
         await harness.say()
@@ -170,7 +170,7 @@ async def test_calls_are_shown_approved_and_recorded_with_the_arguments_of_a_hoo
     def cap() -> Replace:
         return Replace({"euros": 5})
 
-    harness = coded(agent, faq)
+    harness = make_coded_harness(agent, faq)
     turn = await harness.say()
     [interrupt] = turn.last["outcome"]["interrupts"]
     end = await answer(harness, yes(interrupt))

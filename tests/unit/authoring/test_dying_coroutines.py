@@ -16,7 +16,7 @@ from baton import Agent, CallContext, RunContext, tool
 from baton.domain.errors import StoreUnavailable
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
 from tests.fakes.chat_model import Asked, ScriptedChatModel
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.harness import Harness, Said
 from tests.harness.wiki import answer, yes
 
@@ -189,7 +189,7 @@ class Worker:
             request, paid = await context.gather(context.ask(faq, f"below {message}"), context.call(pay, number=0))
             return f"{request} {paid} {await context.model(f'model {message}')}"
 
-        return coded(agent, faq, helper, model=Echo())
+        return make_coded_harness(agent, faq, helper, model=Echo())
 
     @property
     def begun(self) -> Counter[str]:
@@ -248,7 +248,7 @@ async def test_a_long_result_reads_the_same_after_a_worker_has_died() -> None:
             await context.call(read)
             return "Done."
 
-        harness = coded(agent)
+        harness = make_coded_harness(agent)
         put_message = harness.store.put_message
 
         async def die_at_result(lease: Any, message: Any) -> None:

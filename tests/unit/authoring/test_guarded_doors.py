@@ -103,14 +103,14 @@ async def question() -> GuardedHarness:
     return harness
 
 
-async def edited_question() -> GuardedHarness:
+async def edit_question() -> GuardedHarness:
     harness = GuardedHarness()
     await harness.say("m1", "Hello")
     await harness.say("m2", f"Say {WORD}", branch={"from": "m1"})
     return harness
 
 
-async def consulted() -> GuardedHarness:
+async def consult() -> GuardedHarness:
     harness = GuardedHarness("plain")
     harness.model.script(Answer.calling(call("ask_guarded", 1, message=f"Say {WORD}")), "Well.", "It does not say.")
     await harness.say("m1", "Ask")
@@ -129,7 +129,7 @@ def with_file(name: str, text: str, encoding: str = "utf-8") -> Door:
     return attach
 
 
-async def uploaded_file() -> GuardedHarness:
+async def upload_file() -> GuardedHarness:
     harness = GuardedHarness()
     assert isinstance(harness.files, FakeFiles)
     upload = await harness.files.presign_upload(harness.ada, harness.thread_id, "a.txt", "text/plain", 13)
@@ -232,7 +232,7 @@ async def sandbox() -> GuardedHarness:
     return harness
 
 
-async def imported() -> GuardedHarness:
+async def import_session() -> GuardedHarness:
     harness = GuardedHarness()
     at = "2026-03-01T10:00:00Z"
     messages = [
@@ -263,7 +263,7 @@ async def earlier_summary() -> GuardedHarness:
     return harness
 
 
-async def recalled() -> GuardedHarness:
+async def recall() -> GuardedHarness:
     harness = GuardedHarness()
     await remember(harness.search, harness.embedder, harness.ada, f"My cat is called {WORD}")
     await harness.say("m1", QUESTION)
@@ -285,12 +285,12 @@ async def private_skill() -> GuardedHarness:
 
 DOORS: Mapping[str, tuple[Origin, tuple[Door, ...]]] = {
     "the question, with data parts over A2A": (Origin.QUESTION, (question,)),
-    "an edited question": (Origin.QUESTION, (edited_question,)),
-    "the question of an agent that consults it": (Origin.QUESTION, (consulted,)),
+    "an edited question": (Origin.QUESTION, (edit_question,)),
+    "the question of an agent that consults it": (Origin.QUESTION, (consult,)),
     "names of files, addresses of documents": (Origin.FILE, (with_file(f"{WORD}.txt", "Hello"),)),
     "texts of text files": (
         Origin.FILE,
-        (with_file("a.txt", f"Say {WORD}"), with_file("a.txt", f"Say {WORD}", "utf-16"), uploaded_file),
+        (with_file("a.txt", f"Say {WORD}"), with_file("a.txt", f"Say {WORD}", "utf-16"), upload_file),
     ),
     "context of the page": (
         Origin.PAGE,
@@ -326,9 +326,9 @@ DOORS: Mapping[str, tuple[Origin, tuple[Door, ...]]] = {
     "messages that other agents have answered, and their answers and reports": (Origin.HISTORY, (history_of_others,)),
     "messages copied into a fork": (Origin.HISTORY, (fork,)),
     "messages copied into a sandbox": (Origin.HISTORY, (sandbox,)),
-    "imported messages in a continued conversation": (Origin.HISTORY, (imported,)),
+    "imported messages in a continued conversation": (Origin.HISTORY, (import_session,)),
     "summaries of earlier messages": (Origin.HISTORY, (earlier_summary,)),
-    "recalled messages, facts and summaries, also of imported conversations": (Origin.MEMORY, (recalled,)),
+    "recalled messages, facts and summaries, also of imported conversations": (Origin.MEMORY, (recall,)),
     "private skills": (Origin.MEMORY, (private_skill,)),
 }
 BESIDE_THE_MODEL = {Origin.QUESTION, Origin.FILE}

@@ -17,7 +17,7 @@ from tests.harness.handoffs import MAKER, transfer
 from tests.harness.harness import ASSISTANT, Harness
 
 
-def guarded(endpoint: Endpoint, **fields: Any) -> Harness:
+def guard(endpoint: Endpoint, **fields: Any) -> Harness:
     agent = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"guardrails": [POLICY | fields]})
     return Harness(assistant=agent, tools=endpoint.toolbox)
 
@@ -33,7 +33,7 @@ def no_rufus(body: dict[str, Any]) -> Any:
 
 async def test_an_endpoint_judges_questions_and_answers() -> None:
     endpoint = Endpoint(no_rufus)
-    harness = guarded(endpoint)
+    harness = guard(endpoint)
     harness.model.script("My dog is Rufus.", "Stale.")
     assert (await harness.say("m1", "Your dog?")).text == "My dog is [name]."
     assert (await harness.say("m2", "Is it Rufus?")).text == "Not about Rufus."
@@ -41,7 +41,7 @@ async def test_an_endpoint_judges_questions_and_answers() -> None:
 
 async def test_the_request_has_the_text_the_place_and_the_secret() -> None:
     endpoint = Endpoint(lambda body: {"verdict": "allow"})
-    harness = guarded(endpoint)
+    harness = guard(endpoint)
     harness.model.script("Well.")
     turn = await harness.say("m1", "Hi.")
     assert turn.finished is not None
@@ -63,7 +63,7 @@ async def test_the_request_has_the_text_the_place_and_the_secret() -> None:
 
 async def test_only_the_declared_texts_are_judged() -> None:
     endpoint = Endpoint(no_rufus)
-    harness = guarded(endpoint, checks=["output"])
+    harness = guard(endpoint, checks=["output"])
     harness.model.script("Who?")
     assert (await harness.say("m1", "Rufus?")).text == "Who?"
     assert [body["check"] for body in endpoint.bodies] == ["output"]
@@ -127,7 +127,7 @@ async def test_an_endpoint_may_refuse_a_handoff() -> None:
     ids=str,
 )
 async def test_a_failing_endpoint_refuses_unless_it_is_open(answer: Any, on_failure: str) -> None:
-    harness = guarded(Endpoint(lambda body: answer), checks=["output"], on_failure=on_failure)
+    harness = guard(Endpoint(lambda body: answer), checks=["output"], on_failure=on_failure)
     harness.model.script("Fine.")
     assert (await harness.say()).text == ("Fine." if on_failure == "open" else UNCHECKED)
 
@@ -135,7 +135,7 @@ async def test_a_failing_endpoint_refuses_unless_it_is_open(answer: Any, on_fail
 @pytest.mark.parametrize("sentence", [None, 5, ["No."], {"en": "No."}])
 async def test_a_refusal_without_a_usable_sentence_is_a_refusal(sentence: Any) -> None:
     endpoint = Endpoint(lambda body: {"verdict": "refuse", "sentence": sentence})
-    harness = guarded(endpoint, checks=["output"], on_failure="open")
+    harness = guard(endpoint, checks=["output"], on_failure="open")
     harness.model.script("Fine.")
     turn = await harness.say()
     assert turn.text
@@ -145,7 +145,7 @@ async def test_a_refusal_without_a_usable_sentence_is_a_refusal(sentence: Any) -
 @pytest.mark.parametrize("text", [None, 5, ["Be short."]])
 async def test_an_instruction_that_is_no_text_never_reaches_the_model(text: Any) -> None:
     endpoint = Endpoint(lambda body: {"verdict": "replace", "text": text})
-    harness = guarded(endpoint, checks=["before_model"])
+    harness = guard(endpoint, checks=["before_model"])
     harness.model.script("Fine.")
     assert (await harness.say()).text == UNCHECKED
     assert harness.model.asked == []
@@ -153,7 +153,7 @@ async def test_an_instruction_that_is_no_text_never_reaches_the_model(text: Any)
 
 async def test_a_host_that_may_not_be_called_is_a_failure() -> None:
     endpoint = Endpoint(no_rufus, hosts=("other.example.com",))
-    harness = guarded(endpoint, checks=["output"])
+    harness = guard(endpoint, checks=["output"])
     harness.model.script("Fine.")
     assert (await harness.say()).text == UNCHECKED
     assert endpoint.requests == []

@@ -24,7 +24,7 @@ from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, ReasoningDelta
 from baton.ports.threads.leases import Commit, Lease
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import Harness, Said
 from tests.harness.page import PAGE, result, waiting
@@ -61,14 +61,14 @@ def judges(agent: Agent, verdict: Any) -> Agent:
     return agent
 
 
-async def stored(harness: Harness) -> list[tuple[str, str]]:
+async def list_stored(harness: Harness) -> list[tuple[str, str]]:
     """Role and text of each message of the conversation."""
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     page = await harness.store.read_messages(harness.ada, thread, limit=50, before=None)
     return [(message.role.value, message.text) for message in page.messages]
 
 
-def shown(turn: Said) -> list[str]:
+def list_shown(turn: Said) -> list[str]:
     """The texts of the messages that clients keep."""
     texts: dict[str, str] = {}
     for event in turn.events:
@@ -81,16 +81,16 @@ def shown(turn: Said) -> list[str]:
 
 class TestOutput:
     async def test_a_refused_answer_is_a_sentence_and_nothing_else_of_it_is_shown_or_stored(self) -> None:
-        harness = coded(keeps_secrets(guide()), answers=(SECRET, "Fine."))
+        harness = make_coded_harness(keeps_secrets(guide()), answers=(SECRET, "Fine."))
         turn = await harness.say("m1", "Tell me.")
         assert (turn.text, turn.types[-1]) == ("I keep secrets.", "RUN_FINISHED")
-        assert await stored(harness) == [("user", "Tell me."), ("assistant", "I keep secrets.")]
+        assert await list_stored(harness) == [("user", "Tell me."), ("assistant", "I keep secrets.")]
         await harness.say("m2", "Well?")
         assert "Rufus" not in str(harness.model.asked)
         assert "Rufus" not in str(turn.events)
 
     async def test_the_message_and_the_inspector_say_who_has_refused_it(self) -> None:
-        harness = coded(keeps_secrets(guide()), answers=(SECRET,))
+        harness = make_coded_harness(keeps_secrets(guide()), answers=(SECRET,))
         turn = await harness.say()
         [start] = [event for event in turn.events if event.type == "TEXT_MESSAGE_START"]
         assert start.body["metadata"]["refusedBy"] == "no_secrets"
@@ -111,7 +111,7 @@ class TestOutput:
             judged.append((text, before, is_last))
             gate.set()
 
-        harness = coded(agent, answers=(Answer((LONG, "The end."), gate=gate, gate_at=1),))
+        harness = make_coded_harness(agent, answers=(Answer((LONG, "The end."), gate=gate, gate_at=1),))
         turn = await harness.say()  # without windows, the model would wait for the verdict and the verdict for it
         assert turn.text == LONG + "The end."
         (first, nothing, is_last), *_, (last, before, is_last_last) = judged
@@ -120,11 +120,11 @@ class TestOutput:
         assert first.endswith(SENTENCE)
 
     async def test_windows_that_were_shown_are_taken_back_with_the_refused_one(self) -> None:
-        harness = coded(keeps_secrets(guide()), answers=(LONG + SECRET,))
+        harness = make_coded_harness(keeps_secrets(guide()), answers=(LONG + SECRET,))
         turn = await harness.say()
         assert SENTENCE in turn.text
-        assert shown(turn) == ["I keep secrets."]
-        assert (await stored(harness))[1:] == [("assistant", "I keep secrets.")]
+        assert list_shown(turn) == ["I keep secrets."]
+        assert (await list_stored(harness))[1:] == [("assistant", "I keep secrets.")]
 
     async def test_a_window_can_be_replaced_for_the_user_and_all_later_prompts(self) -> None:
         agent = guide()
@@ -133,7 +133,7 @@ class TestOutput:
         def mask(text: str) -> Replace:
             return Replace(text.replace("Rufus", "[name]"))
 
-        harness = coded(agent, answers=(SECRET, "Fine."))
+        harness = make_coded_harness(agent, answers=(SECRET, "Fine."))
         turn = await harness.say("m1", "Tell me.")
         assert turn.text == "The secret is [name]."
         await harness.say("m2", "Well?")
@@ -147,7 +147,7 @@ class TestOutput:
         def lengthen() -> Replace:
             return Replace(text)
 
-        turn = await coded(agent, answers=("Fine.",)).say()
+        turn = await make_coded_harness(agent, answers=("Fine.",)).say()
         deltas = [event.body["delta"] for event in turn.events if event.type == "TEXT_MESSAGE_CONTENT"]
         assert "".join(deltas) == text
         assert max(map(len, deltas)) <= MAX_DELTA_CHARS
@@ -156,12 +156,12 @@ class TestOutput:
         expert = keeps_secrets(Agent("expert", "Know."))
         agent = guide(handoffs=[Handoff(expert, context_mode="forked")])
         moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
-        harness = coded(agent, expert, answers=(moves, LONG + SECRET))
+        harness = make_coded_harness(agent, expert, answers=(moves, LONG + SECRET))
         turn = await harness.say("m1", "Tell me.")
         assert SENTENCE in turn.text
-        assert shown(turn)[-1] == "I keep secrets."
-        assert "".join(shown(turn)).count(SENTENCE) == 0
-        texts = [text for _, text in await stored(harness)]
+        assert list_shown(turn)[-1] == "I keep secrets."
+        assert "".join(list_shown(turn)).count(SENTENCE) == 0
+        texts = [text for _, text in await list_stored(harness)]
         assert texts[-1] == "I keep secrets."
         assert SENTENCE not in "".join(texts)
         assert turn.finished is not None
@@ -169,7 +169,7 @@ class TestOutput:
 
     async def test_thinking_is_not_shown_past_a_guardrail(self) -> None:
         agent = keeps_secrets(guide(model={"name": "m", "show_reasoning": True}))
-        harness = coded(agent, answers=(Answer((ReasoningDelta("It is Rufus."), "Fine.")),))
+        harness = make_coded_harness(agent, answers=(Answer((ReasoningDelta("It is Rufus."), "Fine.")),))
         turn = await harness.say()
         assert (turn.text, "Rufus" in str(turn.events)) == ("Fine.", False)
 
@@ -181,7 +181,7 @@ class TestOutput:
             return Replace(text.replace("Rufus", "[name]"))
 
         parts = ProviderParts.of("test/m", Replay.ALWAYS, [{"text": 20}, {"thinking": "Rufus"}])
-        harness = coded(agent, answers=(Answer((SECRET,), parts=parts), Answer(("Fine.",), parts=parts)))
+        harness = make_coded_harness(agent, answers=(Answer((SECRET,), parts=parts), Answer(("Fine.",), parts=parts)))
         replaced, stored_value = [(await harness.say(item)).finished for item in ("m1", "m2")]
         assert replaced is not None
         assert stored_value is not None
@@ -194,7 +194,7 @@ class TestOutput:
         def lengthen() -> Replace:
             return Replace("x" * 20_000)
 
-        turn = await coded(agent, answers=(LONG * 100,)).say()
+        turn = await make_coded_harness(agent, answers=(LONG * 100,)).say()
         assert turn.finished is not None
         message = turn.finished.messages[-1]
         assert (message.is_cut, len(message.text)) == (True, MAX_ANSWER_BYTES)
@@ -208,7 +208,9 @@ class TestOutput:
             calls.append(door)
             return "open"
 
-        harness = coded(keeps_secrets(guide(unlock)), answers=(Answer.calling(call("unlock", door="1"), text=SECRET),))
+        harness = make_coded_harness(
+            keeps_secrets(guide(unlock)), answers=(Answer.calling(call("unlock", door="1"), text=SECRET),)
+        )
         turn = await harness.say()
         assert (turn.text, calls, len(harness.model.asked)) == ("I keep secrets.", [], 1)
 
@@ -221,20 +223,22 @@ class TestOutput:
             judged.append(is_last)
             return Replace(text.replace("quiet", "calm"))
 
-        harness = coded(agent, answers=(f'{{"answer": "{LONG}"}}',))
+        harness = make_coded_harness(agent, answers=(f'{{"answer": "{LONG}"}}',))
         turn = await harness.say()
         assert turn.last["result"] == {"answer": LONG.replace("quiet", "calm")}
         assert judged == [True]
 
     async def test_a_refused_structured_answer_is_the_sentence(self) -> None:
         schema = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
-        harness = coded(keeps_secrets(guide(output_type=schema)), answers=(f'{{"answer": "{SECRET}"}}',))
+        harness = make_coded_harness(keeps_secrets(guide(output_type=schema)), answers=(f'{{"answer": "{SECRET}"}}',))
         turn = await harness.say()
         assert (turn.text, turn.types[-1]) == ("I keep secrets.", "RUN_FINISHED")
         assert turn.last.get("result") is None
 
     async def test_text_of_a_model_that_broke_off_is_not_shown_unjudged(self) -> None:
-        harness = coded(keeps_secrets(guide()), answers=(Answer(("The secret",), ModelUnavailable("down")),))
+        harness = make_coded_harness(
+            keeps_secrets(guide()), answers=(Answer(("The secret",), ModelUnavailable("down")),)
+        )
         turn = await harness.say()
         assert (turn.text, turn.types[-1]) == ("", "RUN_ERROR")
 
@@ -246,7 +250,7 @@ class TestOutput:
         def broken(text: str) -> None:
             raise RuntimeError(text)
 
-        harness = coded(agent, answers=("Fine.",))
+        harness = make_coded_harness(agent, answers=("Fine.",))
         assert (await harness.say()).text.startswith(text)
         [judged] = (await harness.context())["guardrails"]
         assert judged["failure"] == "RuntimeError"
@@ -259,16 +263,18 @@ class TestOutput:
         def odd(text: str) -> Any:
             return verdict
 
-        harness = coded(agent, answers=("Fine.",))
+        harness = make_coded_harness(agent, answers=("Fine.",))
         assert (await harness.say()).text.startswith("I can't answer that")
 
 
 class TestInput:
     async def test_a_refused_question_gets_the_sentence_and_is_in_no_later_prompt(self) -> None:
-        harness = coded(judges(guide(), Refuse("Not about dragons.")), answers=("Dragons are real.", "Fine."))
+        harness = make_coded_harness(
+            judges(guide(), Refuse("Not about dragons.")), answers=("Dragons are real.", "Fine.")
+        )
         turn = await harness.say("m1", "Are dragons real?")
         assert (turn.text, turn.types[-1]) == ("Not about dragons.", "RUN_FINISHED")
-        assert await stored(harness) == [("user", "Are dragons real?"), ("assistant", "Not about dragons.")]
+        assert await list_stored(harness) == [("user", "Are dragons real?"), ("assistant", "Not about dragons.")]
         await harness.say("m2", "Well?")
         assert "dragon" not in str(harness.model.asked[-1].prompts).lower()
 
@@ -289,7 +295,7 @@ class TestInput:
             await verdict_due.wait()
             return Refuse("No.")
 
-        harness = coded(agent, answers=(Answer.calling(call("unlock", door="1"), text="I open it."),))
+        harness = make_coded_harness(agent, answers=(Answer.calling(call("unlock", door="1"), text="I open it."),))
         saying = asyncio.ensure_future(harness.say())
         await harness.model_is_asked()  # beside the guardrail
         verdict_due.set()
@@ -298,15 +304,15 @@ class TestInput:
 
     async def test_the_model_is_given_up_as_soon_as_the_question_is_refused(self) -> None:
         never = asyncio.Event()
-        harness = coded(judges(guide(), Refuse("No.")), answers=(Answer(("Dragons",), gate=never),))
+        harness = make_coded_harness(judges(guide(), Refuse("No.")), answers=(Answer(("Dragons",), gate=never),))
         assert (await harness.say("m1", "A dragon?")).text == "No."
         assert harness.model.abandoned == 1
 
     async def test_a_replaced_question_is_what_the_model_gets_and_what_is_stored(self) -> None:
-        harness = coded(judges(guide(), Replace("Are lizards real?")), answers=("Stale.", "Yes.", "Fine."))
+        harness = make_coded_harness(judges(guide(), Replace("Are lizards real?")), answers=("Stale.", "Yes.", "Fine."))
         turn = await harness.say("m1", "Are dragons real?")
         assert turn.text == "Yes."
-        assert await stored(harness) == [("user", "Are lizards real?"), ("assistant", "Yes.")]
+        assert await list_stored(harness) == [("user", "Are lizards real?"), ("assistant", "Yes.")]
         await harness.say("m2", "Well?")
         assert all("dragon" not in str(request.prompts) for request in harness.model.asked[1:])
 
@@ -314,7 +320,9 @@ class TestInput:
     async def test_a_commit_says_whether_its_question_has_two_versions(
         self, replacement: str | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        harness = coded(judges(guide(), Replace(replacement) if replacement else None), answers=("Yes.", "Yes."))
+        harness = make_coded_harness(
+            judges(guide(), Replace(replacement) if replacement else None), answers=("Yes.", "Yes.")
+        )
         commits: list[Commit] = []
         commit = harness.store.commit
 
@@ -330,7 +338,7 @@ class TestInput:
         expert = Agent("expert", "Know.")
         agent = judges(guide(handoffs=[Handoff(expert)]), Replace("Are lizards real?"))
         moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
-        harness = coded(agent, expert, answers=("Stale.", moves, "Yes."))
+        harness = make_coded_harness(agent, expert, answers=("Stale.", moves, "Yes."))
         assert (await harness.say("m1", "Are dragons real?")).text == "Yes."
         assert "lizards" in str(harness.model.asked[-1].prompts)
         assert "dragons" not in str(harness.model.asked[-1].prompts)
@@ -345,7 +353,9 @@ class TestInput:
         expert = judges(Agent("expert", "Know.", triggers=triggers), verdict)
         agent = guide(handoffs=[Handoff(expert)])
         moves = Answer.calling(call("transfer_to_expert", reason="asks of dragons", context_summary="Wants a dragon."))
-        harness = coded(agent, expert, answers=(*(() if triggers else (moves,)), "Stale.", "Yes.", "Fine."))
+        harness = make_coded_harness(
+            agent, expert, answers=(*(() if triggers else (moves,)), "Stale.", "Yes.", "Fine.")
+        )
         turn = await harness.say("m1", "Are dragons real?")
         assert turn.text.endswith(text)
         first = 0 if triggers else 1
@@ -365,7 +375,7 @@ class TestInput:
         def never() -> Refuse:
             return Refuse("Not now.")
 
-        harness = coded(agent, expert, answers=("Fine.",))
+        harness = make_coded_harness(agent, expert, answers=("Fine.",))
         assert (await harness.say("m1", "Are dragons real?")).text == "Not now."
         await harness.say("m2", "Well?")
         assert "dragon" not in str(harness.model.asked[-1].prompts)
@@ -373,13 +383,13 @@ class TestInput:
     async def test_a_question_that_a_specialist_without_guardrails_answers_is_not_refused(self) -> None:
         expert = Agent("expert", "Know.", triggers=["dragons"])
         agent = judges(guide(handoffs=[Handoff(expert)]), Refuse("No."))
-        harness = coded(agent, expert, answers=("A summary.", "Yes.", "Fine."))
+        harness = make_coded_harness(agent, expert, answers=("A summary.", "Yes.", "Fine."))
         await harness.say("m1", "Are dragons real?")
         await harness.say("m2", "Well?")
         assert "Are dragons real?" in str(harness.model.asked[-1].prompts)
 
     async def test_a_question_whose_run_is_given_up_counts_as_refused(self) -> None:
-        harness = coded(judges(guide(), None), answers=("Fine.",))
+        harness = make_coded_harness(judges(guide(), None), answers=("Fine.",))
         await harness.turns.run(harness.ada, harness.request("m1", "A dragon?"), [].append, seconds=20, gives_up=True)
         await harness.say("m2", "Well?")
         assert "dragon" not in str(harness.model.asked[-1].prompts)
@@ -388,7 +398,7 @@ class TestInput:
         expert = judges(Agent("expert", "Know."), Replace("Are lizards real?"))
         agent = guide(handoffs=[Handoff(expert, context_mode="full")])
         moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
-        harness = coded(agent, expert, answers=(moves, "Stale.", "Yes."))
+        harness = make_coded_harness(agent, expert, answers=(moves, "Stale.", "Yes."))
         await harness.say("m1", "Are dragons real?")
         record = await harness.context()
         assert str(record).count("Are lizards real?") == 4  # of each agent: the current message, and what was sent
@@ -396,7 +406,7 @@ class TestInput:
         assert all(item["estimatedTokens"] > 0 for item in record["calls"])
 
     async def test_a_question_that_comes_with_results_of_the_page_is_judged(self) -> None:
-        harness = coded(judges(guide(), Refuse("Not about dragons.")))
+        harness = make_coded_harness(judges(guide(), Refuse("Not about dragons.")))
         [interrupt] = await waiting(harness)
         harness.model.script("Stale.", "Fine.")
         turn = await harness.say("m2", "A dragon?", client=replace(PAGE, results=(result(interrupt),)))
@@ -405,7 +415,7 @@ class TestInput:
         assert "dragon" not in str(harness.model.asked[-1].prompts)
 
     async def test_files_of_a_replaced_question_stay(self) -> None:
-        harness = coded(judges(guide(), Replace("Is this real?")), answers=("Stale.", "Yes."))
+        harness = make_coded_harness(judges(guide(), Replace("Is this real?")), answers=("Stale.", "Yes."))
         source = {"type": "url", "value": "https://pictures.example.com/dragon.png"}
         await harness.say("m1", [{"type": "text", "text": "Is this dragon real?"}, {"type": "image", "source": source}])
         [request] = [prompt.content for prompt in harness.model.asked[-1].prompts if prompt.role is Role.USER]
@@ -420,7 +430,7 @@ class TestInput:
             if "dragon" in text:
                 await asyncio.Event().wait()
 
-        harness = coded(agent, answers=("Stale.", "Fine."))
+        harness = make_coded_harness(agent, answers=("Stale.", "Fine."))
         saying = asyncio.ensure_future(harness.say("m1", "A dragon?"))
         await harness.model_is_asked()
         await harness.controls.cancel(harness.ada, harness.thread_id, None)
@@ -433,7 +443,7 @@ class TestMemory:
     @pytest.fixture
     async def harness(self) -> Harness:
         """A conversation with a refused question about dragons and an allowed one about cats."""
-        harness = coded(judges(guide(), Refuse("Not about that.")), answers=("Stale.", "Cats purr."))
+        harness = make_coded_harness(judges(guide(), Refuse("Not about that.")), answers=("Stale.", "Cats purr."))
         await harness.say("m1", "Do dragons purr?")
         await harness.say("m2", "Do cats purr?")
         harness.model.asked.clear()
@@ -476,18 +486,18 @@ async def test_a_worker_that_takes_over_judges_again_and_stores_one_verdict(monk
         judged.append(text)
         return Replace(text.replace("dragon", "lizard"))
 
-    harness = coded(agent, answers=("Stale.", "Lost.", "Stale.", "Done."))
+    harness = make_coded_harness(agent, answers=("Stale.", "Lost.", "Stale.", "Done."))
     failing_once(monkeypatch, harness.store, "put_message", after=1)
     with pytest.raises(StoreUnavailable):
         await harness.say("m1", "A dragon?")
     harness.clock.advance(60)
     await harness.say("m1", "A dragon?")
     assert judged == ["A dragon?", "A dragon?"]
-    assert await stored(harness) == [("user", "A lizard?"), ("assistant", "Done.")]
+    assert await list_stored(harness) == [("user", "A lizard?"), ("assistant", "Done.")]
 
 
 async def test_an_agent_without_guardrails_costs_nothing_more() -> None:
-    harness = coded(guide(), answers=("Fine.",))
+    harness = make_coded_harness(guide(), answers=("Fine.",))
     turn = await harness.say()
     assert turn.finished is not None
     end = MESSAGE.as_json(turn.finished.messages[-1])

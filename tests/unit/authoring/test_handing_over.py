@@ -12,7 +12,7 @@ from baton.domain.agents.sentences import write_sentence
 from baton.domain.desks.desk_session import DeskStatus
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.guardrail_endpoint import POLICY, UNCHECKED, Endpoint
 from tests.harness.handoffs import texts
 from tests.harness.harness import Harness
@@ -42,20 +42,20 @@ async def active(harness: Harness) -> str:
     return (await harness.store.get_thread(harness.ada, harness.thread_id)).active_agent_id
 
 
-async def asked_for(harness: Harness) -> list[tuple[str, str, str]]:
+async def list_handoffs(harness: Harness) -> list[tuple[str, str, str]]:
     """The target, the reason and the summary of each handoff."""
     handoffs, _ = await harness.handoffs.of_thread(harness.ada, harness.thread_id, limit=5, cursor=None)
     return [(handoff.target_agent_id, handoff.handoff_reason, handoff.context_summary) for handoff in handoffs]
 
 
 async def test_a_hook_hands_over_to_people_before_any_model_speaks() -> None:
-    harness = coded(angry(clerk(SUPPORT)), SUPPORT)
+    harness = make_coded_harness(angry(clerk(SUPPORT)), SUPPORT)
     assert (await harness.say("m1", "Hello")).text == "Hello there."
     request_count = len(harness.model.asked)
     turn = await harness.say("m2", "This is outrageous")
     assert texts(turn) == [WAITING]
     assert len(harness.model.asked) == request_count
-    assert await asked_for(harness) == [("support", "calm", "Ada is angry.")]
+    assert await list_handoffs(harness) == [("support", "calm", "Ada is angry.")]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.conversation.desk is not None
     assert (thread.conversation.desk.status, thread.conversation.desk.last_message) == (
@@ -79,12 +79,12 @@ async def test_a_hook_takes_an_answer_back_and_a_specialist_answers_in_the_same_
     def no_advice(text: str) -> HandOver | None:
         return HandOver("lawyer", reason="a question of law") if "sue" in text else None
 
-    harness = coded(agent, lawyer, answers=("You should sue them.", "Ada asks about law.", "It depends."))
+    harness = make_coded_harness(agent, lawyer, answers=("You should sue them.", "Ada asks about law.", "It depends."))
     turn = await harness.say("m1", "What now?")
     taken_back = [event.body["messageId"] for event in turn.events if event.type == "TEXT_MESSAGE_END"]
     assert texts(turn)[-1] == ("Lawyer", "It depends.")
     assert len(taken_back) == 2
-    assert await asked_for(harness) == [("lawyer", "a question of law", "Ada asks about law.")]
+    assert await list_handoffs(harness) == [("lawyer", "a question of law", "Ada asks about law.")]
     page = await harness.store.read_messages(
         harness.ada, await harness.store.get_thread(harness.ada, harness.thread_id), limit=10, before=None
     )
@@ -99,7 +99,7 @@ async def test_people_get_what_guardrails_have_left_of_the_question(refuses: boo
     async def judge(text: str) -> Replace | Refuse | None:
         return Refuse("Be polite.") if refuses else Replace(text.replace("4111", "[card]"))
 
-    harness = coded(agent, SUPPORT)
+    harness = make_coded_harness(agent, SUPPORT)
     turn = await harness.say("m1", "4111 outrageous")
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     if refuses:
@@ -112,7 +112,7 @@ async def test_people_get_what_guardrails_have_left_of_the_question(refuses: boo
 
 async def test_handoffs_of_hooks_obey_the_rules_of_handoffs() -> None:
     forbidden = Desk("support", required_permissions=["shop:vip"])
-    harness = coded(angry(clerk(forbidden)), forbidden)
+    harness = make_coded_harness(angry(clerk(forbidden)), forbidden)
     turn = await harness.say("m1", "outrageous")
     assert turn.text == "You don't have permission to use Support. Can I help with something else?"
     assert await active(harness) == "assistant"
@@ -123,17 +123,17 @@ async def test_handoffs_of_hooks_obey_the_rules_of_handoffs() -> None:
     def closed(agent: str) -> Refuse:
         return Refuse(f"Not to {agent}.")
 
-    harness = coded(agent, SUPPORT)
+    harness = make_coded_harness(agent, SUPPORT)
     assert (await harness.say("m1", "outrageous")).text == "Not to support."
     assert await active(harness) == "assistant"
 
 
 async def test_a_hook_that_hands_over_where_it_cannot_has_failed() -> None:
-    harness = coded(angry(clerk(), HandOver("support")), SUPPORT)
+    harness = make_coded_harness(angry(clerk(), HandOver("support")), SUPPORT)
     assert (await harness.say("m1", "outrageous")).text == UNCHECKED
 
     helper = angry(Agent("helper", "Help.", handoffs=[SUPPORT]))
-    harness = coded(
+    harness = make_coded_harness(
         Agent("assistant", "Sell.", main=True, sub_agents=[helper]),
         helper,
         SUPPORT,
@@ -144,7 +144,7 @@ async def test_a_hook_that_hands_over_where_it_cannot_has_failed() -> None:
 
 
 async def test_a_desk_that_is_not_deployed_gets_nothing_and_the_user_a_sentence() -> None:
-    harness = coded(angry(clerk(SUPPORT)))
+    harness = make_coded_harness(angry(clerk(SUPPORT)))
     assert (await harness.say("m1", "outrageous")).text.startswith("The support is currently unavailable.")
     assert await active(harness) == "assistant"
 
@@ -158,10 +158,10 @@ async def test_a_coroutine_hands_over_to_people() -> None:
             await context.hand_over(SUPPORT, reason="anger", summary="Ada is angry.")
         return "Hello."
 
-    harness = coded(agent, SUPPORT)
+    harness = make_coded_harness(agent, SUPPORT)
     assert (await harness.say("m1", "Hello")).text == "Hello."
     assert texts(await harness.say("m2", "outrageous")) == [WAITING]
-    assert await asked_for(harness) == [("support", "anger", "Ada is angry.")]
+    assert await list_handoffs(harness) == [("support", "anger", "Ada is angry.")]
     assert harness.model.asked == []
 
 
@@ -173,4 +173,4 @@ async def test_an_endpoint_hands_over() -> None:
     )
     harness = Harness(assistant=agent, others=(SUPPORT.definition,), tools=endpoint.toolbox)
     assert texts(await harness.say("m1", "outrageous")) == [WAITING]
-    assert await asked_for(harness) == [("support", "anger", "Ada is angry.")]
+    assert await list_handoffs(harness) == [("support", "anger", "Ada is angry.")]

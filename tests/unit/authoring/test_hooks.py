@@ -17,7 +17,7 @@ from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.ports.agents.chat_model import MAX_ANSWER_BYTES
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import Harness, Said
 from tests.harness.wiki import answer, yes
@@ -75,7 +75,7 @@ def no_tips(agent: Agent) -> Agent:
     return agent
 
 
-def shown_arguments(turn: Said) -> list[str]:
+def list_shown_arguments(turn: Said) -> list[str]:
     return [event.body["delta"] for event in turn.events if event.type == "TOOL_CALL_ARGS"]
 
 
@@ -83,7 +83,7 @@ def results(turn: Said) -> list[str]:
     return [event.body["content"] for event in turn.events if event.type == "TOOL_CALL_RESULT"]
 
 
-def given_to_model(harness: Harness) -> str:
+def read_last_prompt(harness: Harness) -> str:
     return "\n".join(str(prompt.content) for prompt in harness.model.asked[-1].prompts)
 
 
@@ -96,10 +96,10 @@ class TestTools:
             assert (name, context.agent_id) == ("pay", "assistant")
             return Refuse("At most 50 euros.") if arguments["euros"] > 50 else None
 
-        harness = coded(agent, answers=paying())
+        harness = make_coded_harness(agent, answers=paying())
         turn = await harness.say()
         assert (made, results(turn)) == ([], ["Error: At most 50 euros."])
-        assert "At most 50 euros." in given_to_model(harness)
+        assert "At most 50 euros." in read_last_prompt(harness)
 
     async def test_a_call_is_made_and_recorded_with_the_arguments_of_a_hook(self) -> None:
         agent = clerk(pay)
@@ -108,10 +108,10 @@ class TestTools:
         def cap(arguments: dict[str, Any]) -> Replace:
             return Replace({**arguments, "euros": 50})
 
-        harness = coded(agent, answers=paying())
+        harness = make_coded_harness(agent, answers=paying())
         await harness.say()
         assert made == [{"euros": 50, "to": "shop"}]
-        [record] = await recorded(harness)
+        [record] = await list_records(harness)
         assert record.input == {"euros": 50}
 
     async def test_changes_of_the_arguments_without_a_verdict_have_no_effect(self) -> None:
@@ -121,7 +121,7 @@ class TestTools:
         def careless(arguments: dict[str, Any]) -> None:
             arguments["euros"] = 1
 
-        await coded(agent, answers=paying()).say()
+        await make_coded_harness(agent, answers=paying()).say()
         assert made == [{"euros": 90, "to": "shop"}]
 
     async def test_arguments_of_a_hook_must_fit_the_tool(self) -> None:
@@ -131,7 +131,7 @@ class TestTools:
         def wrong() -> Replace:
             return Replace({"euros": "many"})
 
-        turn = await coded(agent, answers=paying()).say()
+        turn = await make_coded_harness(agent, answers=paying()).say()
         assert made == []
         assert results(turn)[0].startswith("Error: the call was not made: a hook has changed its arguments, which do")
 
@@ -142,10 +142,10 @@ class TestTools:
         def cap() -> Replace:
             return Replace({"euros": 1})
 
-        harness = coded(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
+        harness = make_coded_harness(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
         turn = await harness.say()
         [interrupt] = turn.last["outcome"]["interrupts"]
-        assert (shown_arguments(turn), interrupt["metadata"]["arguments"]) == (['{"euros": 1}'], '{"euros": 1}')
+        assert (list_shown_arguments(turn), interrupt["metadata"]["arguments"]) == (['{"euros": 1}'], '{"euros": 1}')
         await answer(harness, yes(interrupt))
         assert made == [{"euros": 1}]
 
@@ -156,7 +156,7 @@ class TestTools:
         def raise_it(arguments: dict[str, Any]) -> Replace:
             return Replace({"euros": arguments["euros"] + 1})
 
-        harness = coded(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
+        harness = make_coded_harness(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
         [interrupt] = (await harness.say()).last["outcome"]["interrupts"]
         turn = await answer(harness, yes(interrupt))
         assert made == []
@@ -177,13 +177,13 @@ class TestTools:
 
         asks = Answer.calling(call("pay", euros=1, to="Rufus"))
         parts = ProviderParts.of("test/m", Replay.ALWAYS, [{"call": 0, "signature": "Rufus"}])
-        harness = coded(agent, answers=(replace(asks, parts=parts), "Done.", "Fine."))
+        harness = make_coded_harness(agent, answers=(replace(asks, parts=parts), "Done.", "Fine."))
         turn = await harness.say("m1", "Pay.")
         await harness.say("m2", "Well?")
-        assert [json.loads(shown_argument) for shown_argument in shown_arguments(turn)] == [arguments]
+        assert [json.loads(shown_argument) for shown_argument in list_shown_arguments(turn)] == [arguments]
         assert turn.finished is not None
         inspected = await harness.context(turn.finished.messages[0].run_id)
-        assert "Rufus" not in str((turn.events, harness.model.asked, await recorded(harness), inspected))
+        assert "Rufus" not in str((turn.events, harness.model.asked, await list_records(harness), inspected))
         [request] = [message for message in turn.finished.messages if message.tool_calls]
         assert ("Rufus" not in str(request), request.provider_parts) == (True, None)
 
@@ -195,8 +195,8 @@ class TestTools:
         def allow() -> None: ...
 
         asks = Answer.calling(call("pay", euros=1), call("pay", euros=euros, to="Rufus"))
-        turn = await coded(agent, answers=(asks, "Done.")).say()
-        assert (shown_arguments(turn)[1], made) == ("{}", [{"euros": 1, "to": "shop"}])
+        turn = await make_coded_harness(agent, answers=(asks, "Done.")).say()
+        assert (list_shown_arguments(turn)[1], made) == ("{}", [{"euros": 1, "to": "shop"}])
 
     async def test_a_worker_that_takes_over_shows_the_arguments_of_the_recorded_call(
         self, monkeypatch: pytest.MonkeyPatch
@@ -208,13 +208,13 @@ class TestTools:
             judged.append(arguments)
             return Replace({"euros": 50})
 
-        harness = coded(agent, answers=(*paying(), *paying()))
+        harness = make_coded_harness(agent, answers=(*paying(), *paying()))
         failing_once(monkeypatch, harness.store, "put_message", after=1)
         with pytest.raises(StoreUnavailable):
             await harness.say()
         harness.clock.advance(60)
         turn = await harness.say()
-        assert (len(judged), made, shown_arguments(turn)) == (1, [{"euros": 50, "to": "shop"}], ['{"euros": 50}'])
+        assert (len(judged), made, list_shown_arguments(turn)) == (1, [{"euros": 50, "to": "shop"}], ['{"euros": 50}'])
 
     async def test_a_run_that_is_stopped_while_a_hook_judges_makes_and_shows_no_call(self) -> None:
         agent, is_judging = clerk(pay), asyncio.Event()
@@ -224,13 +224,13 @@ class TestTools:
             is_judging.set()
             await asyncio.Event().wait()
 
-        harness = coded(agent, answers=paying())
+        harness = make_coded_harness(agent, answers=paying())
         saying = asyncio.ensure_future(harness.say())
         await is_judging.wait()
         await harness.controls.cancel(harness.ada, harness.thread_id, None)
         turn = await saying
         assert (turn.last["outcome"]["type"], made) == ("cancelled", [])
-        assert "90" not in str(shown_arguments(turn))
+        assert "90" not in str(list_shown_arguments(turn))
 
     async def test_hooks_of_one_call_share_nothing(self) -> None:
         agent, seen = clerk(pay), []
@@ -243,7 +243,7 @@ class TestTools:
         def note(arguments: dict[str, Any]) -> None:
             seen.append(arguments)
 
-        await coded(agent, answers=paying()).say()
+        await make_coded_harness(agent, answers=paying()).say()
         assert seen == [{"euros": 90}]
 
     async def test_an_approved_call_is_judged_before_it_is_asked_for_and_before_it_is_made(self) -> None:
@@ -253,7 +253,7 @@ class TestTools:
         def note(name: str) -> None:
             judged.append(name)
 
-        harness = coded(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
+        harness = make_coded_harness(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
         [interrupt] = (await harness.say()).last["outcome"]["interrupts"]
         await answer(harness, yes(interrupt))
         assert (judged, made) == (["refund", "refund"], [{"euros": 5}])
@@ -265,11 +265,11 @@ class TestTools:
         def mask(result: str) -> Replace:
             return Replace(result.replace("4111", "[card]"))
 
-        harness = coded(agent, answers=paying())
+        harness = make_coded_harness(agent, answers=paying())
         turn = await harness.say()
         assert results(turn) == ["paid 90 by card [card]"]
-        assert "4111" not in given_to_model(harness)
-        [record] = await recorded(harness)
+        assert "4111" not in read_last_prompt(harness)
+        [record] = await list_records(harness)
         assert record.output == "paid 90 by card [card]"
 
     async def test_a_long_result_can_be_replaced_by_a_long_one(self) -> None:
@@ -279,7 +279,7 @@ class TestTools:
         def lengthen() -> Replace:
             return Replace("x" * 50_000)
 
-        assert results(await coded(agent, answers=paying()).say()) == ["x" * 50_000]
+        assert results(await make_coded_harness(agent, answers=paying()).say()) == ["x" * 50_000]
 
     async def test_a_refused_result_is_a_failed_call(self) -> None:
         agent = clerk(pay)
@@ -288,9 +288,9 @@ class TestTools:
         def never(arguments: dict[str, Any], result: str) -> Refuse:
             return Refuse("The result is secret.")
 
-        harness = coded(agent, answers=paying())
+        harness = make_coded_harness(agent, answers=paying())
         assert results(await harness.say()) == ["Error: The result is secret."]
-        [record] = await recorded(harness)
+        [record] = await list_records(harness)
         assert (record.succeeded, record.output) == (False, None)
 
     @pytest.mark.parametrize(("on_failure", "count"), [("closed", 0), ("open", 1)])
@@ -301,7 +301,7 @@ class TestTools:
         def broken() -> None:
             raise RuntimeError("down")
 
-        await coded(agent, answers=paying()).say()
+        await make_coded_harness(agent, answers=paying()).say()
         assert len(made) == count
 
     async def test_a_hook_that_does_not_answer_in_time_has_failed(self) -> None:
@@ -311,7 +311,7 @@ class TestTools:
         async def endless() -> None:
             await asyncio.Event().wait()
 
-        await coded(agent, answers=paying()).say()
+        await make_coded_harness(agent, answers=paying()).say()
         assert made == []
 
 
@@ -323,7 +323,7 @@ class TestModel:
         def remind(messages: list[dict[str, str]]) -> str | None:
             return "Say thanks." if messages[-1]["role"] == "tool" else None
 
-        harness = coded(agent, answers=paying())
+        harness = make_coded_harness(agent, answers=paying())
         await harness.say()
         first, second = harness.model.asked
         assert "Say thanks." not in str(first.prompts)
@@ -336,7 +336,7 @@ class TestModel:
         def closed() -> Refuse:
             return Refuse("We are closed.")
 
-        harness = coded(agent)
+        harness = make_coded_harness(agent)
         turn = await harness.say()
         assert (turn.text, turn.types[-1], harness.model.asked) == ("We are closed.", "RUN_FINISHED", [])
 
@@ -348,21 +348,23 @@ class TestModel:
             assert text == "I pay."
             return Refuse("No.") if calls == [{"name": "pay", "arguments": {"euros": 9}}] else None
 
-        harness = coded(agent, answers=(Answer.calling(call("pay", euros=9), text="I pay."),))
+        harness = make_coded_harness(agent, answers=(Answer.calling(call("pay", euros=9), text="I pay."),))
         turn = await harness.say()
         assert turn.finished is not None
         assert (turn.finished.messages[-1].text, made) == ("No.", [])
 
     async def test_an_answer_that_was_cut_is_judged(self) -> None:
         agent = no_tips(clerk())
-        harness = coded(agent, answers=(Answer(("Here is a tip", ". " * MAX_ANSWER_BYTES)),))
+        harness = make_coded_harness(agent, answers=(Answer(("Here is a tip", ". " * MAX_ANSWER_BYTES)),))
         turn = await harness.say()
         assert turn.finished is not None
         assert turn.finished.messages[-1].text == "No tips."
 
     async def test_an_answer_that_its_user_has_stopped_is_judged(self) -> None:
         gate = asyncio.Event()
-        harness = coded(no_tips(clerk()), answers=(Answer(("Here is a tip: ", "buy."), gate=gate, gate_at=1),))
+        harness = make_coded_harness(
+            no_tips(clerk()), answers=(Answer(("Here is a tip: ", "buy."), gate=gate, gate_at=1),)
+        )
         saying = asyncio.ensure_future(harness.say())
         await harness.model_is_asked()
         await harness.controls.cancel(harness.ada, harness.thread_id, None)
@@ -372,7 +374,7 @@ class TestModel:
         assert turn.finished.messages[-1].text == "No tips."
 
     async def test_an_answer_whose_model_has_failed_is_judged(self) -> None:
-        harness = coded(no_tips(clerk()), answers=(Answer(("Here is a tip",), ModelUnavailable("down")),))
+        harness = make_coded_harness(no_tips(clerk()), answers=(Answer(("Here is a tip",), ModelUnavailable("down")),))
         turn = await harness.say()
         assert turn.finished is not None
         assert turn.finished.messages[-1].text == "No tips."
@@ -384,7 +386,7 @@ class TestModel:
         def ask(stored: Rules) -> Refuse:
             return Refuse(stored.sentence)
 
-        harness = coded(agent)
+        harness = make_coded_harness(agent)
         harness.functions.packages = lambda: (__name__,)
         assert (await harness.say()).text == "By the rules."
 
@@ -403,11 +405,11 @@ class TestOtherAgents:
             return verdict
 
         asks = Answer.calling(call("ask_faq", message="?"))
-        harness = coded(agent, faq, answers=(asks, "It is 4111.", "Done."))
+        harness = make_coded_harness(agent, faq, answers=(asks, "It is 4111.", "Done."))
         await harness.say()
         [task], _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=10, cursor=None)
         assert task.result == result
-        assert "4111" not in str((task, await recorded(harness)))
+        assert "4111" not in str((task, await list_records(harness)))
 
     async def test_a_replaced_question_of_another_agent_is_stored_as_it_was_replaced(self) -> None:
         faq = Agent("faq", "Answer.")
@@ -417,7 +419,7 @@ class TestOtherAgents:
             return Replace(text.replace("4111", "[card]"))
 
         asks = Answer.calling(call("ask_faq", message="Is 4111 fine?"))
-        harness = coded(clerk(sub_agents=[faq]), faq, answers=(asks, "Stale.", "Yes.", "Done."))
+        harness = make_coded_harness(clerk(sub_agents=[faq]), faq, answers=(asks, "Stale.", "Yes.", "Done."))
         await harness.say()
         [task], _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=10, cursor=None)
         assert task.message == "Is [card] fine?"
@@ -430,12 +432,12 @@ class TestOtherAgents:
         def mask(text: str) -> Replace:
             return Replace(text.replace("4111", "[card]"))
 
-        harness = coded(
+        harness = make_coded_harness(
             clerk(sub_agents=[faq]), faq, answers=(Answer.calling(call("ask_faq", message="?")), "It is 4111.", "Done.")
         )
         await harness.say()
-        assert "It is [card]." in given_to_model(harness)
-        assert "4111" not in given_to_model(harness)
+        assert "It is [card]." in read_last_prompt(harness)
+        assert "4111" not in read_last_prompt(harness)
 
     async def test_a_refused_question_of_another_agent_leaves_the_users_own_alone(self) -> None:
         faq = Agent("faq", "Answer.")
@@ -445,12 +447,12 @@ class TestOtherAgents:
             return Refuse("Ask somebody else.")
 
         asks = Answer.calling(call("ask_faq", message="?"))
-        harness = coded(clerk(sub_agents=[faq]), faq, answers=(asks, "Stale.", "Done.", "Fine."))
+        harness = make_coded_harness(clerk(sub_agents=[faq]), faq, answers=(asks, "Stale.", "Done.", "Fine."))
         turn = await harness.say("m1", "A question")
         assert results(turn)
         await harness.say("m2", "Another")
         assert "Ask somebody else." in str(harness.model.asked[-2].prompts)
-        assert "A question" in given_to_model(harness)
+        assert "A question" in read_last_prompt(harness)
 
     @pytest.mark.parametrize("triggers", [[], ["fix it"]])
     async def test_a_refused_handoff_leaves_the_conversation_where_it_is(self, triggers: list[str]) -> None:
@@ -463,13 +465,13 @@ class TestOtherAgents:
             return Refuse("The workshop is closed.")
 
         moves = Answer.calling(call("transfer_to_repairs", reason="broken", context_summary="It is broken."))
-        harness = coded(agent, repairs, answers=(moves, "Sorry."))
+        harness = make_coded_harness(agent, repairs, answers=(moves, "Sorry."))
         turn = await harness.say("m1", "fix it")
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
         assert thread.conversation.handoff is None
         assert turn.text == ("The workshop is closed." if triggers else "Sorry.")
         if not triggers:
-            assert "The workshop is closed." in given_to_model(harness)
+            assert "The workshop is closed." in read_last_prompt(harness)
 
     async def test_after_a_refused_handoff_the_agent_can_hand_over_to_another_agent(self) -> None:
         repairs, sales = Agent("repairs", "Repair."), Agent("sales", "Sell.")
@@ -483,7 +485,7 @@ class TestOtherAgents:
             Answer.calling(call(f"transfer_to_{name}", reason="broken", context_summary="It is broken."))
             for name in ("repairs", "sales")
         )
-        harness = coded(agent, repairs, sales, answers=(first, second, "Buy a new one."))
+        harness = make_coded_harness(agent, repairs, sales, answers=(first, second, "Buy a new one."))
         turn = await harness.say("m1", "fix it")
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
         assert (turn.text, thread.conversation.agent_id) == ("Buy a new one.", "sales")
@@ -525,7 +527,7 @@ class TestDefinitions:
             )
 
 
-async def recorded(harness: Harness) -> list[Any]:
+async def list_records(harness: Harness) -> list[Any]:
     """The records of the tool calls."""
     page, _ = await harness.records.list_calls(harness.ada, harness.thread_id, limit=10, cursor=None)
     return list(page)

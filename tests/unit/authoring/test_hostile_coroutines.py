@@ -15,7 +15,7 @@ from baton.authoring.errors import WrongArgument
 from baton.domain.errors import StoreUnavailable
 from baton.domain.runs.run_step import MAX_BRANCHES, MAX_DEPTH, MAX_STEP_BYTES
 from tests.fakes.chat_model import Answer
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import Harness, Said
 from tests.harness.timed import in_virtual_time
@@ -57,10 +57,10 @@ def running(run: Run, *others: Agent, answers: tuple[Answer | str, ...] = (), **
     options = {"tools": [look, dump, take], "sub_agents": [faq, *others], "limits": WIDE, **fields}
     agent = Agent("assistant", "Sell.", main=True, **options)
     agent.run(run)
-    return coded(agent, faq, *others, answers=answers)
+    return make_coded_harness(agent, faq, *others, answers=answers)
 
 
-def ended(harness: Harness) -> Said:
+def run_to_end(harness: Harness) -> Said:
     """The turn, in virtual time."""
     results: list[Said] = []
 
@@ -134,7 +134,7 @@ async def say_at_length(context: RunContext, message: str) -> str:
     ],
 )
 def test_a_coroutine_that_does_too_much_ends_with_a_limit(run: Run) -> None:
-    turn = ended(running(run))
+    turn = run_to_end(running(run))
     assert (turn.types[-1], turn.last.get("code")) == ("RUN_ERROR", "run_limit_reached")
 
 
@@ -183,7 +183,7 @@ async def sleep_whatever_happens(context: RunContext, message: str) -> str:
 
 @pytest.mark.parametrize("run", [sleep_for_ever, sleep_whatever_happens])
 def test_a_coroutine_that_never_ends_is_stopped_after_the_time_of_the_turn(run: Run) -> None:
-    turn = ended(running(run, timeouts={"turn_seconds": 60}))
+    turn = run_to_end(running(run, timeouts={"turn_seconds": 60}))
     assert turn.last["code"] == "turn_timeout"
 
 
@@ -202,7 +202,7 @@ def test_agents_that_ask_each_other_end_at_a_depth() -> None:
 
     one.run(run)
     two.run(run)
-    turn = ended(running(run, one, two))
+    turn = run_to_end(running(run, one, two))
     assert turn.text == "One has no agent two that it may ask for this user here. Agents: none."
     assert len(depths) == MAX_DEPTH + 1
 
@@ -338,7 +338,7 @@ async def test_code_may_change_behind_the_step_that_a_turn_waits_for(location: s
 
     agent = Agent("assistant", "Sell.", main=True, tools=[refund])
     agent.run(run)
-    harness = coded(agent)
+    harness = make_coded_harness(agent)
     turn = await harness.say()
     agent.definition.code.run = changed
     turn = await answer(harness, *[yes(interrupt) for interrupt in turn.last["outcome"]["interrupts"]])

@@ -22,7 +22,7 @@ from baton.ports.agents.tools import MAX_ATTACHED_BYTES
 from baton.tenants.privacy.export import ExportKind
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import TODAY, Harness, Said
 from tests.harness.sessions import close
@@ -96,7 +96,7 @@ def system_notes(harness: Harness) -> list[str]:
 
 async def test_a_function_is_called_once_a_person_has_agreed() -> None:
     asks = Answer.calling(ToolCall("c1", "refund", '{"number": "A-7", "euros": 12.5}'))
-    harness = coded(shop(refund), answers=(asks, "Refunded."))
+    harness = make_coded_harness(shop(refund), answers=(asks, "Refunded."))
     turn = await harness.say()
     [interrupt] = turn.last["outcome"]["interrupts"]
     assert results(await answer(harness, yes(interrupt))) == ['{"number":"A-7","euros":"12.5"}']
@@ -112,7 +112,7 @@ async def test_a_computed_prompt_stands_behind_the_history_and_changes_nothing_b
     async def about(context: TurnContext) -> str:
         return f"{context.user} of {context.tenant} has {len(context.permissions)} permissions."
 
-    harness = coded(agent, answers=("One.", "Two."))
+    harness = make_coded_harness(agent, answers=("One.", "Two."))
     await harness.say("m1", "First")
     await harness.say("m2", "Second", scope=Scope("acme", "ada", frozenset({"shop:vip"})))
     first, second = (request.contents for request in harness.model.asked)
@@ -135,7 +135,7 @@ async def test_a_prompt_may_be_computed_from_the_state_and_cannot_change_it() ->
         cart = context.state.pop("cart", [])
         return f"In the cart: {', '.join(cart)}." if cart else None
 
-    harness = coded(agent, answers=(Answer.calling(call("add", item="tea")), "Done.", "Two."))
+    harness = make_coded_harness(agent, answers=(Answer.calling(call("add", item="tea")), "Done.", "Two."))
     await harness.say("m1")
     assert "In the cart" not in "".join(system_notes(harness))
     await harness.say("m2")
@@ -153,7 +153,7 @@ async def test_a_turn_does_not_go_on_without_its_instructions(returned: Any) -> 
             raise RuntimeError("down")
         return returned
 
-    harness = coded(agent)
+    harness = make_coded_harness(agent)
     turn = await harness.say()
     assert (turn.types[-1], turn.last["code"]) == ("RUN_ERROR", "internal_error")
     assert harness.model.asked == []
@@ -168,7 +168,7 @@ def test_a_prompt_that_takes_too_long_ends_the_turn() -> None:
         return "Late."
 
     async def work() -> None:
-        turn = await coded(agent).say()
+        turn = await make_coded_harness(agent).say()
         assert turn.last["code"] == "internal_error"
 
     in_virtual_time(work)
@@ -182,14 +182,14 @@ async def test_an_agent_that_is_consulted_computes_its_prompt_too() -> None:
         return f"You answer for {context.agent_id}."
 
     ask = Answer.calling(call("ask_faq", message="Well?"))
-    harness = coded(shop(sub_agents=[faq]), faq, answers=(ask, "Yes.", "It says yes."))
+    harness = make_coded_harness(shop(sub_agents=[faq]), faq, answers=(ask, "Yes.", "It says yes."))
     await harness.say()
     assert ("system", "You answer for faq.") in harness.model.asked[1].contents
 
 
 async def test_the_state_is_committed_with_the_turn_and_known_in_the_next() -> None:
     adds = [Answer.calling(call("add", item=item)) for item in ("tea", "milk")]
-    harness = coded(
+    harness = make_coded_harness(
         shop(add, clear), answers=(adds[0], "Done.", adds[1], "Done.", Answer.calling(call("clear")), "Ok.")
     )
     assert results(await harness.say("m1")) == ["1 in the cart"]
@@ -200,7 +200,7 @@ async def test_the_state_is_committed_with_the_turn_and_known_in_the_next() -> N
 
 
 async def test_the_state_outlasts_the_end_of_a_session() -> None:
-    harness = coded(shop(add), answers=(Answer.calling(call("add", item="tea")), "Done."))
+    harness = make_coded_harness(shop(add), answers=(Answer.calling(call("add", item="tea")), "Done."))
     await harness.say("m1")
     await close(harness)
     assert await state(harness) == {"cart": ["tea"]}
@@ -208,14 +208,14 @@ async def test_the_state_outlasts_the_end_of_a_session() -> None:
 
 async def test_a_call_that_fails_changes_nothing() -> None:
     both = Answer.calling(call("add", item="tea"), call("fail", 2))
-    harness = coded(shop(add, fail), answers=(both, "Done."))
+    harness = make_coded_harness(shop(add, fail), answers=(both, "Done."))
     await harness.say()
     assert await state(harness) == {"cart": ["tea"]}
 
 
 @pytest.mark.parametrize("kind", ["much", "wrong"])
 async def test_what_cannot_be_kept_fails_the_call(kind: str) -> None:
-    harness = coded(shop(flood), answers=(Answer.calling(call("flood", kind=kind)), "Sorry."))
+    harness = make_coded_harness(shop(flood), answers=(Answer.calling(call("flood", kind=kind)), "Sorry."))
     [result] = results(await harness.say())
     assert result == "Error: flood was carried out, but what it has noted cannot be kept."
     assert await state(harness) is None
@@ -230,7 +230,7 @@ async def test_calls_at_the_same_time_change_different_fields() -> None:
         return "noted"
 
     both = Answer.calling(call("note", key="a"), call("note", 2, key="b"))
-    harness = coded(shop(note), answers=(both, "Done."))
+    harness = make_coded_harness(shop(note), answers=(both, "Done."))
     await harness.say()
     assert await state(harness) == {"a": True, "b": True}
 
@@ -249,7 +249,7 @@ async def test_a_worker_that_takes_over_applies_what_was_recorded_and_calls_noth
         return "added"
 
     adds = Answer.calling(call("add_once", item="tea"))
-    harness = coded(shop(add_once), answers=(adds, "Lost.", adds, "Done."))
+    harness = make_coded_harness(shop(add_once), answers=(adds, "Lost.", adds, "Done."))
     failing_once(monkeypatch, harness.store, "put_message")
     with pytest.raises(StoreUnavailable):
         await harness.say("m1")
@@ -263,7 +263,7 @@ async def test_a_worker_that_takes_over_applies_what_was_recorded_and_calls_noth
 
 async def test_a_branch_begins_with_the_state_that_was_there() -> None:
     adds = [Answer.calling(call("add", item=item)) for item in ("tea", "milk", "rice")]
-    harness = coded(shop(add), answers=(adds[0], "One.", adds[1], "Two.", adds[2], "Three."))
+    harness = make_coded_harness(shop(add), answers=(adds[0], "One.", adds[1], "Two.", adds[2], "Three."))
     await harness.say("m1")
     await harness.say("m2")
     await harness.say("m3", "Otherwise", branch={"from": "m2"})
@@ -271,7 +271,7 @@ async def test_a_branch_begins_with_the_state_that_was_there() -> None:
 
 
 async def test_a_branch_from_the_beginning_begins_without_a_state() -> None:
-    harness = coded(shop(add), answers=(Answer.calling(call("add", item="tea")), "One.", "Other."))
+    harness = make_coded_harness(shop(add), answers=(Answer.calling(call("add", item="tea")), "One.", "Other."))
     await harness.say("m1")
     await harness.say("m2", "Otherwise", branch={"from": "m1"})
     assert not await state(harness)
@@ -279,7 +279,7 @@ async def test_a_branch_from_the_beginning_begins_without_a_state() -> None:
 
 async def test_the_inspector_shows_the_state_before_and_after_a_turn() -> None:
     adds = [Answer.calling(call("add", item=item)) for item in ("tea", "milk")]
-    harness = coded(shop(add), answers=(adds[0], "One.", adds[1], "Two."))
+    harness = make_coded_harness(shop(add), answers=(adds[0], "One.", adds[1], "Two."))
     await harness.say("m1")
     turn = await harness.say("m2")
     record = await harness.context(turn.events[0].body["runId"])
@@ -290,7 +290,7 @@ async def test_the_inspector_shows_the_state_before_and_after_a_turn() -> None:
 
 
 async def test_the_export_of_a_conversation_has_its_state() -> None:
-    harness = coded(shop(add), answers=("One.", Answer.calling(call("add", item="tea")), "Two."))
+    harness = make_coded_harness(shop(add), answers=("One.", Answer.calling(call("add", item="tea")), "Two."))
     agents = await harness.agents.in_force(harness.ada)
     shape = make_record_shapes(agents.describe, NO_PRICES, "acme")[ExportKind.THREAD]
     await harness.say("m1")
@@ -307,7 +307,7 @@ async def test_the_user_sees_the_progress_of_a_call() -> None:
             await context.progress(f"{number} of\n3")
         return "done"
 
-    harness = coded(shop(work), answers=(Answer.calling(call("work")), "Done."))
+    harness = make_coded_harness(shop(work), answers=(Answer.calling(call("work")), "Done."))
     turn = await harness.say()
     visible = [event.body for event in turn.events if event.type.startswith("ACTIVITY")]
     [started] = [event.body["toolCallId"] for event in turn.events if event.type == "TOOL_CALL_START"]
@@ -334,7 +334,7 @@ def test_a_call_that_reports_very_often_is_shown_now_and_then() -> None:
         return "done"
 
     async def converse() -> None:
-        harness = coded(shop(work), answers=(Answer.calling(call("work")), "Done."))
+        harness = make_coded_harness(shop(work), answers=(Answer.calling(call("work")), "Done."))
         turn = await harness.say()
         visible = [event.body for event in turn.events if event.type.startswith("ACTIVITY")]
         assert 20 < len(visible) < 30
@@ -352,7 +352,7 @@ async def test_files_that_a_call_attaches_are_sources_of_the_answer(tmp_path: Pa
         await context.attach(tmp_path / "invoice.pdf")
         return await context.attach(b"1,2", name="lines.csv", media_type="text/csv")
 
-    harness = coded(shop(invoice), answers=(Answer.calling(call("invoice")), "Here it is."))
+    harness = make_coded_harness(shop(invoice), answers=(Answer.calling(call("invoice")), "Here it is."))
     turn = await harness.say()
     [sources] = [event.body["metadata"]["sources"] for event in turn.events if event.type == "TEXT_MESSAGE_END"]
     assert [(source["kind"], source["title"], source["mediaType"], source["isKept"]) for source in sources] == [
@@ -379,7 +379,7 @@ async def test_a_file_that_cannot_be_attached_is_a_failed_call(
         """Attach a file."""
         return await context.attach(tmp_path / name)
 
-    turn = await coded(shop(attach), answers=(Answer.calling(call("attach")), "Well.")).say()
+    turn = await make_coded_harness(shop(attach), answers=(Answer.calling(call("attach")), "Well.")).say()
     assert problem in results(turn)[0]
 
 
@@ -400,7 +400,7 @@ async def test_progress_after_the_end_of_a_call_is_not_shown() -> None:
         return "done"
 
     calls = (Answer.calling(call("work")), Answer.calling(call("more")), "Done.")
-    turn = await coded(shop(work, more), answers=calls).say()
+    turn = await make_coded_harness(shop(work, more), answers=calls).say()
     assert ("1 of 2" in str(turn.events), "2 of 2" in str(turn.events)) == (True, False)
 
 
@@ -414,7 +414,7 @@ async def test_files_that_are_attached_at_the_same_time_share_the_limit(monkeypa
         stored = await asyncio.gather(*files, return_exceptions=True)
         return f"{sum(isinstance(item, str) for item in stored)} kept"
 
-    harness = coded(shop(attach), answers=(Answer.calling(call("attach")), "Well."))
+    harness = make_coded_harness(shop(attach), answers=(Answer.calling(call("attach")), "Well."))
     keep = harness.files.keep
 
     async def keep_later(*arguments: Any) -> str:
@@ -436,7 +436,9 @@ async def test_tools_of_a_consulted_agent_show_progress_and_attach_files_too() -
 
     faq = Agent("faq", "Answer.", description="Knows.", tools=[look])
     ask = Answer.calling(call("ask_faq", message="Well?"))
-    harness = coded(shop(sub_agents=[faq]), faq, answers=(ask, Answer.calling(call("look")), "Yes.", "It says yes."))
+    harness = make_coded_harness(
+        shop(sub_agents=[faq]), faq, answers=(ask, Answer.calling(call("look")), "Yes.", "It says yes.")
+    )
     turn = await harness.say()
     changes = [change for event in turn.events if event.type == "ACTIVITY_DELTA" for change in event.body["patch"]]
     assert {"op": "add", "path": "/agents/0/label", "value": "1 of 3"} in changes
@@ -452,7 +454,7 @@ async def test_a_file_that_cannot_be_kept_is_a_failure_that_the_model_learns() -
         """Make an invoice."""
         return await context.attach(b"x" * (21 * 1024 * 1024), name="large.csv")
 
-    harness = coded(shop(invoice), answers=(Answer.calling(call("invoice")), "Sorry."))
+    harness = make_coded_harness(shop(invoice), answers=(Answer.calling(call("invoice")), "Sorry."))
     [result] = results(await harness.say())
     assert result == "Error: The files of a call have at most 20971520 bytes together."
 
@@ -463,13 +465,13 @@ async def test_a_tool_knows_the_users_time_zone() -> None:
         """Return it."""
         return str(context.time_zone)
 
-    harness = coded(shop(zone), answers=(Answer.calling(call("zone")), "Done."))
+    harness = make_coded_harness(shop(zone), answers=(Answer.calling(call("zone")), "Done."))
     assert results(await harness.say(time_zone="Europe/Rome")) == ["Europe/Rome"]
 
 
 async def test_a_refusal_is_an_answer_and_no_warning_for_operators(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    harness = coded(Agent("assistant", "Lend.", main=True, tools=[lend]))
+    harness = make_coded_harness(Agent("assistant", "Lend.", main=True, tools=[lend]))
     harness.model.script(Answer.calling(ToolCall("c1", "lend", '{"item": "A ladder"}')), "It is gone.")
     await harness.say()
     assert "Tool lend (python) has refused a call" in caplog.text

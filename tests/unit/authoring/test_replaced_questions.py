@@ -10,14 +10,14 @@ import pytest
 from baton import Agent, Replace, RunContext
 from baton.domain.errors import StoreUnavailable
 from baton.domain.threads.queued import RecordDelivery
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.harness import Harness
 
 WRITES = ("put_message", "put_messages", "commit")
 ORIGINAL, REPLACED = "My card is 4111.", "My card is hidden."
 
 
-def guarded(*, by_code: bool) -> Harness:
+def guard(*, by_code: bool) -> Harness:
     agent = Agent("assistant", "Sell.", main=True)
 
     @agent.input_guardrail
@@ -31,7 +31,7 @@ def guarded(*, by_code: bool) -> Harness:
             await context.say("Well.")
             return message
 
-    return coded(agent, answers=("Yes.",) * 9)
+    return make_coded_harness(agent, answers=("Yes.",) * 9)
 
 
 class Mortal:
@@ -61,7 +61,7 @@ class Mortal:
         setattr(store, name, write)
 
 
-async def answered(harness: Harness) -> list[str]:
+async def finish_and_read(harness: Harness) -> list[str]:
     """Let the sweeper and the workers do what is left, and return the texts of the conversation."""
     harness.clock.advance(31 * 60)
     await harness.sweeper.sweep(seconds=60)
@@ -75,15 +75,15 @@ async def answered(harness: Harness) -> list[str]:
 @pytest.mark.parametrize("by_code", [False, True])
 @pytest.mark.parametrize("after", [False, True])
 async def test_a_replaced_question_is_answered_wherever_its_worker_has_died(by_code: bool, after: bool) -> None:
-    alive = guarded(by_code=by_code)
+    alive = guard(by_code=by_code)
     writes = Mortal(alive, None, after=after).writes
     await alive.say(content=ORIGINAL)
-    expected = await answered(alive)
+    expected = await finish_and_read(alive)
     assert expected[0] == REPLACED
     for number in range(1, len(writes)):  # before the first, nothing is stored, and the client repeats the request
-        harness = guarded(by_code=by_code)
+        harness = guard(by_code=by_code)
         worker = Mortal(harness, number, after=after)
         with pytest.raises(StoreUnavailable):
             await harness.say(content=ORIGINAL)
         worker.is_dead = False
-        assert await answered(harness) == expected, writes[number]
+        assert await finish_and_read(harness) == expected, writes[number]

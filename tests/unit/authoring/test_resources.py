@@ -41,7 +41,7 @@ def declare(monkeypatch: pytest.MonkeyPatch) -> Declare:
     return declare
 
 
-def counted(opened: list[Pool]) -> Resource[..., Any]:
+def count_uses(opened: list[Pool]) -> Resource[..., Any]:
     @resource
     async def pool() -> AsyncIterator[Pool]:
         await asyncio.sleep(0)
@@ -58,7 +58,7 @@ async def ask(pool: Pool) -> Pool:
 
 async def test_a_resource_is_opened_once_for_all_who_ask_and_closed_in_the_end(declare: Declare) -> None:
     opened: list[Pool] = []
-    functions = declare(counted(opened))
+    functions = declare(count_uses(opened))
     first, second = await asyncio.gather(*(functions.call(ask, CONTEXT, {}) for _ in range(2)))
     assert opened == [first]
     assert first is second
@@ -69,7 +69,7 @@ async def test_a_resource_is_opened_once_for_all_who_ask_and_closed_in_the_end(d
 
 async def test_a_resource_whose_module_was_imported_again_is_closed_when_no_call_uses_it(declare: Declare) -> None:
     opened: list[Pool] = []
-    functions, gate = declare(counted(opened)), asyncio.Event()
+    functions, gate = declare(count_uses(opened)), asyncio.Event()
 
     async def work(pool: Pool) -> bool:
         await gate.wait()
@@ -77,7 +77,7 @@ async def test_a_resource_whose_module_was_imported_again_is_closed_when_no_call
 
     working = asyncio.ensure_future(functions.call(work, CONTEXT, {}))
     await functions.call(ask, CONTEXT, {})
-    declare(counted(opened))  # in the same module
+    declare(count_uses(opened))  # in the same module
     await functions.close_replaced()
     gate.set()
     assert await working
@@ -97,7 +97,7 @@ async def test_a_replaced_resource_that_cannot_be_closed_hinders_nothing(declare
 
     functions = declare(broken)
     await functions.call(ask, CONTEXT, {})
-    declare(counted([]))
+    declare(count_uses([]))
     await functions.close_replaced()
     assert isinstance(await functions.call(ask, CONTEXT, {}), Pool)
 
@@ -106,7 +106,7 @@ async def test_the_model_does_not_see_a_parameter_that_a_resource_fills(declare:
     def find(number: int, pool: Pool, context: CallContext) -> str:
         return f"{number} {type(pool).__name__} {context.user}"
 
-    functions = declare(counted([]))
+    functions = declare(count_uses([]))
     filled = functions.find_filled(find)
     assert list(read_signature(find, filled.names).schema["properties"]) == ["number"]
     assert await functions.call(find, CONTEXT, {"number": 7}, filled) == "7 Pool ada"

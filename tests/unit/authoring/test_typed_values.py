@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 from baton import Agent, Completion, Handoff, Replace, RunContext, State, Workflow, tool
 from baton.domain.runs.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.handoffs import advance, transfer
 from tests.harness.harness import Harness, Said
 from tests.harness.wiki import answer, call_results, yes
@@ -89,7 +89,7 @@ async def ask(harness: Harness, *answers: Answer | str) -> Said:
     ],
 )
 async def test_nobody_is_asked_about_a_call_that_can_never_be_made(wrong: dict[str, Any], reason: str) -> None:
-    harness = coded(Agent("assistant", "Rent bikes.", main=True, tools=[book]))
+    harness = make_coded_harness(Agent("assistant", "Rent bikes.", main=True, tools=[book]))
     message = await ask(harness, booking(**wrong), "Which day?")
     assert message.types[-1] == "RUN_FINISHED"
     assert message.last.get("outcome", {}).get("type") != "interrupt"
@@ -99,7 +99,7 @@ async def test_nobody_is_asked_about_a_call_that_can_never_be_made(wrong: dict[s
 
 
 async def test_a_call_that_fits_is_asked_about_and_made_with_converted_values() -> None:
-    harness = coded(Agent("assistant", "Rent bikes.", main=True, tools=[book]))
+    harness = make_coded_harness(Agent("assistant", "Rent bikes.", main=True, tools=[book]))
     [interrupt] = (await ask(harness, booking())).last["outcome"]["interrupts"]
     assert interrupt["message"] == "Book a ebike from 2 May 2027 for €90.50?"
     harness.model.script("Booked.")
@@ -114,7 +114,7 @@ async def test_what_a_hook_makes_of_the_arguments_is_checked_by_the_types_too() 
     def change(name: str, arguments: dict[str, Any]) -> Replace:
         return Replace({**arguments, "price": "about ninety"})
 
-    harness = coded(agent)
+    harness = make_coded_harness(agent)
     message = await ask(harness, booking(), "No.")
     assert message.last.get("outcome", {}).get("type") != "interrupt"
     assert "price: Input should be a valid decimal" in call_results(harness)[0]
@@ -144,7 +144,7 @@ async def keep(broken: Broken) -> str:
 
 
 async def test_a_validator_that_fails_lets_nothing_pass(caplog: pytest.LogCaptureFixture) -> None:
-    harness = coded(Agent("assistant", "Keep.", main=True, tools=[keep]))
+    harness = make_coded_harness(Agent("assistant", "Keep.", main=True, tools=[keep]))
     call = Answer.calling(ToolCall("c1", "keep", '{"broken": {"words": "my secret"}}'))
     await ask(harness, call, "No.")
     assert call_results(harness) == ["Error: the arguments do not fit: a validator has failed with SystemExit"]
@@ -180,7 +180,7 @@ async def _rental(*answers: Answer | str) -> Harness:
         description="Rents.",
         workflow=Workflow("rental", states, on_complete=Completion(rent, back_to="days")),
     )
-    harness = coded(Agent("assistant", "Welcome.", main=True, handoffs=[Handoff(desk)]), desk)
+    harness = make_coded_harness(Agent("assistant", "Welcome.", main=True, handoffs=[Handoff(desk)]), desk)
     harness.model.script(transfer("desk"), "Which days?")
     await harness.say("m1", "I want a bike.")
     harness.model.script(*answers)
@@ -235,12 +235,12 @@ RIGHT = '{"first":"2027-05-02","last":"2027-05-04","price":"90"}'
     ],
 )
 async def test_an_answer_that_its_type_refuses_goes_back_to_the_model_with_the_reason(wrong: str, reason: str) -> None:
-    harness = coded(_quoting())
+    harness = make_coded_harness(_quoting())
     message = await ask(harness, wrong, RIGHT)
     assert message.last["result"] == {"first": "2027-05-02", "last": "2027-05-04", "price": "90"}
     assert reason in harness.model.asked[-1].contents[-1][1]
 
-    failed = await ask(coded(_quoting()), wrong, wrong)
+    failed = await ask(make_coded_harness(_quoting()), wrong, wrong)
     assert failed.last["code"] == "answer_invalid"
     assert reason in failed.last["message"]
 
@@ -253,7 +253,7 @@ async def test_a_typed_step_of_a_coroutine_is_corrected_once_too() -> None:
         period = await context.model("Which days?", output_type=Period)
         return f"Until {period.last}."
 
-    harness = coded(agent)
+    harness = make_coded_harness(agent)
     messages = await ask(harness, '{"first":"2027-05-02","last":"2027-05-01"}', RIGHT)
     assert messages.finished is not None
     assert messages.finished.messages[-1].text == "Until 2027-05-04."
@@ -270,6 +270,6 @@ async def test_the_log_quotes_nothing_of_an_answer_that_does_not_fit(caplog: pyt
             raise ValueError(f"{words} is wrong")
 
     wrong = '{"words":"my secret"}'
-    message = await ask(coded(Agent("assistant", "Say.", main=True, output_type=Loud)), wrong, wrong)
+    message = await ask(make_coded_harness(Agent("assistant", "Say.", main=True, output_type=Loud)), wrong, wrong)
     assert message.last["code"] == "answer_invalid"
     assert "my secret" not in caplog.text

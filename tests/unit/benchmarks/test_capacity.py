@@ -14,7 +14,7 @@ MESSAGE = {"PK": {"S": "acme#1"}, "SK": {"S": "MSG#000000000007"}}
 THREAD = {"PK": {"S": "acme#1"}, "SK": {"S": "THREAD"}}
 
 
-def consumed(total: float, **indexes: float) -> dict[str, Any]:
+def make_consumed(total: float, **indexes: float) -> dict[str, Any]:
     return {
         "CapacityUnits": total,
         "GlobalSecondaryIndexes": {name: {"CapacityUnits": units} for name, units in indexes.items()},
@@ -22,19 +22,21 @@ def consumed(total: float, **indexes: float) -> dict[str, Any]:
 
 
 def test_units_of_indexes_are_part_of_the_total() -> None:
-    [request] = find_requests("UpdateItem", {"Key": THREAD}, {"ConsumedCapacity": consumed(3.0, idle=1.0, listing=1.0)})
+    [request] = find_requests(
+        "UpdateItem", {"Key": THREAD}, {"ConsumedCapacity": make_consumed(3.0, idle=1.0, listing=1.0)}
+    )
     assert (request.write_units, request.index_units, request.read_units) == (3.0, 2.0, 0.0)
 
 
 def test_a_read_spends_no_write_units() -> None:
-    [request] = find_requests("GetItem", {"Key": THREAD}, {"ConsumedCapacity": consumed(1.5)})
+    [request] = find_requests("GetItem", {"Key": THREAD}, {"ConsumedCapacity": make_consumed(1.5)})
     assert (request.read_units, request.write_units) == (1.5, 0.0)
 
 
 @pytest.mark.parametrize(("consistent", "units"), [(True, 1.0), (False, 0.5)])
 def test_finding_nothing_is_not_free(consistent: bool, units: float) -> None:
     params = {"Key": THREAD, "ConsistentRead": consistent}
-    [request] = find_requests("GetItem", params, {"ConsumedCapacity": consumed(0.0)})
+    [request] = find_requests("GetItem", params, {"ConsumedCapacity": make_consumed(0.0)})
     assert request.read_units == units
 
 
@@ -55,7 +57,7 @@ def test_a_transaction_is_charged_twice() -> None:
 
 
 def test_several_tables_are_added_up() -> None:
-    answer = {"ConsumedCapacity": [consumed(2.0), consumed(0.5)]}
+    answer = {"ConsumedCapacity": [make_consumed(2.0), make_consumed(0.5)]}
     [request] = find_requests("BatchGetItem", {"RequestItems": {}}, answer)
     assert (request.read_units, request.target) == (2.5, "several")
 
@@ -98,7 +100,7 @@ def test_a_watched_client_asks_for_capacity_and_is_counted() -> None:
     meter.attach(client)
     with Stubber(client) as stub:
         params = {"TableName": "table", "Item": MESSAGE, "ReturnConsumedCapacity": "INDEXES"}
-        stub.add_response("put_item", {"ConsumedCapacity": consumed(2.0)}, params)
+        stub.add_response("put_item", {"ConsumedCapacity": make_consumed(2.0)}, params)
         stub.add_client_error("put_item", "ConditionalCheckFailedException", expected_params=params)
         client.put_item(TableName="table", Item=MESSAGE)
         with pytest.raises(client.exceptions.ConditionalCheckFailedException):

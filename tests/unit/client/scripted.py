@@ -83,7 +83,7 @@ def problem(status: int, code: str, **fields: Any) -> httpx.Response:
     return httpx.Response(status, json={"code": code, "detail": "Why.", **fields}, headers=headers)
 
 
-def numbered(events: Iterable[Json], *, run_id: str = "run-1", start: int = 1, attempt: int = 1) -> list[Json]:
+def number_events(events: Iterable[Json], *, run_id: str = "run-1", start: int = 1, attempt: int = 1) -> list[Json]:
     """The events of a run with their metadata."""
     about = {"threadId": THREAD_ID, "runId": run_id, "attempt": attempt}
     return [
@@ -92,7 +92,7 @@ def numbered(events: Iterable[Json], *, run_id: str = "run-1", start: int = 1, a
     ]
 
 
-def spoken(*deltas: str, message_id: str = "m-1") -> list[Json]:
+def make_message_events(*deltas: str, message_id: str = "m-1") -> list[Json]:
     """The events of one message."""
     return [
         {"type": "TEXT_MESSAGE_START", "messageId": message_id, "role": "assistant", "name": "Assistant"},
@@ -117,19 +117,21 @@ def thought(*deltas: str, message_id: str = "th-1") -> list[Json]:
     ]
 
 
-def begun(run_id: str = "run-1") -> Json:
+def make_start(run_id: str = "run-1") -> Json:
     """The first event of a run."""
     return {"type": "RUN_STARTED", "threadId": THREAD_ID, "runId": run_id}
 
 
-def ended(run_id: str = "run-1", **fields: Any) -> Json:
+def make_end(run_id: str = "run-1", **fields: Any) -> Json:
     """The last event of a run."""
     return {"type": "RUN_FINISHED", "threadId": THREAD_ID, "runId": run_id, "outcome": {"type": "success"}, **fields}
 
 
 def run(*deltas: str, run_id: str = "run-1", start: int = 1) -> list[Json]:
     """The events of a run that says something."""
-    return numbered([begun(run_id), *spoken(*deltas), ended(run_id)], run_id=run_id, start=start)
+    return number_events(
+        [make_start(run_id), *make_message_events(*deltas), make_end(run_id)], run_id=run_id, start=start
+    )
 
 
 class Served:

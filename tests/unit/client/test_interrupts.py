@@ -12,7 +12,7 @@ import pytest
 import baton_client
 from baton_client import Answer as GivenAnswer
 from baton_client import APIConnectionError, Interrupt, StreamInterruptedError, client_tool
-from tests.unit.client.scripted import THREAD_ID, Answer, Json, Served, begun, ended, numbered, run, stream
+from tests.unit.client.scripted import THREAD_ID, Answer, Json, Served, make_end, make_start, number_events, run, stream
 
 RUNS = "POST /v1/runs"
 
@@ -29,8 +29,8 @@ def call(name: str, arguments: str, call_id: str = "call-1") -> list[Json]:
 def waiting_for_tool(name: str, arguments: str) -> Answer:
     """A run that ends with a call of the program's own tool."""
     waits = {"id": "call-1", "reason": "client_tool", "toolCallId": "call-1", "metadata": {"toolName": name}}
-    end = {name: value for name, value in ended(metadata={"clientTools": [waits]}).items() if name != "outcome"}
-    return stream(*numbered([begun(), *call(name, arguments), end]))
+    end = {name: value for name, value in make_end(metadata={"clientTools": [waits]}).items() if name != "outcome"}
+    return stream(*number_events([make_start(), *call(name, arguments), end]))
 
 
 def waiting_for_person() -> Answer:
@@ -42,8 +42,8 @@ def waiting_for_person() -> Answer:
         "toolCallId": "call-1",
         "metadata": {"toolName": "delete_page"},
     }
-    end = ended(outcome={"type": "interrupt", "interrupts": [waits]})
-    return stream(*numbered([begun(), *call("delete_page", '{"page": 1}'), end]))
+    end = make_end(outcome={"type": "interrupt", "interrupts": [waits]})
+    return stream(*number_events([make_start(), *call("delete_page", '{"page": 1}'), end]))
 
 
 def answers(served: Served) -> Any:
@@ -191,8 +191,8 @@ def test_there_must_be_something_to_send(served: Served) -> None:
 def test_the_arguments_of_a_call_that_was_not_seen_come_with_the_question(served: Served) -> None:
     about = {"toolName": "refund", "arguments": '{"euros": 12.5}'}
     waits = {"id": "i-1", "reason": "tool_approval", "message": "May I?", "toolCallId": "c", "metadata": about}
-    end = ended(outcome={"type": "interrupt", "interrupts": [waits]})
-    served.script.answer(RUNS, stream(*numbered([begun(), end])))
+    end = make_end(outcome={"type": "interrupt", "interrupts": [waits]})
+    served.script.answer(RUNS, stream(*number_events([make_start(), end])))
     [waiting] = served.client.runs.create("Refund it", thread_id=THREAD_ID).interrupts
     assert (waiting.arguments, waiting.arguments_by_name) == ('{"euros": 12.5}', {"euros": 12.5})
     assert Interrupt("i", "tool_approval", arguments='{"text": "cut\u2026').arguments_by_name == {}

@@ -38,7 +38,7 @@ def rows(thing: Any, name: str) -> Iterator[str]:
             yield from rows(part, f"{name}.{attribute}")
 
 
-def written(title: str) -> list[str]:
+def list_rows(title: str) -> list[str]:
     """The rows below a heading."""
     _, _, rest = PAGE.read_text().partition(f"## {title}\n")
     return [line for line in rest.partition("\n## ")[0].splitlines() if line.startswith("| `")]
@@ -46,7 +46,7 @@ def written(title: str) -> list[str]:
 
 def test_the_reference_has_every_method() -> None:
     with Baton("http://baton.test") as baton:
-        assert written("Methods") == list(rows(baton, "baton"))
+        assert list_rows("Methods") == list(rows(baton, "baton"))
 
 
 def test_the_reference_has_every_error() -> None:
@@ -58,7 +58,7 @@ def test_the_reference_has_every_error() -> None:
     rows_expected = [
         f"| `{error.__name__}` | {(inspect.getdoc(error) or '').partition(chr(10) * 2)[0]} |" for error in errors
     ]
-    assert written("Errors") == [row.replace("\n", " ") for row in rows_expected]
+    assert list_rows("Errors") == [row.replace("\n", " ") for row in rows_expected]
 
 
 def methods(thing: Any) -> Iterator[Any]:

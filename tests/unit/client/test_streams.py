@@ -24,12 +24,12 @@ from tests.unit.client.scripted import (
     Json,
     Script,
     Served,
-    begun,
-    ended,
-    numbered,
+    make_end,
+    make_message_events,
+    make_start,
+    number_events,
     problem,
     run,
-    spoken,
     stream,
     thought,
 )
@@ -41,7 +41,7 @@ LOST = httpx.ReadError("lost")
 WHOLE = run("Nothing ", "is ", "lost.")
 
 
-def asked(served: Served, **options: Any) -> RunStream:
+def ask(served: Served, **options: Any) -> RunStream:
     return served.client.runs.stream("Hello", thread_id=THREAD_ID, **options)
 
 
@@ -56,7 +56,7 @@ def test_a_run_is_events_text_and_a_result(served: Served) -> None:
     ]
     events = [*WHOLE[:-2], {**WHOLE[-2], "metadata": {**WHOLE[-2]["metadata"], "sources": sources}}, WHOLE[-1]]
     served.script.answer(RUNS, stream(*events))
-    with asked(served) as followed:
+    with ask(served) as followed:
         assert list(followed.texts()) == ["Nothing ", "is ", "lost."]
         result = followed.result()
     assert (result.text, result.outcome, result.run_id, result.last_seq) == ("Nothing is lost.", "success", "run-1", 7)
@@ -73,7 +73,7 @@ def test_a_message_to_people_is_delivered_and_has_the_author_of_an_answer(served
     by_anna = {**start, "metadata": {**start["metadata"], "author": author}}
     delivered = {**WHOLE[-1], "outcome": {"type": "delivered"}}
     served.script.answer(RUNS, stream(*(by_anna if event is start else event for event in WHOLE[:-1]), delivered))
-    with asked(served) as followed:
+    with ask(served) as followed:
         result = followed.result()
     assert result.outcome == "delivered"
     [message] = result.messages
@@ -82,9 +82,9 @@ def test_a_message_to_people_is_delivered_and_has_the_author_of_an_answer(served
 
 
 def test_thinking_comes_as_events_of_its_own_and_is_no_part_of_the_text(served: Served) -> None:
-    events = numbered([begun(), *thought("The user ", "greets."), *spoken("Hello."), ended()])
+    events = number_events([make_start(), *thought("The user ", "greets."), *make_message_events("Hello."), make_end()])
     served.script.answer(RUNS, stream(*events), stream(*events))
-    with asked(served) as followed:
+    with ask(served) as followed:
         read = list(followed)
         assert followed.text == followed.result().text == "Hello."
         assert [message.text for message in followed.state.messages] == ["Hello."]
@@ -93,7 +93,7 @@ def test_thinking_comes_as_events_of_its_own_and_is_no_part_of_the_text(served: 
     assert "".join(pieces) == "The user greets."
     [start] = [event for event in read if isinstance(event, ReasoningMessageStartEvent)]
     assert metadata_of(start)["agentName"] == "Assistant"
-    with asked(served) as followed:
+    with ask(served) as followed:
         assert list(followed.texts()) == ["Hello."]
 
 
@@ -104,7 +104,7 @@ def test_a_connection_that_ends_after_any_event_loses_and_repeats_nothing(
 ) -> None:
     served.script.answer(RUNS, stream(*WHOLE[:read], error=error), stream(*WHOLE))
     served.script.answer(EVENTS, httpx.ConnectError("down"), problem(503, "x"), stream(*WHOLE[max(read - 2, 0) :]))
-    with asked(served) as followed:
+    with ask(served) as followed:
         assert seqs(followed) == [1, 2, 3, 4, 5, 6, 7]
         assert followed.text == "Nothing is lost."
     bodies = {request.content for request in served.script.sent(RUNS)}
@@ -115,38 +115,38 @@ def test_a_connection_that_ends_after_any_event_loses_and_repeats_nothing(
 def test_what_is_missing_in_the_middle_is_asked_for(served: Served) -> None:
     served.script.answer(RUNS, stream(*WHOLE[:3], *WHOLE[4:]))
     served.script.answer(EVENTS, stream(*WHOLE[3:]))
-    assert seqs(asked(served)) == [1, 2, 3, 4, 5, 6, 7]
+    assert seqs(ask(served)) == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_what_the_server_does_not_have_either_is_gone(served: Served) -> None:
     served.script.answer(RUNS, stream(*WHOLE[:3], *WHOLE[4:]))
     served.script.answer(EVENTS, stream(*WHOLE[4:]))
-    assert seqs(asked(served)) == [1, 2, 3, 5, 6, 7]
+    assert seqs(ask(served)) == [1, 2, 3, 5, 6, 7]
 
 
 def test_one_who_may_answer_but_not_read_sees_the_ends_only(served: Served) -> None:
     served.script.answer(RUNS, stream(WHOLE[0], WHOLE[-1]))
     served.script.answer(EVENTS, problem(404, "thread_unavailable"))
-    assert seqs(asked(served)) == [1, 7]
+    assert seqs(ask(served)) == [1, 7]
 
 
 def test_what_a_dead_worker_said_is_dropped(served: Served) -> None:
-    first = numbered([begun(), *spoken("Half of")[:2]])
-    again = numbered([begun(), *spoken("All of it."), ended()], start=9, attempt=2)
+    first = number_events([make_start(), *make_message_events("Half of")[:2]])
+    again = number_events([make_start(), *make_message_events("All of it."), make_end()], start=9, attempt=2)
     again[0]["metadata"]["previousSeq"] = 3
     served.script.answer(RUNS, stream(*first, *again))
-    result = asked(served).result()
+    result = ask(served).result()
     assert result.text == "All of it."
     assert len(served.script.requests) == 1
 
 
 def test_a_program_can_drop_the_pieces_of_an_answer_that_begins_again(served: Served) -> None:
-    first = [*numbered([begun(), *spoken("Half ")[:2]])]
-    again = numbered([begun(), *spoken("All of it."), ended()], start=9, attempt=2)
+    first = [*number_events([make_start(), *make_message_events("Half ")[:2]])]
+    again = number_events([make_start(), *make_message_events("All of it."), make_end()], start=9, attempt=2)
     again[0]["metadata"]["previousSeq"] = 3
     served.script.answer(RUNS, stream(*first, *again))
     pieces: list[str] = []
-    with asked(served) as followed:
+    with ask(served) as followed:
         for piece in followed.texts(on_restart=pieces.clear):
             pieces.append(piece)  # noqa: PERF402 - it is cleared meanwhile
     assert pieces == ["All of it."]
@@ -156,15 +156,17 @@ def test_messages_stand_for_events_that_the_log_no_longer_has(served: Served) ->
     snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": []}
     served.script.answer(RUNS, stream(*WHOLE[:2], error=LOST))
     served.script.answer(EVENTS, stream(snapshot, *WHOLE[5:]))
-    assert seqs(asked(served)) == [1, 2, None, 6, 7]
+    assert seqs(ask(served)) == [1, 2, None, 6, 7]
 
 
 def test_an_answer_given_long_ago_is_sent_as_a_whole(served: Served) -> None:
     about = {"metadata": {"replayed": True, "runId": "run-0", "threadId": THREAD_ID}}
     messages = [{"id": "u", "role": "user", "content": "Hello"}, {"id": "a", "role": "assistant", "content": "Hi."}]
     snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": messages}
-    served.script.answer(RUNS, stream(*({**event, **about} for event in (begun("run-0"), snapshot, ended("run-0")))))
-    result = asked(served).result()
+    served.script.answer(
+        RUNS, stream(*({**event, **about} for event in (make_start("run-0"), snapshot, make_end("run-0"))))
+    )
+    result = ask(served).result()
     assert (result.text, result.run_id) == ("Hi.", "run-0")
 
 
@@ -174,16 +176,22 @@ def test_other_runs_of_the_conversation_are_passed_over(served: Served) -> None:
     served.script.answer(
         EVENTS, stream(*WHOLE[4:6], *other), stream({**WHOLE[6], "metadata": {**WHOLE[6]["metadata"], "seq": 13}})
     )
-    result = asked(served).result()
+    result = ask(served).result()
     assert result.text == "Nothing is lost."
 
 
 def test_events_of_a_later_server_are_passed_on(served: Served) -> None:
-    events = numbered(
-        [begun(), {"type": "HOLOGRAM", "of": "tomorrow"}, {"type": "STEP_STARTED"}, *spoken("Hi"), ended()]
+    events = number_events(
+        [
+            make_start(),
+            {"type": "HOLOGRAM", "of": "tomorrow"},
+            {"type": "STEP_STARTED"},
+            *make_message_events("Hi"),
+            make_end(),
+        ]
     )
     served.script.answer(RUNS, stream(*events))
-    with asked(served) as followed:
+    with ask(served) as followed:
         unknown = [event.raw["type"] for event in followed if isinstance(event, UnknownEvent)]
     assert unknown == ["HOLOGRAM", "STEP_STARTED"]
     assert followed.text == "Hi"
@@ -202,19 +210,19 @@ def test_events_of_a_later_server_are_passed_on(served: Served) -> None:
 def test_a_stream_that_is_none_ends_in_an_error(served: Served, body: bytes) -> None:
     headers = {"content-type": "text/event-stream"}
     served.script.answer(RUNS, httpx.Response(200, headers=headers, content=body))
-    with pytest.raises(baton_client.UnexpectedAnswerError), asked(served) as followed:
+    with pytest.raises(baton_client.UnexpectedAnswerError), ask(served) as followed:
         followed.result()
 
 
 def test_a_page_is_no_stream(served: Served) -> None:
     served.script.answer(RUNS, httpx.Response(200, text="<html>", headers={"content-type": "text/html"}))
     with pytest.raises(baton_client.UnexpectedAnswerError, match="Is base_url the address of Baton"):
-        asked(served).result()
+        ask(served).result()
 
 
 def test_a_refused_message_is_an_error_of_its_kind(served: Served) -> None:
     served.script.answer(RUNS, problem(409, "message_id_conflict"))
-    with pytest.raises(conditions.MessageIdConflictError), asked(served) as followed:
+    with pytest.raises(conditions.MessageIdConflictError), ask(served) as followed:
         followed.result()
     assert served.script.sent(CANCEL) == []
 
@@ -222,8 +230,8 @@ def test_a_refused_message_is_an_error_of_its_kind(served: Served) -> None:
 def test_a_run_that_fails_is_an_error_of_its_kind(served: Served) -> None:
     failed = {"type": "RUN_ERROR", "message": "Try later.", "code": "model_unavailable"}
     about = {"retryable": True, "requestId": "req-1", "retryAfter": 40}
-    served.script.answer(RUNS, stream(*WHOLE[:3], *numbered([{**failed, "metadata": about}], start=4)))
-    with pytest.raises(baton_client.APIStatusError) as caught, asked(served) as followed:
+    served.script.answer(RUNS, stream(*WHOLE[:3], *number_events([{**failed, "metadata": about}], start=4)))
+    with pytest.raises(baton_client.APIStatusError) as caught, ask(served) as followed:
         followed.result()
     error = caught.value
     assert (error.code, error.retryable, error.run_id, error.seq) == ("model_unavailable", True, "run-1", 4)
@@ -246,7 +254,7 @@ def test_a_token_that_expires_in_the_stream_is_renewed(served: Served) -> None:
 def test_a_token_that_nothing_renews_ends_it_and_says_so(served: Served) -> None:
     served.script.answer(RUNS, stream(*WHOLE[:4], EXPIRED))
     with pytest.raises(baton_client.AuthenticationError, match="the run goes on"):
-        asked(served).result()
+        ask(served).result()
 
 
 def test_a_server_that_refuses_every_new_token_is_given_up(served: Served) -> None:
@@ -257,7 +265,7 @@ def test_a_server_that_refuses_every_new_token_is_given_up(served: Served) -> No
 
 def test_a_server_that_was_never_there_is_not_waited_for(served: Served) -> None:
     served.script.answer(RUNS, httpx.ConnectError("refused"))
-    with pytest.raises(baton_client.APIConnectionError), asked(served) as followed:
+    with pytest.raises(baton_client.APIConnectionError), ask(served) as followed:
         followed.result()
     assert len(served.script.requests) == 3
 
@@ -265,7 +273,7 @@ def test_a_server_that_was_never_there_is_not_waited_for(served: Served) -> None
 def test_a_server_that_stays_away_is_given_up_and_can_be_asked_later(served: Served) -> None:
     served.script.answer(RUNS, stream(*WHOLE[:4], error=LOST))
     served.script.answer(EVENTS, httpx.ConnectError("down"))
-    with pytest.raises(baton_client.StreamInterruptedError) as caught, asked(served) as followed:
+    with pytest.raises(baton_client.StreamInterruptedError) as caught, ask(served) as followed:
         followed.result()
     error = caught.value
     assert (error.thread_id, error.run_id, error.last_seq) == (THREAD_ID, "run-1", 4)
@@ -282,7 +290,7 @@ def test_a_server_that_forgets_the_run_is_given_up(served: Served, nothing: Answ
     served.script.answer(RUNS, stream(*WHOLE[:4], error=LOST))
     served.script.answer(EVENTS, nothing)
     with pytest.raises(baton_client.StreamInterruptedError):
-        asked(served).result()
+        ask(served).result()
 
 
 def test_where_nothing_goes_on_there_is_nothing_to_follow(served: Served) -> None:
@@ -306,7 +314,7 @@ def test_a_conversation_is_followed_without_end(served: Served) -> None:
 def test_leaving_early_stops_the_run(served: Served) -> None:
     served.script.answer(RUNS, stream(*WHOLE))
     served.script.answer(CANCEL, httpx.Response(202, json={}))
-    with asked(served) as followed:
+    with ask(served) as followed:
         next(followed.texts())
     [cancelled] = served.script.sent(CANCEL)
     assert json.loads(cancelled.content) == {"runId": "run-1"}
@@ -315,21 +323,21 @@ def test_leaving_early_stops_the_run(served: Served) -> None:
 def test_an_interruption_from_the_keyboard_stops_the_run(served: Served) -> None:
     served.script.answer(RUNS, stream(*WHOLE[:3], error=KeyboardInterrupt()))
     served.script.answer(CANCEL, httpx.ConnectError("down"))
-    with pytest.raises(KeyboardInterrupt), asked(served) as followed:
+    with pytest.raises(KeyboardInterrupt), ask(served) as followed:
         followed.result()
     assert len(served.script.sent(CANCEL)) == 1
 
 
 def test_leaving_early_lets_it_run_where_that_is_asked_for(served: Served) -> None:
     served.script.answer(RUNS, stream(*WHOLE))
-    with asked(served, keep_running=True) as followed:
+    with ask(served, keep_running=True) as followed:
         next(followed.texts())
     assert served.script.sent(CANCEL) == []
 
 
 def test_what_is_left_can_be_read_later(served: Served) -> None:
     served.script.answer(RUNS, stream(*WHOLE))
-    with asked(served) as followed:
+    with ask(served) as followed:
         for event in followed:
             if seq_of(event) == 3:
                 break
@@ -338,7 +346,7 @@ def test_what_is_left_can_be_read_later(served: Served) -> None:
 
 def test_reading_twice_repeats_nothing(served: Served) -> None:
     served.script.answer(RUNS, stream(*WHOLE))
-    followed = asked(served)
+    followed = ask(served)
     assert len(seqs(followed)) == 7
     assert seqs(followed) == []
     assert followed.result().text == "Nothing is lost."

@@ -15,7 +15,7 @@ from baton_client.conditions import AnswerInvalidError
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.served import Served as ServedApp
-from tests.unit.client.scripted import Served, begun, ended, numbered, spoken, stream
+from tests.unit.client.scripted import Served, make_end, make_message_events, make_start, number_events, stream
 
 
 class Item(BaseModel):
@@ -117,7 +117,9 @@ async def test_an_invalid_answer_is_an_error_of_its_own(app: ServedApp) -> None:
 
 
 def run_with(served: Served, **end: Any) -> RunResult:
-    served.script.answer("POST /v1/runs", stream(*numbered([begun(), *spoken(WRITTEN), ended(**end)])))
+    served.script.answer(
+        "POST /v1/runs", stream(*number_events([make_start(), *make_message_events(WRITTEN), make_end(**end)]))
+    )
     return served.client.runs.create("Two teas, please.")
 
 

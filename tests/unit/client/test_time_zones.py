@@ -28,7 +28,7 @@ ANSWER = {
 }
 
 
-def sent_zone(client: Baton, script: Script, **fields: str) -> str | None:
+def read_sent_zone(client: Baton, script: Script, **fields: str) -> str | None:
     """The time zone of a message."""
     script.answer("POST /v1/messages", httpx.Response(200, json=ANSWER))
     client.messages.create("Hello", **fields)  # type: ignore[arg-type]
@@ -43,7 +43,7 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "localtime"
 
 
-def linked(local: Path, target: str) -> Path:
+def link_zone(local: Path, target: str) -> Path:
     """Let the machine be in a zone."""
     zone = local.parent / target
     zone.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def linked(local: Path, target: str) -> Path:
     ],
 )
 def test_the_machines_zone_is_where_its_clock_is_linked_to(local: Path, target: str, zone: str | None) -> None:
-    assert find_machine_time_zone(linked(local, target)) == zone
+    assert find_machine_time_zone(link_zone(local, target)) == zone
 
 
 def test_a_machine_without_the_link_knows_no_zone(local: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_machine_without_the_link_knows_no_zone(local: Path) -> None:
 def test_the_environment_comes_first(
     local: Path, monkeypatch: pytest.MonkeyPatch, named: str, zone: str | None
 ) -> None:
-    linked(local, "usr/share/zoneinfo/Europe/Vienna")
+    link_zone(local, "usr/share/zoneinfo/Europe/Vienna")
     monkeypatch.setenv("TZ", named)
     assert find_machine_time_zone(local) == zone
 
@@ -107,16 +107,16 @@ def test_messages_carry_the_machines_zone_unless_another_or_none_is_given(
     def client(**fields: str) -> Baton:
         return Baton("http://baton.test", token="t", http_client=http, **fields)  # type: ignore[arg-type]
 
-    assert sent_zone(client(), served.script) == "Europe/Vienna"
-    assert sent_zone(client(time_zone="Asia/Tokyo"), served.script) == "Asia/Tokyo"
-    assert sent_zone(client(time_zone=""), served.script) is None
-    assert sent_zone(client(), served.script, time_zone="Asia/Tokyo") == "Asia/Tokyo"
-    assert sent_zone(client(), served.script, time_zone="") is None
-    assert sent_zone(client().with_options(time_zone="Asia/Tokyo"), served.script) == "Asia/Tokyo"
-    assert sent_zone(client().with_options(time_zone=""), served.script) is None
-    assert sent_zone(client(time_zone="Asia/Tokyo").with_options(max_retries=1), served.script) == "Asia/Tokyo"
+    assert read_sent_zone(client(), served.script) == "Europe/Vienna"
+    assert read_sent_zone(client(time_zone="Asia/Tokyo"), served.script) == "Asia/Tokyo"
+    assert read_sent_zone(client(time_zone=""), served.script) is None
+    assert read_sent_zone(client(), served.script, time_zone="Asia/Tokyo") == "Asia/Tokyo"
+    assert read_sent_zone(client(), served.script, time_zone="") is None
+    assert read_sent_zone(client().with_options(time_zone="Asia/Tokyo"), served.script) == "Asia/Tokyo"
+    assert read_sent_zone(client().with_options(time_zone=""), served.script) is None
+    assert read_sent_zone(client(time_zone="Asia/Tokyo").with_options(max_retries=1), served.script) == "Asia/Tokyo"
     monkeypatch.setenv("TZ", "UTC")
-    assert sent_zone(client(), served.script) is None
+    assert read_sent_zone(client(), served.script) is None
 
 
 def test_a_run_names_the_zone(served: Served) -> None:

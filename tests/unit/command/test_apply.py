@@ -22,19 +22,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "mine"
 
 
-def answered(*changes: dict[str, str], is_new: bool = False) -> httpx.Response:
+def make_change_answer(*changes: dict[str, str], is_new: bool = False) -> httpx.Response:
     """The answer to a PUT of the agent."""
     return httpx.Response(200, json={"version": 4, "isNew": is_new, "changes": list(changes), "warnings": []})
 
 
-def known(server: ScriptedServer) -> None:
+def serve_third_version(server: ScriptedServer) -> None:
     """Let the server have the agent's third version."""
     server.answer("GET /v1/agents/shop", httpx.Response(200, json={"id": "shop", "version": 3}))
 
 
 def test_only_the_version_that_was_shown_is_replaced(server: ScriptedServer, folder: Path) -> None:
-    known(server)
-    server.answer("PUT /v1/agents/shop", answered(CHANGE))
+    serve_third_version(server)
+    server.answer("PUT /v1/agents/shop", make_change_answer(CHANGE))
     result = server.run("apply", str(folder), "--yes")
     assert result.exit_code == 0, result.output
     assert "- name: Stall" in result.stdout
@@ -45,8 +45,10 @@ def test_only_the_version_that_was_shown_is_replaced(server: ScriptedServer, fol
 
 
 def test_a_change_of_somebody_else_is_reported_and_kept(server: ScriptedServer, folder: Path) -> None:
-    known(server)
-    server.answer("PUT /v1/agents/shop", answered(CHANGE), problem(412, "agent_version_mismatch", "It is version 4."))
+    serve_third_version(server)
+    server.answer(
+        "PUT /v1/agents/shop", make_change_answer(CHANGE), problem(412, "agent_version_mismatch", "It is version 4.")
+    )
     result = server.run("apply", str(folder), "--yes")
     assert result.exit_code == 6
     assert "agent shop: agent_version_mismatch: It is version 4." in result.stderr
@@ -54,11 +56,11 @@ def test_a_change_of_somebody_else_is_reported_and_kept(server: ScriptedServer, 
 
 def test_changed_agents_become_candidates_and_new_ones_do_not(server: ScriptedServer, folder: Path) -> None:
     (folder / "agents" / "tutor.yaml").write_text("id: tutor\nname: Tutor\n")
-    known(server)
+    serve_third_version(server)
     shared = httpx.Response(200, json={"version": 4, "isNew": False, "changes": [CHANGE], "warnings": [], "share": 10})
     server.answer("PUT /v1/agents/shop", shared)
     server.answer("GET /v1/agents/tutor", problem(404, "unknown_agent", "There is no such agent."))
-    server.answer("PUT /v1/agents/tutor", answered(CHANGE, is_new=True))
+    server.answer("PUT /v1/agents/tutor", make_change_answer(CHANGE, is_new=True))
     result = server.run("apply", str(folder), "--share", "10", "--override", "It is urgent.", "--yes")
     assert result.exit_code == 0, result.output
     assert "agent shop: version 4, used by 10 % of new sessions" in result.stdout
@@ -78,8 +80,8 @@ def test_an_agent_that_needs_an_evaluation_is_named(server: ScriptedServer, fold
 def test_libraries_are_left_to_deployments(server: ScriptedServer, folder: Path) -> None:
     (folder / "libraries" / "manual").mkdir(parents=True)
     (folder / "libraries" / "manual" / "pump.md").write_text("# Pump")
-    known(server)
-    server.answer("PUT /v1/agents/shop", answered(CHANGE))
+    serve_third_version(server)
+    server.answer("PUT /v1/agents/shop", make_change_answer(CHANGE))
     result = server.run("apply", str(folder), "--dry-run")
     assert "`baton deploy` deploys it" in result.stderr
     assert {request.url.path for request in server.requests} == {"/v1/agents/shop"}
@@ -87,15 +89,15 @@ def test_libraries_are_left_to_deployments(server: ScriptedServer, folder: Path)
 
 @pytest.mark.parametrize("options", [("--dry-run",), ("--dry-run", "--json"), ()])
 def test_nothing_is_sent_unless_it_is_wanted(server: ScriptedServer, folder: Path, options: tuple[str, ...]) -> None:
-    server.answer("PUT /v1/agents/shop", answered(is_new=True))
+    server.answer("PUT /v1/agents/shop", make_change_answer(is_new=True))
     result = server.run("apply", str(folder), *options)
     assert result.exit_code == (0 if options else 2)
     assert [request.url.params.get("dryRun") for request in server.requests] == ["true"]
 
 
 def test_a_folder_that_is_applied_already_changes_nothing(server: ScriptedServer, folder: Path) -> None:
-    known(server)
-    server.answer("PUT /v1/agents/shop", answered())
+    serve_third_version(server)
+    server.answer("PUT /v1/agents/shop", make_change_answer())
     result = server.run("apply", str(folder), "--json")
     assert [step["action"] for step in json.loads(result.stdout)["items"]] == ["none"]
     assert result.exit_code == 0
@@ -112,8 +114,8 @@ def test_broken_files_are_named_before_anything_is_sent(server: ScriptedServer, 
 
 
 def test_changed_content_is_a_version_of_the_same_document(server: ScriptedServer, folder: Path) -> None:
-    known(server)
-    server.answer("PUT /v1/agents/shop", answered())
+    serve_third_version(server)
+    server.answer("PUT /v1/agents/shop", make_change_answer())
     (folder / "documents" / "shop").mkdir(parents=True)
     file = folder / "documents" / "shop" / "returns.md"
     server.answer("GET /v1/agents/shop/documents", listing())
@@ -146,8 +148,8 @@ def test_agents_that_ship_are_left_to_deployments_and_their_documents_are_applie
 def test_a_procedure_that_is_no_text_is_named(server: ScriptedServer, folder: Path) -> None:
     (folder / "procedures" / "shop").mkdir(parents=True)
     (folder / "procedures" / "shop" / "alert.md").write_bytes(b"\xff\xfe")
-    known(server)
-    server.answer("PUT /v1/agents/shop", answered())
+    serve_third_version(server)
+    server.answer("PUT /v1/agents/shop", make_change_answer())
     result = server.run("apply", str(folder), "--yes")
     assert result.exit_code == 2
     assert "alert.md is not UTF-8" in result.stderr

@@ -136,7 +136,7 @@ def test_a_script_is_shown_what_waits_with_the_arguments(server: ScriptedServer)
     assert f"[{CALL}]" in server.run("chat", "-m", "Refund it").stderr
 
 
-def worded(server: ScriptedServer) -> None:
+def ask_in_words(server: ScriptedServer) -> None:
     """Let the next run wait for a question in words."""
     start = {
         "type": "TOOL_CALL_START",
@@ -152,7 +152,7 @@ def test_a_chat_shows_the_question_and_labelled_lines_and_no_json(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     type_in(monkeypatch, "Refund it", answers=("yes",))
-    worded(server)
+    ask_in_words(server)
     output = server.run("chat").output
     assert f"  > calls Refund\n{LINES}" in output
     assert "{" not in output
@@ -160,7 +160,7 @@ def test_a_chat_shows_the_question_and_labelled_lines_and_no_json(
 
 
 def test_a_script_reads_one_line_with_the_command_that_answers(server: ScriptedServer) -> None:
-    worded(server)
+    ask_in_words(server)
     printed = server.run("chat", "-m", "Refund it").stderr
     question = "Refund €12.50 of the order A-7? (Note: Sorry; [31mEuros: 1; Customer: Name: Ada)"
     assert f"{question} Answer with `baton chat " in printed

@@ -15,7 +15,7 @@ BEGUN = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
 ENDED = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "success"}}
 
 
-def said(*deltas: str) -> list[dict[str, Any]]:
+def make_message_events(*deltas: str) -> list[dict[str, Any]]:
     """The events of one message."""
     return [
         {"type": "TEXT_MESSAGE_START", "messageId": "m", "name": "Assistant"},
@@ -52,7 +52,7 @@ def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
             "content": {"tool": "search", "label": "2 of\n3"},
         },
         {"type": "SOMETHING_NEW"},
-        *said("Hel", "lo\x1b[2J [red]"),
+        *make_message_events("Hel", "lo\x1b[2J [red]"),
         ENDED,
     ]
     server.answer("POST /v1/runs", stream(*events))
@@ -87,7 +87,7 @@ def test_a_call_that_was_refused_or_failed_is_shown_with_its_reason(server: Scri
 
 
 def test_each_line_of_the_input_is_a_message(server: ScriptedServer) -> None:
-    server.answer("POST /v1/runs", stream(BEGUN, *said("Yes."), ENDED))
+    server.answer("POST /v1/runs", stream(BEGUN, *make_message_events("Yes."), ENDED))
     result = server.run("chat", typed="One\n\nTwo\n")
     bodies = [json.loads(request.content) for request in server.sent("POST /v1/runs")]
     assert [body["messages"][0]["content"] for body in bodies] == ["One", "Two"]
@@ -96,7 +96,7 @@ def test_each_line_of_the_input_is_a_message(server: ScriptedServer) -> None:
 
 
 def test_a_lost_connection_is_taken_up_without_a_repeat(server: ScriptedServer) -> None:
-    whole = [BEGUN, *said("One ", "two"), ENDED]
+    whole = [BEGUN, *make_message_events("One ", "two"), ENDED]
 
     def rest(request: httpx.Request) -> httpx.Response:
         assert request.url.params["after"] == "3"
@@ -131,7 +131,7 @@ def test_nothing_is_approved_by_nobody(server: ScriptedServer, options: tuple[st
 
 
 def test_events_are_lines_of_json(server: ScriptedServer) -> None:
-    server.answer("POST /v1/runs", stream(BEGUN, *said("Hi"), ENDED))
+    server.answer("POST /v1/runs", stream(BEGUN, *make_message_events("Hi"), ENDED))
     lines = server.run("chat", "-m", "Hi", "--json").stdout.splitlines()
     assert [json.loads(line)["type"] for line in lines][:2] == ["RUN_STARTED", "TEXT_MESSAGE_START"]
 
@@ -159,7 +159,7 @@ def test_a_message_in_the_place_of_a_conversation_is_explained(server: ScriptedS
 
 def test_a_token_that_expires_in_the_stream_is_reported_and_the_run_goes_on(server: ScriptedServer) -> None:
     expiry = {"type": "RUN_ERROR", "code": "token_expired", "message": "Come again.", "metadata": {}}
-    server.answer("POST /v1/runs", stream(BEGUN, *said("One ")[:2], expiry))
+    server.answer("POST /v1/runs", stream(BEGUN, *make_message_events("One ")[:2], expiry))
     result = server.run("chat", "-m", "Hi")
     assert result.exit_code == 3
     assert result.stdout == "Assistant: One \n"
@@ -167,7 +167,7 @@ def test_a_token_that_expires_in_the_stream_is_reported_and_the_run_goes_on(serv
 
 
 def test_a_run_whose_first_event_never_came_is_asked_for_again(server: ScriptedServer) -> None:
-    server.answer("POST /v1/runs", stream(), stream(BEGUN, *said("Yes."), ENDED))
+    server.answer("POST /v1/runs", stream(), stream(BEGUN, *make_message_events("Yes."), ENDED))
     assert server.run("chat", "-m", "Hi").stdout == "Assistant: Yes.\n"
     first, second = (json.loads(request.content) for request in server.sent("POST /v1/runs"))
     assert first == second

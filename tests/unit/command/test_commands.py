@@ -346,9 +346,9 @@ def test_a_document_that_the_server_refuses_is_named(server: ScriptedServer, tmp
 
 
 def test_doctor_tries_each_model_and_fails_if_agents_cannot_work_with_one(server: ScriptedServer) -> None:
-    models = [configured("big", agents=["assistant"]), configured("small", uses=["light"])]
+    models = [make_model("big", agents=["assistant"]), make_model("small", uses=["light"])]
     healthy(server, *models)
-    server.answer("POST /v1/models/check", lambda request: reported(models, request, works=True))
+    server.answer("POST /v1/models/check", lambda request: make_report(models, request, works=True))
     fine = server.run("doctor", "--models")
     assert fine.exit_code == 0
     assert "big (agents assistant)\n  text               yes\n" in fine.stdout
@@ -356,7 +356,7 @@ def test_doctor_tries_each_model_and_fails_if_agents_cannot_work_with_one(server
         {"model": "big"},
         {"model": "small"},
     ]
-    server.answer("POST /v1/models/check", lambda request: reported(models, request, works=False))
+    server.answer("POST /v1/models/check", lambda request: make_report(models, request, works=False))
     failed = server.run("doctor", "--models")
     assert failed.exit_code == 1
     assert "  tool call          no  model_refused: no tools; not sent: top_p\n" in failed.stdout
@@ -377,10 +377,12 @@ def test_doctor_says_who_may_check_models(server: ScriptedServer) -> None:
 
 
 def test_doctor_goes_on_after_a_model_that_could_not_be_checked(server: ScriptedServer) -> None:
-    models = [configured("big", agents=["assistant"]), configured("small", uses=["light"])]
+    models = [make_model("big", agents=["assistant"]), make_model("small", uses=["light"])]
     healthy(server, *models)
     answers = iter([problem(429, "rate_limited", "Another check is running.")])
-    server.answer("POST /v1/models/check", lambda request: next(answers, None) or reported(models, request, works=True))
+    server.answer(
+        "POST /v1/models/check", lambda request: next(answers, None) or make_report(models, request, works=True)
+    )
     result = server.run("doctor", "--models")
     assert result.exit_code == 1
     assert "big: not checked." in result.stdout
@@ -403,11 +405,11 @@ def healthy(server: ScriptedServer, *models: dict[str, Any]) -> None:
     server.answer("GET /v1/models", listing(*models))
 
 
-def configured(name: str, **used: list[str]) -> dict[str, Any]:
+def make_model(name: str, **used: list[str]) -> dict[str, Any]:
     return {"name": name, "kind": "chat", "uses": [], "agents": [], "fallbackOf": [], **used}
 
 
-def reported(models: list[dict[str, Any]], request: httpx.Request, *, works: bool) -> httpx.Response:
+def make_report(models: list[dict[str, Any]], request: httpx.Request, *, works: bool) -> httpx.Response:
     """A report of one of the models, whose tool calls work or not."""
     [model] = [model for model in models if model["name"] == json.loads(request.content)["model"]]
     nothing: dict[str, Any] = {

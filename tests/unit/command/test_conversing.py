@@ -35,7 +35,7 @@ def converse(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, *messages:
     return result.output
 
 
-def asked(server: ScriptedServer) -> list[tuple[str, str | None]]:
+def list_messages(server: ScriptedServer) -> list[tuple[str, str | None]]:
     """The conversation and the agent of each message."""
     bodies = [json.loads(request.content) for request in server.sent("POST /v1/runs")]
     return [(body["threadId"], body["forwardedProps"].get("agentId")) for body in bodies]
@@ -43,7 +43,7 @@ def asked(server: ScriptedServer) -> list[tuple[str, str | None]]:
 
 def test_another_conversation_is_begun(shop: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     converse(shop, monkeypatch, "One", "Two", "/new", "Three")
-    threads = [thread for thread, _ in asked(shop)]
+    threads = [thread for thread, _ in list_messages(shop)]
     assert (threads[0] == threads[1], threads[1] == threads[2]) == (True, False)
 
 
@@ -51,14 +51,14 @@ def test_another_agent_is_talked_to_in_another_conversation(
     shop: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     converse(shop, monkeypatch, "One", "/agent shop", "Two")
-    (first, no_agent), (second, agent) = asked(shop)
+    (first, no_agent), (second, agent) = list_messages(shop)
     assert (first == second, no_agent, agent) == (False, None, "shop")
 
 
 def test_an_agent_that_does_not_exist_changes_nothing(shop: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     output = converse(shop, monkeypatch, "One", "/agent nobody", "Two")
     assert "No GET /v1/agents/nobody." in output
-    assert len(set(asked(shop))) == 1
+    assert len(set(list_messages(shop))) == 1
 
 
 def test_agents_are_listed_those_that_conversations_begin_with_first(
@@ -75,16 +75,16 @@ def test_a_conversation_is_closed_and_the_next_message_begins_another_one(
 
     def run(request: httpx.Request) -> httpx.Response:
         thread_id = json.loads(request.content)["threadId"]
-        shop.answer(f"POST /v1/threads/{thread_id}/close", lambda request: _closed(closed, thread_id))
+        shop.answer(f"POST /v1/threads/{thread_id}/close", lambda request: _make_closed(closed, thread_id))
         return stream(BEGUN, ENDED)
 
     shop.answer("POST /v1/runs", run)
     converse(shop, monkeypatch, "One", "/end", "Two")
-    (first, _), (second, _) = asked(shop)
+    (first, _), (second, _) = list_messages(shop)
     assert (closed, first == second) == ([first], False)
 
 
-def _closed(closed: list[str], thread_id: str) -> httpx.Response:
+def _make_closed(closed: list[str], thread_id: str) -> httpx.Response:
     closed.append(thread_id)
     return httpx.Response(200, json={})
 

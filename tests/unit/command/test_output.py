@@ -24,7 +24,7 @@ def terminal(width: int, *, is_terminal: bool = True) -> tuple[Output, io.String
     return Output(console=console, messages=console), file
 
 
-def shown(file: io.StringIO) -> list[str]:
+def list_lines(file: io.StringIO) -> list[str]:
     """The lines of a terminal, without colours and spaces at their ends."""
     return [line.rstrip() for line in SEQUENCE.sub("", file.getvalue()).splitlines()]
 
@@ -51,7 +51,7 @@ def test_lines_and_answers_break_between_words() -> None:
     output.print_part("The order A-10")
     output.print_part("01 is on its way.")
     output.end_parts()
-    assert shown(file) == [
+    assert list_lines(file) == [
         "Ctrl-C stops an",
         "answer, twice",
         "leaves.",
@@ -64,7 +64,7 @@ def test_lines_and_answers_break_between_words() -> None:
 def test_a_long_address_is_left_to_the_terminal_so_that_it_can_be_copied() -> None:
     output, file = terminal(20)
     output.note("Open https://issuer.test/device?code=ABCD-EFGH now.")
-    assert shown(file) == ["Open https://issuer.test/device?code=ABCD-EFGH now."]
+    assert list_lines(file) == ["Open https://issuer.test/device?code=ABCD-EFGH now."]
 
 
 def test_text_for_programs_is_not_broken() -> None:
@@ -79,7 +79,7 @@ def test_ids_in_tables_are_not_broken() -> None:
     output, file = terminal(40)
     columns = [("ID", lambda item: item["id"]), ("TITLE", lambda item: item["title"])]
     output.print_rows([{"id": UUID, "title": "A weekend in Lisbon with many words"}], columns, empty="")
-    assert UUID in "\n".join(shown(file))
+    assert UUID in "\n".join(list_lines(file))
 
 
 def test_a_progress_bar_shows_per_cent_and_no_markup() -> None:

@@ -61,7 +61,7 @@ def filled(server: ScriptedServer) -> ScriptedServer:
     return server
 
 
-def written(folder: Path) -> dict[str, list[dict[str, Any]]]:
+def read_lines(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The lines of an export, by their files."""
     return {
         file.name: [json.loads(line) for line in file.read_text().splitlines()]
@@ -79,7 +79,7 @@ def test_an_export_has_a_file_of_lines_for_each_page_and_the_bytes_of_files(
     assert "left out: 3 pieces of the log" in result.stdout
     assert [request.url.params.get("cursor") for request in filled.sent("GET /v1/tenant-export")] == [None, "c1", "c2"]
     assert "authorization" not in filled.sent("GET /signed")[0].headers
-    pages = written(folder)
+    pages = read_lines(folder)
     assert pages["000001.jsonl"] == [record(1), record(2)]
     [stored] = pages["000002.jsonl"]
     assert stored["path"] == "files/t/files/%2E%2E/file_1.bin"
@@ -108,7 +108,7 @@ def test_an_interrupted_export_goes_on_with_the_page_that_was_not_complete(
         *(None, None, "c1", "c2"),
         "c2",
     ]
-    assert list(written(folder)) == ["000001.jsonl", "000002.jsonl"]
+    assert list(read_lines(folder)) == ["000001.jsonl", "000002.jsonl"]
     assert json.loads(result.stdout)["counts"] == {"messages": 3}
 
 
@@ -144,7 +144,7 @@ def test_files_are_downloaded_after_the_page_and_only_if_they_are_missing(
     server.answer("GET /signed", unread, read)
     assert server.run("tenant", "export", str(folder)).exit_code == 0
     assert [(folder / f"files/t/files/file_{number}.bin").read_bytes() for number in (1, 2)] == [b"bytes", b"third"]
-    assert [line["fileName"] for line in written(folder)["000001.jsonl"]] == ["a.pdf", "a.pdf"]
+    assert [line["fileName"] for line in read_lines(folder)["000001.jsonl"]] == ["a.pdf", "a.pdf"]
 
 
 def test_an_export_is_refused_into_a_folder_of_something_else(filled: ScriptedServer, tmp_path: Path) -> None:

@@ -64,14 +64,14 @@ def tenant(number: int) -> Scope:
     return Scope(f"tenant-{number}", "ada")
 
 
-def moved_owners() -> tuple[object, Use]:
+def make_moved_owners() -> tuple[object, Use]:
     files = OwnerFiles(IndexObjects(FakeS3(), "search"), is_alone=False)  # type: ignore[arg-type]
     index = RoutedIndex(SqliteFiles(files), SqliteIndex(files, DIMENSIONS), FakeSearchIndex())
     indexed = IndexDocument("a", "a", "message", {}, datetime(2026, 3, 14, tzinfo=UTC))
     return index, lambda number: index.put(tenant(number), IndexName.EPISODES, [indexed])
 
 
-def approved() -> tuple[object, Use]:
+def make_approved() -> tuple[object, Use]:
     reader = Harness().app.procedures.approved
     return reader, lambda number: reader.of(tenant(number), "assistant")
 
@@ -106,7 +106,7 @@ def budgets() -> tuple[object, Use]:
     return instance, use
 
 
-def known_profiles() -> tuple[object, Use]:
+def make_known_profiles() -> tuple[object, Use]:
     instance = profiles.Profiles("api.example.com")
 
     async def use(number: int) -> None:
@@ -193,7 +193,7 @@ class NamedSecrets(secrets.CachedSecrets):
         return f"value of {name}"
 
 
-def cached_secrets() -> tuple[object, Use]:
+def make_cached_secrets() -> tuple[object, Use]:
     instance = NamedSecrets()
 
     async def use(number: int) -> None:
@@ -207,7 +207,7 @@ def headers() -> tuple[object, Use]:
     return instance, lambda number: instance.resolve({"Authorization": SecretReference(secret=f"secret-{number}")})
 
 
-def stored_prompts() -> tuple[object, Use]:
+def make_stored_prompts() -> tuple[object, Use]:
     class IgnoringTable:
         async def put(self, item: Any) -> None:
             pass
@@ -230,23 +230,23 @@ def vectors() -> tuple[object, Use]:
 
 
 CACHES = [
-    Cached(approved_procedures, ("MAX_KNOWN", "MAX_USERS"), approved),
+    Cached(approved_procedures, ("MAX_KNOWN", "MAX_USERS"), make_approved),
     Cached(removed_tenants, ("MAX_TENANTS",), removals),
     Cached(tenant_copies, ("MAX_TENANTS",), limits),
     Cached(own_agents, ("MAX_TENANTS", "MAX_OLDER"), agents),
     Cached(context_budgets, ("MAX_CONVERSATIONS",), budgets),
-    Cached(profiles, ("MAX_PROFILES", "MAX_LEARNED"), known_profiles),
+    Cached(profiles, ("MAX_PROFILES", "MAX_LEARNED"), make_known_profiles),
     Cached(model_calls, ("MAX_PROFILES",), insisting),
-    Cached(run_records, ("MAX_KNOWN_PROMPTS",), stored_prompts),
+    Cached(run_records, ("MAX_KNOWN_PROMPTS",), make_stored_prompts),
     Cached(circuit_breaker, ("MAX_CIRCUITS",), circuits),
     Cached(tool_listings, ("MAX_LISTINGS",), listings),
     Cached(python_tools, ("MAX_LOADED",), functions),
     Cached(web_pages, ("MAX_HOSTS",), hosts),
     Cached(cards, ("MAX_CARDS",), agent_cards),
-    Cached(secrets, ("MAX_SECRETS",), cached_secrets),
+    Cached(secrets, ("MAX_SECRETS",), make_cached_secrets),
     Cached(header_values, ("MAX_SECRETS",), headers),
     Cached(procedure_matching, ("MAX_KNOWN",), vectors),
-    Cached(routed_search, ("MOVED_OWNERS",), moved_owners),
+    Cached(routed_search, ("MOVED_OWNERS",), make_moved_owners),
 ]
 SIMPLE = {
     "adapters/a2a/signatures.py",
@@ -338,7 +338,7 @@ def names_cache(node: ast.AST) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "cachetools"
 
 
-def called(node: ast.AST) -> str | None:
+def find_called_name(node: ast.AST) -> str | None:
     """The name that a call has; None for what is not a call of a name."""
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
 
@@ -351,7 +351,7 @@ def evictions(tree: ast.AST) -> Iterator[str]:
         measured = {
             ast.unparse(item.args[0])
             for item in ast.walk(node.test)
-            if isinstance(item, ast.Call) and called(item) == "len"
+            if isinstance(item, ast.Call) and find_called_name(item) == "len"
         }
         for item in (inner for statement in node.body for inner in ast.walk(statement)):
             match item:

@@ -32,7 +32,7 @@ PROGRAMS = (
 )
 
 
-def imported(tree: ast.Module) -> dict[str, str]:
+def find_imports(tree: ast.Module) -> dict[str, str]:
     """Names that a module imports from Baton, wherever in it, and what each is in full."""
     return {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
@@ -42,7 +42,7 @@ def imported(tree: ast.Module) -> dict[str, str]:
     }
 
 
-def constructed(path: Path, *expected: str) -> Iterator[str]:
+def find_constructed(path: Path, *expected: str) -> Iterator[str]:
     """In full, each imported name that the module calls, as in ``Turns(...)`` or ``turns.Turns(...)``.
 
     A module that has no call of the ``wanted`` names in its text need not be parsed.
@@ -51,7 +51,7 @@ def constructed(path: Path, *expected: str) -> Iterator[str]:
     if expected and not re.search(rf"\b({'|'.join(expected)})\(", text):
         return
     tree = ast.parse(text)
-    names = imported(tree)
+    names = find_imports(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             match node.func:
@@ -64,7 +64,7 @@ def constructed(path: Path, *expected: str) -> Iterator[str]:
 
 
 def test_every_use_case_is_constructed_by_the_wiring_and_nowhere_else() -> None:
-    joined = {name for path in WIRING for name in constructed(path) if name.rpartition(".")[2][0].isupper()}
+    joined = {name for path in WIRING for name in find_constructed(path) if name.rpartition(".")[2][0].isupper()}
     joined -= {name for name in joined if name.startswith("baton.composition.")}
     assert {
         "baton.turns.turns.Turns",
@@ -77,7 +77,7 @@ def test_every_use_case_is_constructed_by_the_wiring_and_nowhere_else() -> None:
         for program in PROGRAMS
         for path in (ROOT / program).rglob("*.py")
         if path not in WIRING
-        for name in constructed(path, *expected)
+        for name in find_constructed(path, *expected)
         if name in joined
     }
     assert elsewhere == set()

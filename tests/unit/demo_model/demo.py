@@ -43,20 +43,20 @@ class Reworded:
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
         prompts = [replace(prompt, content=OTHER_WORDS) if prompt.role is Role.SYSTEM else prompt for prompt in prompts]
-        tools = [ToolSpec(tool.name, OTHER_WORDS, _reworded(tool.parameters)) for tool in tools]
+        tools = [ToolSpec(tool.name, OTHER_WORDS, _reword(tool.parameters)) for tool in tools]
         stream = self.model.stream(settings, prompts, thread_files=thread_files, tools=tools)
         async with aclosing(stream) as chunks:
             async for chunk in chunks:
                 yield chunk
 
 
-def _reworded(schema: Any) -> Any:
+def _reword(schema: Any) -> Any:
     if isinstance(schema, dict):
         return {
-            key: OTHER_WORDS if key == "description" and isinstance(value, str) else _reworded(value)
+            key: OTHER_WORDS if key == "description" and isinstance(value, str) else _reword(value)
             for key, value in schema.items()
         }
-    return [_reworded(item) for item in schema] if isinstance(schema, list) else schema
+    return [_reword(item) for item in schema] if isinstance(schema, list) else schema
 
 
 class Demo:

@@ -19,7 +19,7 @@ TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required"
 
 
 @cache
-def shipped() -> Engine:
+def get_shipped_engine() -> Engine:
     """The script that ships. It keeps nothing of what it was asked, and takes long to read."""
     return Engine(Script.read(SCRIPT))
 
@@ -55,7 +55,7 @@ def ask(
     return engine.reply(Situation.of(ChatRequest.model_validate(request)))
 
 
-def called(*calls: Call) -> Json:
+def make_calls(*calls: Call) -> Json:
     """The message of an assistant that has made these calls."""
     return {
         "role": "assistant",
@@ -70,6 +70,6 @@ def called(*calls: Call) -> Json:
     }
 
 
-def answered(*texts: str) -> list[Json]:
+def make_results(*texts: str) -> list[Json]:
     """The results of such calls."""
     return [{"role": "tool", "tool_call_id": f"c{number}", "content": text} for number, text in enumerate(texts)]

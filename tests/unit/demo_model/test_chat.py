@@ -7,7 +7,7 @@ import json
 import pytest
 
 from baton_local.demo_model.engine import Call
-from tests.unit.demo_model.playing import Json, answered, ask, called, shipped
+from tests.unit.demo_model.playing import Json, ask, get_shipped_engine, make_calls, make_results
 
 
 @pytest.mark.parametrize(
@@ -38,29 +38,29 @@ from tests.unit.demo_model.playing import Json, answered, ask, called, shipped
     ],
 )
 def test_it_answers(messages: list[str], answer: str) -> None:
-    assert ask(shipped(), *messages).text == answer
+    assert ask(get_shipped_engine(), *messages).text == answer
 
 
 @pytest.mark.parametrize(
     "message", ["What are you?", "Which model is this?", "What can you do?", "Hi!", "Blue elephants?"]
 )
 def test_it_says_that_it_is_the_demo_model(message: str) -> None:
-    assert "offline demo model" in ask(shipped(), message).text
+    assert "offline demo model" in ask(get_shipped_engine(), message).text
 
 
 @pytest.mark.parametrize("message", ["1 / 0", "9**9**9", "2 +", "()" * 50 + "1+1", "2026"])
 def test_what_cannot_be_calculated_gets_another_answer(message: str) -> None:
-    assert "=" not in ask(shipped(), message).text
+    assert "=" not in ask(get_shipped_engine(), message).text
 
 
 def test_a_text_has_as_many_words_as_were_asked_for() -> None:
-    assert len(ask(shipped(), "Write 500 words about bees").text.split()) == 500
-    assert len(ask(shipped(), "Write 999999 words").text.split()) == 5000
-    assert "about bees" in ask(shipped(), "Tell me a story about bees").text
+    assert len(ask(get_shipped_engine(), "Write 500 words about bees").text.split()) == 500
+    assert len(ask(get_shipped_engine(), "Write 999999 words").text.split()) == 5000
+    assert "about bees" in ask(get_shipped_engine(), "Tell me a story about bees").text
 
 
 def test_it_answers_questions_about_its_story() -> None:
-    reported = ["Tell me a story about whales", ask(shipped(), "Tell me a story about whales").text]
+    reported = ["Tell me a story about whales", ask(get_shipped_engine(), "Tell me a story about whales").text]
     for question, answer in [
         ("Who is Mara?", "Mara packed bread, a lamp and a small notebook"),
         ("What did the sailor say?", "“do not look far. Look long.”"),
@@ -68,15 +68,17 @@ def test_it_answers_questions_about_its_story() -> None:
         ("Tell me another story", "Here is another one about whales."),
         ("Who is Jonas?", "Jonas had a map"),
     ]:
-        reported += [question, ask(shipped(), *reported, question).text]
+        reported += [question, ask(get_shipped_engine(), *reported, question).text]
         assert answer in reported[-1]
 
 
 def test_it_ends_the_conversation_where_it_may() -> None:
     bye = Call("end_conversation", {"reason": "The user said goodbye."})
-    reply = ask(shipped(), "That's all, thanks", tools=["end_conversation"])
+    reply = ask(get_shipped_engine(), "That's all, thanks", tools=["end_conversation"])
     assert (reply.text[:8], reply.calls) == ("Goodbye!", (bye,))
-    after = ask(shipped(), "That's all, thanks", called(bye), *answered("Ended."), tools=["end_conversation"])
+    after = ask(
+        get_shipped_engine(), "That's all, thanks", make_calls(bye), *make_results("Ended."), tools=["end_conversation"]
+    )
     assert (after.text, after.calls) == ("", ())
 
 
@@ -87,7 +89,7 @@ def test_it_describes_what_is_attached() -> None:
         {"type": "image_url", "image_url": {"url": "https://example.com/x.png"}},
         {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
     ]
-    text = ask(shipped(), {"role": "user", "content": parts}).text
+    text = ask(get_shipped_engine(), {"role": "user", "content": parts}).text
     assert text.startswith("Thank you, I received 3 attachments:")
     assert "- image **PNG image** (image/png, 3 bytes)\n- image **https://example.com/x.png**\n" in text
     assert "- document **a.pdf** (application/pdf, 3 bytes)" in text
@@ -95,32 +97,42 @@ def test_it_describes_what_is_attached() -> None:
 
 def test_a_tool_is_called_that_the_user_names() -> None:
     call = Call("find_page", {"text": "otters and seals"})
-    assert ask(shipped(), "Use the find_page tool for otters and seals", tools=["find_page"]).calls == (call,)
-    reported = ask(shipped(), "Use find_page for otters", called(call), *answered("Otters swim."), tools=["find_page"])
+    assert ask(get_shipped_engine(), "Use the find_page tool for otters and seals", tools=["find_page"]).calls == (
+        call,
+    )
+    reported = ask(
+        get_shipped_engine(),
+        "Use find_page for otters",
+        make_calls(call),
+        *make_results("Otters swim."),
+        tools=["find_page"],
+    )
     assert reported.text == "According to `find_page`:\n\nOtters swim."
-    assert ask(shipped(), "Use find_page for otters").calls == ()
+    assert ask(get_shipped_engine(), "Use find_page for otters").calls == ()
 
 
 def test_an_agent_is_asked_that_the_user_names() -> None:
-    [call] = ask(shipped(), "Ask Nice Otters about fish", tools=["ask_nice_otters", "ask_seals"]).calls
+    [call] = ask(get_shipped_engine(), "Ask Nice Otters about fish", tools=["ask_nice_otters", "ask_seals"]).calls
     assert call == Call("ask_nice_otters", {"message": "fish"})
 
 
 @pytest.mark.parametrize("message", ["bye", "never mind", "I'm done"])
 def test_a_specialist_that_the_script_does_not_know_hands_back(message: str) -> None:
-    [call] = ask(shipped(), message, tools=["return_to_main", "end_conversation"], agent="otters").calls
+    [call] = ask(get_shipped_engine(), message, tools=["return_to_main", "end_conversation"], agent="otters").calls
     assert call.name == "return_to_main"
 
 
 def test_it_sums_up_for_a_specialist() -> None:
     reported = "user: Hello\nassistant: Hi!\nuser: I want to create a skill."
-    assert ask(shipped(), reported, task="handoff_summary").text == "User wants to create a skill."
+    assert ask(get_shipped_engine(), reported, task="handoff_summary").text == "User wants to create a skill."
     reported = {
         "messages": [{"role": "user", "text": "Hello"}, {"role": "user", "text": 'I\'d like to make a "skill"!'}]
     }
-    assert ask(shipped(), json.dumps(reported), task="handoff_summary").text == 'User wants to make a "skill".'
+    assert (
+        ask(get_shipped_engine(), json.dumps(reported), task="handoff_summary").text == 'User wants to make a "skill".'
+    )
     reported["messages"].append({"role": "user", "text": "Make me one"})
-    assert ask(shipped(), json.dumps(reported), task="handoff_summary").text == "Make me one"
+    assert ask(get_shipped_engine(), json.dumps(reported), task="handoff_summary").text == "Make me one"
 
 
 # Past conversations
@@ -147,12 +159,12 @@ ON_THE_DAY = "On 2026-03-14 you told me: “My cat is Miso.”"
     ],
 )
 def test_it_answers_from_what_is_recalled(message: str) -> None:
-    assert ask(shipped(), message, recalled__1=json.dumps(MISO)).text == ON_THE_DAY
+    assert ask(get_shipped_engine(), message, recalled__1=json.dumps(MISO)).text == ON_THE_DAY
 
 
 def test_it_shows_everything_that_is_recalled_with_its_date() -> None:
     recalled = {f"recalled__{number}": json.dumps(item) for number, item in enumerate((MISO, FACT, CHUNK), start=1)}
-    assert ask(shipped(), "And what about tea?", **recalled).text.split("\n\n") == [
+    assert ask(get_shipped_engine(), "And what about tea?", **recalled).text.split("\n\n") == [
         ON_THE_DAY,
         "From our conversation of 2026-03-15: The user likes tea.",
         "According to Handbook (2026-01-02): “Tea is at five.”",
@@ -169,7 +181,7 @@ def test_what_users_said_comes_before_the_answers_and_each_thing_once() -> None:
         "recalled__2": of_miso(),
         "recalled__3": of_miso(kind="fact", role=None, text="The user said: “my cat is Miso”"),
     }
-    assert ask(shipped(), "What is my cat?", **recalled).text == ON_THE_DAY
+    assert ask(get_shipped_engine(), "What is my cat?", **recalled).text == ON_THE_DAY
 
 
 def test_a_message_that_a_fact_has_replaced_is_not_quoted() -> None:
@@ -178,22 +190,24 @@ def test_a_message_that_a_fact_has_replaced_is_not_quoted() -> None:
         "recalled__2": of_miso(kind="fact", role=None, text="The user said: “My favourite colour is red”"),
         "recalled__3": of_miso(),
     }
-    reported = ask(shipped(), "What is my favourite colour?", **recalled).text
+    reported = ask(get_shipped_engine(), "What is my favourite colour?", **recalled).text
     assert reported == "From our conversation of 2026-03-14: The user said: “My favourite colour is red”"
 
 
 def test_what_others_said_is_quoted_if_there_is_nothing_else() -> None:
-    reported = ask(shipped(), "What is my cat?", recalled__1=of_miso(role="assistant", text="A tabby.")).text
+    reported = ask(get_shipped_engine(), "What is my cat?", recalled__1=of_miso(role="assistant", text="A tabby.")).text
     assert reported == "On 2026-03-14 you were told: “A tabby.”"
 
 
 def test_what_it_says_of_itself_is_no_memory() -> None:
-    boilerplate = of_miso(role="assistant", text=ask(shipped(), "Blue elephants?").text)
+    boilerplate = of_miso(role="assistant", text=ask(get_shipped_engine(), "Blue elephants?").text)
     assert (
-        ask(shipped(), "What is my name?", recalled__1=boilerplate).text
+        ask(get_shipped_engine(), "What is my name?", recalled__1=boilerplate).text
         == "You have not told me your name yet. What is it?"
     )
-    assert ask(shipped(), "How old is Miso?", recalled__1=boilerplate, recalled__2=of_miso()).text == ON_THE_DAY
+    assert (
+        ask(get_shipped_engine(), "How old is Miso?", recalled__1=boilerplate, recalled__2=of_miso()).text == ON_THE_DAY
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,20 +218,20 @@ def test_what_it_says_of_itself_is_no_memory() -> None:
     ],
 )
 def test_what_was_said_of_something_else_is_no_answer(message: str, answer: str) -> None:
-    assert ask(shipped(), message, recalled__1=json.dumps(MISO)).text == answer
+    assert ask(get_shipped_engine(), message, recalled__1=json.dumps(MISO)).text == answer
 
 
 def test_statements_of_this_conversation_come_before_the_past() -> None:
     messages = ["My cat is Rex.", "!", "What is my cat?"]
-    assert ask(shipped(), *messages, recalled__1=json.dumps(MISO)).text == "Your cat is Rex."
+    assert ask(get_shipped_engine(), *messages, recalled__1=json.dumps(MISO)).text == "Your cat is Rex."
 
 
 def test_a_statement_is_not_answered_from_the_past() -> None:
-    assert "2026" not in ask(shipped(), "My cat is fine.", recalled__1=json.dumps(MISO)).text
+    assert "2026" not in ask(get_shipped_engine(), "My cat is fine.", recalled__1=json.dumps(MISO)).text
 
 
 def test_recalled_data_that_was_cut_is_not_known() -> None:
-    assert "offline demo model" in ask(shipped(), "Blue elephants?", recalled__1='{"kind": "mess').text
+    assert "offline demo model" in ask(get_shipped_engine(), "Blue elephants?", recalled__1='{"kind": "mess').text
 
 
 COLOUR = {"type": "object", "properties": {"color": {"type": "string"}}}
@@ -234,12 +248,14 @@ PAGE = {"change_background": COLOUR, "show_on_map": {"type": "object", "properti
     ],
 )
 def test_it_calls_what_a_page_offers(message: str, call: Call) -> None:
-    assert ask(shipped(), message, tools=PAGE).calls == (call,)
-    assert ask(shipped(), message).calls == ()
+    assert ask(get_shipped_engine(), message, tools=PAGE).calls == (call,)
+    assert ask(get_shipped_engine(), message).calls == ()
 
 
 def test_it_says_what_the_page_has_answered() -> None:
     call = Call("change_background", {"color": "red"})
-    reported = ask(shipped(), "Make the background red", called(call), *answered("It is red now."), tools=PAGE)
+    reported = ask(
+        get_shipped_engine(), "Make the background red", make_calls(call), *make_results("It is red now."), tools=PAGE
+    )
     assert reported.text == "The background is changed. The page says: “It is red now.”"
     assert reported.calls == ()

@@ -13,7 +13,7 @@ from baton.memory.prompt.message_prompts import NOTED, REPORTED, WRITTEN_BY_PERS
 from baton.memory.prompt.quoting import quote
 from baton_local.demo_model.engine import Call, Engine
 from baton_local.demo_model.script import ScriptError
-from tests.unit.demo_model.playing import answered, ask, called, engine
+from tests.unit.demo_model.playing import ask, engine, make_calls, make_results
 
 
 @pytest.fixture
@@ -95,17 +95,17 @@ def test_only_tools_that_are_offered_are_called(booking: Engine) -> None:
 
 
 def test_results_are_read_as_text_and_as_json(booking: Engine) -> None:
-    call = called(Call("forecast", {}))
-    reported = answered('{"sky": "blue", "about": "21 degrees"}')
+    call = make_calls(Call("forecast", {}))
+    reported = make_results('{"sky": "blue", "about": "21 degrees"}')
     assert ask(booking, "Graz", call, *reported).text == "It is 21 in Graz: blue"
 
 
 def test_a_call_is_not_repeated_within_a_turn(booking: Engine) -> None:
-    turn = ["Hm", called(Call("advance_workflow", {"state": "NEXT"})), *answered("ok")]
+    turn = ["Hm", make_calls(Call("advance_workflow", {"state": "NEXT"})), *make_results("ok")]
     tools, where = ["advance_workflow"], {"workflow__state": "NEXT"}
     again = Call("advance_workflow", {"state": "DONE"})
     assert ask(booking, *turn, tools=tools, **where).calls == (again,)
-    turn += [called(again), *answered("ok")]
+    turn += [make_calls(again), *make_results("ok")]
     reply = ask(booking, *turn, tools=tools, workflow__state="DONE")
     assert (reply.text, reply.calls) == ("", ())
 
@@ -176,6 +176,6 @@ def test_long_messages_are_answered(booking: Engine, message: str) -> None:
 def test_what_a_consulted_agent_said_is_repeated_without_the_note_about_its_citations(tmp_path: Path) -> None:
     script = engine(tmp_path, "scenes:\n  message: [{say: Hm}]\n  result: [{say: '{{ results[-1].text }}'}]\n")
     note = CITED.format('[1] "Returns (all)", page 2; [2] "Prices"')
-    [result] = answered(f"Within 30 days [1].\n\n{note}")
-    reply = ask(script, "When?", called(Call("ask_orders", {})), result)
+    [result] = make_results(f"Within 30 days [1].\n\n{note}")
+    reply = ask(script, "When?", make_calls(Call("ask_orders", {})), result)
     assert reply.text == "Within 30 days [1]."

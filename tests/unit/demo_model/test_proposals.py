@@ -10,7 +10,7 @@ import pytest
 from baton_local.demo_model.sentence_encoder import SentenceEncoder
 from baton_local.root import ROOT
 from tests.unit.demo_model.demo import Demo
-from tests.unit.demo_model.playing import ask, shipped
+from tests.unit.demo_model.playing import ask, get_shipped_engine
 
 TOOLS = ("ask_knowledge", "ask_research", "transfer_to_skill_creation_agent")
 NEXT = {
@@ -46,12 +46,12 @@ def encoder() -> SentenceEncoder:
     return SentenceEncoder()
 
 
-def proposed() -> set[str]:
+def list_proposals() -> set[str]:
     """Return the proposals of the page, the demo model, the README and the tutorial."""
     page = (ROOT / "baton_local" / "page" / "index.html").read_text(encoding="utf-8")
     tutorial = (ROOT / "docs" / "tutorial" / "first-conversation.md").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("\n", " ")
-    offered = re.findall(r"`([^`]+)`", ask(shipped(), "What can you do?", tools=TOOLS).text)
+    offered = re.findall(r"`([^`]+)`", ask(get_shipped_engine(), "What can you do?", tools=TOOLS).text)
     reported = re.findall(r'"(?:message|content)": "([^"]+)"', tutorial)
     return {
         *re.findall(r"data-try>([^<]+)<", page),
@@ -65,8 +65,8 @@ def test_each_sentence_that_is_proposed_is_tried_here() -> None:
     asked_next = {question for question, _ in NEXT.values()}
     tried_elsewhere = {"What is a lease?", "cancel", "Something else"}
     answers = {"Your favourite colour is green.", "Your favourite colour is green. I will remember it."}
-    assert proposed() - asked_next - tried_elsewhere - answers <= NEXT.keys()
-    assert NEXT.keys() <= proposed()
+    assert list_proposals() - asked_next - tried_elsewhere - answers <= NEXT.keys()
+    assert NEXT.keys() <= list_proposals()
 
 
 @pytest.mark.parametrize(("message", "question", "answer"), [(message, *rest) for message, rest in NEXT.items()])

@@ -11,7 +11,7 @@ from baton_local.demo_model.app import SCRIPT, create_app
 from baton_local.demo_model.engine import Call, Engine
 from baton_local.demo_model.script import VARIABLES, Rule, Script, ScriptError
 from baton_local.demo_model.script_file import ScriptFile
-from tests.unit.demo_model.playing import answered, ask, called, engine, shipped
+from tests.unit.demo_model.playing import ask, engine, get_shipped_engine, make_calls, make_results
 from tests.unit.docs.pages import ROOT, blocks, table
 
 GUIDE = ROOT / "docs" / "how-to" / "script-the-demo-model.md"
@@ -68,8 +68,10 @@ def test_the_script_of_the_guide_plays_what_it_shows(tmp_path: Path) -> None:
     request = ask(demo, "Please book a room to Graz", tools={"find_rooms": {}})
     assert request.text == "Let me look for a room in Graz."
     assert request.calls == (Call("find_rooms", {"city": "Graz", "nights": 2}),)
-    reported = answered('{"rooms": [{"name": "Blue"}, {"name": "Red"}]}')
-    assert ask(demo, "Please book a room to Graz", called(*request.calls), *reported).text.endswith("\n\n- Blue\n- Red")
+    reported = make_results('{"rooms": [{"name": "Blue"}, {"name": "Red"}]}')
+    assert ask(demo, "Please book a room to Graz", make_calls(*request.calls), *reported).text.endswith(
+        "\n\n- Blue\n- Red"
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,22 +114,22 @@ MESSAGES = [
 
 
 def test_the_script_that_ships_summarizes_sessions_that_have_ended() -> None:
-    reported = ask(shipped(), json.dumps({"messages": MESSAGES}), task="episode_summary").text
+    reported = ask(get_shipped_engine(), json.dumps({"messages": MESSAGES}), task="episode_summary").text
     assert reported.startswith('On 2026-03-14 the user said: “I moved to "Bern" <today>.” and “What is my name?”.')
-    parts = ask(shipped(), json.dumps({"summaries": ["One.", "Two."]}), task="episode_summary").text
+    parts = ask(get_shipped_engine(), json.dumps({"summaries": ["One.", "Two."]}), task="episode_summary").text
     assert parts == "One. Two."
 
 
 def test_the_script_that_ships_lists_what_users_said_about_themselves_as_facts() -> None:
-    reported = json.loads(ask(shipped(), json.dumps({"messages": MESSAGES}), task="episode_facts").text)
+    reported = json.loads(ask(get_shipped_engine(), json.dumps({"messages": MESSAGES}), task="episode_facts").text)
     text = 'The user said: “I moved to "Bern" <today>.”'
     assert reported == {"facts": [{"text": text, "date": "2026-03-14", "sources": [1]}]}
-    assert json.loads(ask(shipped(), '{"messages": []}', task="episode_facts").text) == {"facts": []}
+    assert json.loads(ask(get_shipped_engine(), '{"messages": []}', task="episode_facts").text) == {"facts": []}
 
 
 def test_the_script_that_ships_leaves_its_own_excuses_out_of_summaries() -> None:
-    excuse = {**MESSAGES[1], "text": ask(shipped(), "Blue elephants?").text}
-    reported = ask(shipped(), json.dumps({"messages": [MESSAGES[0], excuse]}), task="episode_summary").text
+    excuse = {**MESSAGES[1], "text": ask(get_shipped_engine(), "Blue elephants?").text}
+    reported = ask(get_shipped_engine(), json.dumps({"messages": [MESSAGES[0], excuse]}), task="episode_summary").text
     assert reported == 'On 2026-03-14 the user said: “I moved to "Bern" <today>.”.'
 
 
@@ -153,8 +155,10 @@ def test_the_script_that_ships_shows_what_replaces_an_earlier_fact(now: str, bef
         "others": [noise, {"n": 2, "date": "2026-03-02", "text": f"The user said: “{before}”"}],
     }
     pairs = [{"fact": 2, "other": 2, "relation": relation}] if relation else []
-    assert json.loads(ask(shipped(), json.dumps(data), task="fact_changes").text) == {"pairs": pairs}
-    assert json.loads(ask(shipped(), '{"facts": [], "others": []}', task="fact_changes").text) == {"pairs": []}
+    assert json.loads(ask(get_shipped_engine(), json.dumps(data), task="fact_changes").text) == {"pairs": pairs}
+    assert json.loads(ask(get_shipped_engine(), '{"facts": [], "others": []}', task="fact_changes").text) == {
+        "pairs": []
+    }
 
 
 def test_an_edited_script_is_played_by_the_next_answer_and_a_broken_one_changes_nothing(

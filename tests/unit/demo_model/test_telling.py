@@ -12,7 +12,7 @@ import pytest
 from baton_local.demo_model.sentence_encoder import SentenceEncoder
 from baton_local.demo_model.statements import find_statements, to_second_person
 from baton_local.demo_model.telling import Likeness, acknowledge, answer_from, divide_facts, find_recollections
-from tests.unit.demo_model.playing import ask, shipped
+from tests.unit.demo_model.playing import ask, get_shipped_engine
 
 ADA = "My name is Ada and I live in Vienna."
 JO = "I'm Jo, I'm 42 years old and I work as a teacher in Graz."
@@ -136,7 +136,7 @@ def test_a_question_is_answered_by_the_statement_with_its_words(
 ) -> None:
     assert answer_from([text], question) == answer
     assert answer_from([text], question, meaning) == answer
-    assert ask(shipped(), text, "!", question, tools=["ask_knowledge"]).text == answer
+    assert ask(get_shipped_engine(), text, "!", question, tools=["ask_knowledge"]).text == answer
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,9 @@ def find_quotes(recalled: Sequence[Any], question: str, likeness: Likeness | Non
 def test_a_past_conversation_is_quoted_where_it_answers(question: str, quote: str, meaning: Likeness) -> None:
     recalled = [message("Tell me a story"), message(ADA), message("Where do I live?", role="assistant")]
     assert find_quotes(recalled, question) == find_quotes(recalled, question, meaning) == [quote]
-    reply = ask(shipped(), question, recalled__1=json.dumps(recalled[0]), recalled__2=json.dumps(recalled[1]))
+    reply = ask(
+        get_shipped_engine(), question, recalled__1=json.dumps(recalled[0]), recalled__2=json.dumps(recalled[1])
+    )
     assert reply.text == f"On 2026-03-14 you told me: “{quote}”"
 
 
@@ -239,6 +241,8 @@ def test_facts_are_read_as_any_model_notes_them(text: str, meaning: Likeness) ->
 
 
 def test_both_memories_show_all_that_is_known() -> None:
-    reply = ask(shipped(), "I like tea.", "!", "What do you know about me?", recalled__1=json.dumps(message(ADA)))
+    reply = ask(
+        get_shipped_engine(), "I like tea.", "!", "What do you know about me?", recalled__1=json.dumps(message(ADA))
+    )
     assert "- You like tea." in reply.text
     assert "On 2026-03-14 you told me: “I live in Vienna.”" in reply.text

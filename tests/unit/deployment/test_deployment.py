@@ -119,7 +119,7 @@ def first(steps: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deployment, "is_first", lambda account, stack: True)
 
 
-def deployed_protection(calls: Path) -> list[str]:
+def list_deployed_protection(calls: Path) -> list[str]:
     """The values of DeletionProtection that SAM passes on, one for each deployment."""
     commands = calls.with_name("calls.all").read_text().splitlines()
     overrides = [line.partition("--parameter-overrides ")[2] for line in commands if line.startswith("deploy")]
@@ -133,7 +133,7 @@ def test_a_first_deployment_protects_the_table_when_the_stack_is_complete(
 ) -> None:
     """CloudFormation cannot roll back the creation of a protected table."""
     deploy(replace(planned, stage=planned.stage.with_overrides(overrides)), lambda line: None)
-    values = deployed_protection(calls)
+    values = list_deployed_protection(calls)
     assert values[0] == "false"
     assert values[1:] == [parse_overrides(overrides).get("DeletionProtection", "the template's")]
     assert "--no-confirm-changeset" in calls.with_name("calls.deploy").read_text()
@@ -144,7 +144,7 @@ def test_a_stage_without_protection_is_deployed_once(
     calls: Path, planned: Deployment, steps: list[str], first: None
 ) -> None:
     deploy(replace(planned, stage=planned.stage.with_overrides(["DeletionProtection=false"])), lambda line: None)
-    assert deployed_protection(calls) == ["false"]
+    assert list_deployed_protection(calls) == ["false"]
 
 
 def test_a_failed_first_deployment_has_no_protected_table(
@@ -153,12 +153,12 @@ def test_a_failed_first_deployment_has_no_protected_table(
     monkeypatch.setenv("FAILING", "deploy")
     with pytest.raises(DeploymentError, match="`sam deploy` failed"):
         deploy(planned, lambda line: None)
-    assert deployed_protection(calls) == ["false"]
+    assert list_deployed_protection(calls) == ["false"]
 
 
 def test_a_running_stack_is_never_without_protection(calls: Path, planned: Deployment, steps: list[str]) -> None:
     deploy(replace(planned, stage=planned.stage.with_overrides(["DeletionProtection=true"])), lambda line: None)
-    assert deployed_protection(calls) == ["true"]
+    assert list_deployed_protection(calls) == ["true"]
 
 
 DEPLOYED = {

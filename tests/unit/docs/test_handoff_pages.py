@@ -34,7 +34,7 @@ AGENTS = ROOT / "docs" / "reference" / "agents-yaml.md"
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def marked(page: Path, mark: str) -> str:
+def find_marked(page: Path, mark: str) -> str:
     [text] = [block.text for block in blocks(page) if block.mark == mark]
     return text
 
@@ -42,18 +42,18 @@ def marked(page: Path, mark: str) -> str:
 def function(page: Path, mark: str, name: str) -> Callable[..., Awaitable[Any]]:
     """The definitions of a snippet of Python."""
     defined: dict[str, Any] = {}
-    exec(compile(marked(page, mark), page.name, "exec"), defined)  # noqa: S102 - our own page
+    exec(compile(find_marked(page, mark), page.name, "exec"), defined)  # noqa: S102 - our own page
     instance: Callable[..., Awaitable[Any]] = defined[name]
     return instance
 
 
 @pytest.fixture
 def returns() -> AgentDefinition:
-    return AgentDefinition.model_validate(yaml.safe_load(marked(WORKFLOWS, "workflow")))
+    return AgentDefinition.model_validate(yaml.safe_load(find_marked(WORKFLOWS, "workflow")))
 
 
 def test_the_workflow_of_the_how_to_is_completed_by_its_tool() -> None:
-    agent, completion = (yaml.safe_load(marked(WORKFLOWS, mark)) for mark in ("workflow", "completion"))
+    agent, completion = (yaml.safe_load(find_marked(WORKFLOWS, mark)) for mark in ("workflow", "completion"))
     workflow = agent["workflow"] | completion["workflow"]
     definition, problems = check_agent({**agent, **completion, "workflow": workflow})
     assert definition is not None
@@ -62,9 +62,9 @@ def test_the_workflow_of_the_how_to_is_completed_by_its_tool() -> None:
 
 def test_the_specialist_and_the_main_agent_of_the_how_to_load(tmp_path: Path) -> None:
     main = {"id": "assistant", "name": "Assistant", "description": "Answers.", "system_prompt": "Answer.", "main": True}
-    handoffs = yaml.safe_load(marked(SPECIALISTS, "handoffs"))
+    handoffs = yaml.safe_load(find_marked(SPECIALISTS, "handoffs"))
     (tmp_path / "assistant.yaml").write_text(yaml.safe_dump(main | handoffs))
-    (tmp_path / "travel.yaml").write_text(marked(SPECIALISTS, "specialist"))
+    (tmp_path / "travel.yaml").write_text(find_marked(SPECIALISTS, "specialist"))
 
     travel = AgentFiles.load(tmp_path, "assistant").get("travel")
     assert travel is not None
@@ -103,7 +103,7 @@ def test_the_workflow_of_the_how_to_reads_well_where_baton_names_it(returns: Age
 
 
 def test_the_agents_of_the_how_tos_say_only_sentences_there_are(returns: AgentDefinition) -> None:
-    travel = AgentDefinition.model_validate(yaml.safe_load(marked(SPECIALISTS, "specialist")))
+    travel = AgentDefinition.model_validate(yaml.safe_load(find_marked(SPECIALISTS, "specialist")))
 
     assert {name for agent in (travel, returns) for words in agent.sentences.values() for name in words} <= set(
         SENTENCES

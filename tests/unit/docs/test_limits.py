@@ -142,7 +142,7 @@ LIMITS: dict[str, tuple[int, str]] = {
 }
 
 
-def shown(number: int, unit: str) -> str:
+def format_number(number: int, unit: str) -> str:
     """A number as a reader counts it."""
     if unit == "bytes":
         for size, name in ((1024 * 1024, "MiB"), (1024, "KiB")):
@@ -161,5 +161,5 @@ def test_the_console_and_the_alarm_warn_of_the_same_fill() -> None:
 def test_the_page_of_limits_has_the_codes_numbers() -> None:
     page = (ROOT / "docs" / "reference" / "limits.md").read_text()
     written = dict(re.findall(r"^\| (.+?) \| (.+?) \|$", page.partition("## Fixed limits")[2], re.MULTILINE))
-    expected = {subject: shown(*limit) for subject, limit in LIMITS.items()}
+    expected = {subject: format_number(*limit) for subject, limit in LIMITS.items()}
     assert {subject: number for subject, number in written.items() if subject not in {"subject", "---"}} == expected

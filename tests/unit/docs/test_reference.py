@@ -111,7 +111,7 @@ def test_the_example_of_an_error_is_one() -> None:
 
 def test_api_gateways_own_errors_are_those_of_the_template(template: dict[str, Any]) -> None:
     responses = template["Resources"]["RestApi"]["Properties"]["GatewayResponses"].values()
-    answers = [json.loads(_filled(r["ResponseTemplates"]["application/json"])) for r in responses]
+    answers = [json.loads(_fill(r["ResponseTemplates"]["application/json"])) for r in responses]
 
     listed = {(code, status) for code, row in table(ERRORS, "gateway code").items() for status in row[0].split(", ")}
     assert listed == {(answer["code"], str(answer.get("status", "as it is"))) for answer in answers}
@@ -398,5 +398,5 @@ def _default(field: FieldInfo) -> str:
     return str(field.default)
 
 
-def _filled(response: str) -> str:
+def _fill(response: str) -> str:
     return response.replace("$context.error.messageString", '"x"').replace("$context.requestId", "x")

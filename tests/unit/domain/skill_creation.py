@@ -38,6 +38,6 @@ def definition(*states: dict[str, Any], **changes: Any) -> WorkflowDefinition:
     return WorkflowDefinition.model_validate({**FIELDS, "states": states or STATES, **changes})
 
 
-def begun(of: WorkflowDefinition | None = None) -> Workflow:
+def begin_workflow(of: WorkflowDefinition | None = None) -> Workflow:
     """A workflow that has just begun."""
     return begin(of or definition(), id="w1", agent_id="maker", thread_id="t1", now=NOW)

@@ -21,7 +21,7 @@ def harness() -> Harness:
     return Harness()
 
 
-async def cancelled_mid_answer(harness: Harness) -> Said:
+async def cancel_mid_answer(harness: Harness) -> Said:
     harness.model.script(Answer(("Half an ", "answer"), gate=asyncio.Event(), gate_at=1))
     running = asyncio.ensure_future(harness.say("m1"))
     await harness.model_is_asked()
@@ -30,7 +30,7 @@ async def cancelled_mid_answer(harness: Harness) -> Said:
 
 
 async def test_a_cancelled_run_stops_and_keeps_what_was_streamed(harness: Harness) -> None:
-    turn = await cancelled_mid_answer(harness)
+    turn = await cancel_mid_answer(harness)
     assert turn.types[-2:] == ["TEXT_MESSAGE_END", "RUN_FINISHED"]
     assert turn.last["outcome"] == {"type": "cancelled"}
     assert turn.finished is not None
@@ -40,13 +40,13 @@ async def test_a_cancelled_run_stops_and_keeps_what_was_streamed(harness: Harnes
 
 
 async def test_the_next_turn_sees_that_the_answer_was_stopped(harness: Harness) -> None:
-    await cancelled_mid_answer(harness)
+    await cancel_mid_answer(harness)
     await harness.say("m2")
     assert ("assistant", f"Half an \n{STOPPED_NOTE}") in harness.model.asked[1].contents
 
 
 async def test_a_cancel_never_stops_the_next_turn(harness: Harness) -> None:
-    await cancelled_mid_answer(harness)
+    await cancel_mid_answer(harness)
     assert (await harness.say("m2")).last["outcome"] == {"type": "success"}
 
 
@@ -68,7 +68,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_asks_no_model(harness: Har
 
 
 async def test_a_repeat_of_a_cancelled_message_is_answered_by_the_same_cancelled_run(harness: Harness) -> None:
-    first = await cancelled_mid_answer(harness)
+    first = await cancel_mid_answer(harness)
     assert [e.body for e in (await harness.say("m1")).events] == [e.body for e in first.events]
 
 

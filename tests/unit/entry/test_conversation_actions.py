@@ -30,7 +30,7 @@ STRANGERS = [
 ]
 
 
-async def handed_over(*answers: Answer) -> Socketed:
+async def hand_over(*answers: Answer) -> Socketed:
     """Ada's conversation is with the maker, and her tab watches it."""
     harness = HandoffHarness(transfer(), *answers)
     await harness.say(subscriber=harness.subscriber("tab"))
@@ -39,9 +39,9 @@ async def handed_over(*answers: Answer) -> Socketed:
     return socket
 
 
-async def left(name: str = "Box") -> tuple[Socketed, str]:
+async def leave_workflow(name: str = "Box") -> tuple[Socketed, str]:
     """Ada has left a workflow in its second state; its id."""
-    socket = await handed_over(Answer(("Name?",)), advance("BUILD", name=name), Answer(("Building.",)))
+    socket = await hand_over(Answer(("Name?",)), advance("BUILD", name=name), Answer(("Building.",)))
     await socket.harness.say("m2", name)
     await socket.send("exit")
     await socket.work()
@@ -56,7 +56,7 @@ async def state(socket: Socketed) -> dict[str, Any]:
     return visible
 
 
-def spoken(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def list_spoken(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """The speakers with their texts."""
     names = {event["messageId"]: event["name"] for event in events if event["type"] == "TEXT_MESSAGE_START"}
     return [(names[event["messageId"]], event["delta"]) for event in events if event["type"] == "TEXT_MESSAGE_CONTENT"]
@@ -66,7 +66,7 @@ def spoken(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 async def test_an_exit_leaves_the_specialist_in_a_run_of_its_own_without_a_model() -> None:
-    socket = await handed_over()
+    socket = await hand_over()
     requests_before = len(socket.harness.model.asked)
     await socket.send("exit")
     await socket.work()
@@ -75,13 +75,13 @@ async def test_an_exit_leaves_the_specialist_in_a_run_of_its_own_without_a_model
     check_run(run)
     assert run[0]["type"] == "RUN_STARTED"
     assert run[1]["snapshot"]["activeAgent"]["id"] == "maker"
-    assert spoken(run) == EXITED
+    assert list_spoken(run) == EXITED
     assert len(socket.harness.model.asked) == requests_before
     assert ((await state(socket))["activeAgent"]["isMain"], (await state(socket))["workflow"]) == (True, None)
 
 
 async def test_an_exit_that_is_sent_twice_is_one() -> None:
-    socket = await handed_over()
+    socket = await hand_over()
     await socket.send("exit")
     await socket.send("exit")
     await socket.work()
@@ -97,7 +97,7 @@ async def test_an_exit_that_is_sent_twice_is_one() -> None:
 
 
 async def test_an_exit_after_the_exit_is_refused() -> None:
-    socket = await handed_over()
+    socket = await hand_over()
     await socket.send("exit")
     await socket.work()
     socket.received()
@@ -112,7 +112,7 @@ async def test_an_exit_after_the_exit_is_refused() -> None:
 
 
 async def test_an_exit_of_an_earlier_handoff_does_not_leave_a_later_one() -> None:
-    socket = await handed_over()
+    socket = await hand_over()
     await socket.send("exit")
     await socket.work()
     await socket.harness.say("m2", "make a thing")
@@ -123,7 +123,7 @@ async def test_an_exit_of_an_earlier_handoff_does_not_leave_a_later_one() -> Non
 
 
 async def test_an_exit_stops_the_answer_that_the_specialist_is_giving() -> None:
-    socket = await handed_over()
+    socket = await hand_over()
     harness = socket.harness
     harness.model.script(Answer(("Let me ", "think."), gate=asyncio.Event(), gate_at=1))
     answering = asyncio.ensure_future(harness.say("m2", "Well?"))
@@ -134,13 +134,13 @@ async def test_an_exit_stops_the_answer_that_the_specialist_is_giving() -> None:
 
     assert stopped.last["outcome"] == {"type": "cancelled"}
     assert stopped.text == "Let me "
-    assert spoken(socket.received())[-2:] == EXITED
+    assert list_spoken(socket.received())[-2:] == EXITED
     cancels = [record for record in harness.audit.records if record.action == "run.cancel"]
     assert [(record.outcome, record.thread_id) for record in cancels] == [("requested", harness.thread_id)]
 
 
 async def test_an_exit_does_not_stop_the_exit_that_is_being_carried_out() -> None:
-    socket = await handed_over()
+    socket = await hand_over()
     harness = socket.harness
     request = await harness.controls.request_exit(harness.ada, harness.thread_id, request_id="r")
     lease = await harness.store.acquire(
@@ -149,7 +149,7 @@ async def test_an_exit_does_not_stop_the_exit_that_is_being_carried_out() -> Non
     await socket.send("exit")
     await harness.store.abandon(lease)
     await socket.work()
-    assert spoken(socket.received()) == EXITED
+    assert list_spoken(socket.received()) == EXITED
 
 
 async def test_an_exit_while_the_main_agent_answers_waits_and_is_refused_if_nobody_was_handed_over_to() -> None:
@@ -183,7 +183,7 @@ async def test_an_exit_while_the_main_agent_hands_over_leaves_the_specialist_it_
     gate.set()
     await answering
     await socket.work()
-    assert spoken(socket.received()) == EXITED
+    assert list_spoken(socket.received()) == EXITED
 
 
 async def test_a_conversation_with_its_main_agent_has_nobody_to_leave() -> None:
@@ -211,7 +211,7 @@ async def test_an_exit_begins_no_conversation() -> None:
 
 @pytest.mark.parametrize("stranger", STRANGERS)
 async def test_strangers_leave_nobody(stranger: Scope) -> None:
-    socket = await handed_over()
+    socket = await hand_over()
     refusal = await socket.refused("exit", scope=stranger, tab="theirs")
     assert refusal["code"] == "thread_unavailable"
     record = socket.harness.audit.records[-1]
@@ -224,7 +224,7 @@ async def test_strangers_leave_nobody(stranger: Scope) -> None:
 
 
 async def test_a_workflow_is_continued_where_it_was_left() -> None:
-    socket, workflow_id = await left()
+    socket, workflow_id = await leave_workflow()
     await socket.send("continue", workflowId=workflow_id)
     await socket.work()
 
@@ -234,13 +234,13 @@ async def test_a_workflow_is_continued_where_it_was_left() -> None:
     [notice] = [event for event in run if event["type"] == "ACTIVITY_SNAPSHOT"]
     assert notice["content"]["label"] == "Connecting you with Maker..."
     assert [event["stepName"] for event in run if event["type"] == "STEP_STARTED"] == ["BUILD"]
-    assert spoken(run) == [("Maker", "What shall it be called?")]
+    assert list_spoken(run) == [("Maker", "What shall it be called?")]
     now = await state(socket)
     assert (now["workflow"]["id"], now["workflow"]["state"], now["resumable"]) == (workflow_id, "BUILD", [])
 
 
 async def test_a_continue_that_is_sent_twice_is_one() -> None:
-    socket, workflow_id = await left()
+    socket, workflow_id = await leave_workflow()
     requests_before = len(socket.harness.model.asked)
     await socket.send("continue", workflowId=workflow_id)
     await socket.send("continue", workflowId=workflow_id)
@@ -251,7 +251,7 @@ async def test_a_continue_that_is_sent_twice_is_one() -> None:
 
 
 async def test_a_workflow_that_is_left_again_can_be_continued_again() -> None:
-    socket, workflow_id = await left()
+    socket, workflow_id = await leave_workflow()
     for _ in range(2):
         socket.harness.clock.advance(60)
         await socket.send("continue", workflowId=workflow_id)
@@ -267,7 +267,7 @@ async def test_a_workflow_that_is_left_again_can_be_continued_again() -> None:
 
 
 async def test_a_continue_during_a_handoff_is_refused() -> None:
-    socket, workflow_id = await left()
+    socket, workflow_id = await leave_workflow()
     await socket.harness.say("m9", "make a thing")
     socket.received()
     refusal = await socket.refused("continue", workflowId=workflow_id)
@@ -279,7 +279,7 @@ async def test_a_continue_during_a_handoff_is_refused() -> None:
 
 
 async def test_a_new_conversation_can_begin_with_a_workflow() -> None:
-    socket, workflow_id = await left()
+    socket, workflow_id = await leave_workflow()
     socket.harness.thread_id = str(uuid.uuid4())
     await socket.send("continue", workflowId=workflow_id)
     await socket.work()
@@ -287,7 +287,7 @@ async def test_a_new_conversation_can_begin_with_a_workflow() -> None:
     run = socket.received()
     check_run(run)
     assert run[0]["metadata"]["seq"] == 1
-    assert spoken(run) == [("Maker", "What shall it be called?")]
+    assert list_spoken(run) == [("Maker", "What shall it be called?")]
     thread = await socket.harness.store.get_thread(socket.harness.ada, socket.harness.thread_id)
     assert (thread.agent_id, thread.active_agent_id) == ("assistant", "maker")
     assert (await state(socket))["workflow"]["state"] == "BUILD"
@@ -296,7 +296,7 @@ async def test_a_new_conversation_can_begin_with_a_workflow() -> None:
 
 
 async def test_a_workflow_that_goes_on_elsewhere_is_let_go_there() -> None:
-    socket = await handed_over()
+    socket = await hand_over()
     [unfinished] = await socket.harness.workflows.list_unfinished(socket.harness.ada)
     first, socket.harness.thread_id = socket.harness.thread_id, str(uuid.uuid4())
     await socket.send("continue", workflowId=unfinished.workflow.id)
@@ -309,14 +309,14 @@ async def test_a_workflow_that_goes_on_elsewhere_is_let_go_there() -> None:
 
 
 async def test_a_new_id_of_version_5_begins_nothing() -> None:
-    socket, workflow_id = await left()
+    socket, workflow_id = await leave_workflow()
     socket.harness.thread_id = str(uuid.uuid5(uuid.NAMESPACE_URL, "https://example.com"))
     assert (await socket.refused("continue", workflowId=workflow_id))["code"] == "thread_unavailable"
     assert socket.harness.audit.records[-1].action == "thread.continue"
 
 
 async def test_an_unknown_finished_or_expired_workflow_is_not_continued() -> None:
-    socket, workflow_id = await left()
+    socket, workflow_id = await leave_workflow()
     for unknown in (str(uuid.uuid4()), "nothing at all"):
         assert (await socket.refused("continue", workflowId=unknown))["code"] == "workflow_unavailable"
     socket.harness.clock.advance(timedelta(days=31).total_seconds())
@@ -325,7 +325,7 @@ async def test_an_unknown_finished_or_expired_workflow_is_not_continued() -> Non
 
 
 async def test_a_workflow_that_expires_while_it_waits_in_the_queue_is_refused_there() -> None:
-    socket, workflow_id = await left()
+    socket, workflow_id = await leave_workflow()
     await socket.send("continue", workflowId=workflow_id)
     socket.harness.clock.advance(timedelta(days=31).total_seconds())
     await socket.work()
@@ -337,7 +337,7 @@ async def test_a_workflow_that_expires_while_it_waits_in_the_queue_is_refused_th
 
 @pytest.mark.parametrize("stranger", STRANGERS)
 async def test_another_users_workflow_is_like_none_and_stays_where_it_is(stranger: Scope) -> None:
-    socket, workflow_id = await left()
+    socket, workflow_id = await leave_workflow()
     before = await state(socket)
     refusal = await socket.refused(
         "continue", scope=stranger, tab="theirs", threadId=str(uuid.uuid4()), workflowId=workflow_id

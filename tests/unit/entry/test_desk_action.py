@@ -11,7 +11,7 @@ from tests.harness.sockets import Socketed
 from tests.unit.api.served import Served
 
 
-async def asking(**fields: str) -> tuple[DeskHarness, Socketed]:
+async def ask_for_desk(**fields: str) -> tuple[DeskHarness, Socketed]:
     """Ada, whose token gives her name and language, asks for a desk in her conversation."""
     harness = DeskHarness()
     harness.ada = replace(harness.ada, name="Ada Lovelace", locale="de-AT")
@@ -24,7 +24,7 @@ async def asking(**fields: str) -> tuple[DeskHarness, Socketed]:
 
 
 async def test_the_user_comes_to_the_desk_with_their_name_and_language() -> None:
-    harness, socket = await asking(deskId="billing")
+    harness, socket = await ask_for_desk(deskId="billing")
     session = await harness.session()
     assert (session.user_name, session.user_locale) == ("Ada Lovelace", "de-AT")
     assert (await harness.thread()).active_agent_id == "billing"
@@ -34,7 +34,7 @@ async def test_the_user_comes_to_the_desk_with_their_name_and_language() -> None
 
 
 async def test_people_of_another_desk_are_shown_them_too() -> None:
-    harness, _ = await asking(deskId="billing")
+    harness, _ = await ask_for_desk(deskId="billing")
     await harness.take()
     await harness.hand_on("support")
     served = Served(harness)
@@ -43,12 +43,12 @@ async def test_people_of_another_desk_are_shown_them_too() -> None:
 
 
 async def test_without_an_id_it_is_the_first_desk() -> None:
-    harness, _ = await asking()
+    harness, _ = await ask_for_desk()
     assert (await harness.thread()).active_agent_id == "support"
 
 
 async def test_an_unknown_desk_is_refused_at_once() -> None:
-    harness, socket = await asking(deskId="nowhere")
+    harness, socket = await ask_for_desk(deskId="nowhere")
     [refused] = [event for event in socket.received() if event["type"] == "RUN_ERROR"]
     assert (refused["code"], refused["message"]) == ("unknown_agent", "deskId must be one of: support, billing.")
     assert (await harness.thread()).conversation.desk is None

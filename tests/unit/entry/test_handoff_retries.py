@@ -10,7 +10,7 @@ from baton.domain.threads.thread import EndReason
 from tests.e2e.ag_ui_rules import check_run
 from tests.harness.handoffs import MAKER, HandoffHarness, texts
 from tests.harness.sockets import Socketed
-from tests.harness.state_checks import active, changed, check_handoffs, messages
+from tests.harness.state_checks import active, check_handoffs, messages, with_fields
 
 MODES = ["summary", "recent", "full", "forked"]
 EXITED = [
@@ -27,9 +27,9 @@ async def with_maker(mode: str) -> HandoffHarness:
     return harness
 
 
-async def left() -> tuple[HandoffHarness, str]:
+async def leave_workflow() -> tuple[HandoffHarness, str]:
     """Ada has left a workflow whose agent needs a permission, which she has lost; the workflow's id."""
-    harness = HandoffHarness(maker=changed(MAKER, required_permissions=["things:make"]))
+    harness = HandoffHarness(maker=with_fields(MAKER, required_permissions=["things:make"]))
     await harness.say("m1", "make a thing", scope=PERMITTED)
     await harness.say("m2", "cancel", scope=PERMITTED)
     [workflow] = (await harness.state())["resumable"]
@@ -100,7 +100,7 @@ async def test_a_message_that_was_given_up_shows_that_the_closed_conversation_go
 
 
 async def test_a_continue_that_was_refused_for_a_missing_permission_works_once_it_is_granted() -> None:
-    harness, workflow_id = await left()
+    harness, workflow_id = await leave_workflow()
     here = ThreadRef(harness.thread_id, may_create=False)
     refused = await harness.controls.request_continue(harness.ada, here, workflow_id)
     reported = texts(await harness.act(refused))
@@ -116,7 +116,7 @@ async def test_a_continue_that_was_refused_for_a_missing_permission_works_once_i
 
 
 async def test_a_continue_that_was_refused_in_a_new_conversation_works_there_once_the_permission_is_granted() -> None:
-    harness, workflow_id = await left()
+    harness, workflow_id = await leave_workflow()
     harness.thread_id = harness.clock.new_id()
     new = ThreadRef(harness.thread_id, may_create=True)
     for scope in (harness.ada, PERMITTED):
@@ -125,7 +125,7 @@ async def test_a_continue_that_was_refused_in_a_new_conversation_works_there_onc
 
 
 async def test_a_continue_that_is_repeated_before_it_is_carried_out_is_one() -> None:
-    harness, workflow_id = await left()
+    harness, workflow_id = await leave_workflow()
     here = ThreadRef(harness.thread_id, may_create=False)
     first, second = [await harness.controls.request_continue(PERMITTED, here, workflow_id) for _ in range(2)]
     assert (first.message_id, first.run_id) == (second.message_id, second.run_id)
@@ -133,7 +133,7 @@ async def test_a_continue_that_is_repeated_before_it_is_carried_out_is_one() -> 
 
 @pytest.mark.parametrize("way", ["cancelled", "given up", "its model failed"])
 async def test_a_continue_that_came_to_nothing_can_be_tried_again(way: str) -> None:
-    harness, workflow_id = await left()
+    harness, workflow_id = await leave_workflow()
     harness.ada = PERMITTED
     here = ThreadRef(harness.thread_id, may_create=False)
     socket = Socketed(harness)

@@ -21,7 +21,7 @@ def run(project: Project, *arguments: str) -> Ran:
     return Ran(done.exit_code, done.stdout, done.stderr)
 
 
-def saved(project: Project, *cases: dict[str, Any]) -> Path:
+def save_cases(project: Project, *cases: dict[str, Any]) -> Path:
     """Write a data set, and return its path."""
     path = project.folder / "evals" / "own.jsonl"
     path.write_text("".join(json.dumps(case) + "\n" for case in cases))

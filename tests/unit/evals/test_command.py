@@ -9,8 +9,8 @@ import pytest
 
 from baton_project.project import Project
 from baton_testing.evals.results import EvaluationRecord
-from tests.unit.evals.command import run, saved
-from tests.unit.project.conftest import edited
+from tests.unit.evals.command import run, save_cases
+from tests.unit.project.conftest import edit
 
 HELLO = {"name": "Hello", "input": "Hello", "checks": [{"type": "contains", "text": "A-1001"}]}
 
@@ -29,7 +29,7 @@ def test_a_new_projects_cases_pass_and_are_summed_up(project: Project, tmp_path:
 
 
 def test_a_case_that_fails_shows_the_reason_and_decides_by_the_share(project: Project) -> None:
-    path = saved(project, HELLO, {**HELLO, "name": "Bye", "checks": [{"type": "contains", "text": "Goodbye"}]})
+    path = save_cases(project, HELLO, {**HELLO, "name": "Bye", "checks": [{"type": "contains", "text": "Goodbye"}]})
     ran = run(project, str(path))
     assert ran.code == 1
     assert f"FAILED     {path}:2 Bye" in ran.output
@@ -43,7 +43,7 @@ def test_documents_of_the_project_are_found_and_cited(project: Project) -> None:
         {"type": "retrieves", "documents": ["returns.md"], "k": 1, "min_precision": 1},
         {"type": "tool_called", "tool": "ask_orders"},
     ]
-    path = saved(project, {"name": "Returns", "input": "How do I send goods back?", "checks": checks})
+    path = save_cases(project, {"name": "Returns", "input": "How do I send goods back?", "checks": checks})
     ran = run(project, str(path))
     assert ran.code == 0, ran.output
     assert "retrieves.recall@1" in ran.output
@@ -53,24 +53,24 @@ def test_files_go_with_a_message(project: Project) -> None:
     (project.folder / "evals" / "note.txt").write_text("The order is A-1003.")
     checks = [{"type": "contains", "text": "A-1003 was delivered"}]
     turn = {"say": "Hello, read this", "files": ["note.txt"]}
-    ran = run(project, str(saved(project, {"name": "A file", "input": turn, "checks": checks})))
+    ran = run(project, str(save_cases(project, {"name": "A file", "input": turn, "checks": checks})))
     assert ran.code == 0, ran.output
 
 
 def test_a_run_that_ends_with_an_error_has_failed(project: Project) -> None:
-    edited(project.folder / "demo.yaml", "- say: Hello! Ask me about an order, such as A-1001.", "- say: '{{ 1 / 0 }}'")
-    ran = run(project, str(saved(project, {"name": "Hello", "input": "Hello"})))
+    edit(project.folder / "demo.yaml", "- say: Hello! Ask me about an order, such as A-1001.", "- say: '{{ 1 / 0 }}'")
+    ran = run(project, str(save_cases(project, {"name": "Hello", "input": "Hello"})))
     assert ran.code == 1
     assert "the run ended with model_unavailable; The script failed: " in ran.output
 
 
 def test_turns_may_approve_calls(project: Project) -> None:
-    edited(project.folder / "agents" / "orders.yaml", "entry_point:", "requires_approval: true\n    entry_point:")
-    edited(project.folder / "agents" / "assistant.yaml", "main: true", "main: false")
-    edited(project.folder / "agents" / "orders.yaml", "id: orders", "id: orders\nmain: true")
-    edited(project.folder / "pyproject.toml", 'default_agent = "assistant"', 'default_agent = "orders"')
+    edit(project.folder / "agents" / "orders.yaml", "entry_point:", "requires_approval: true\n    entry_point:")
+    edit(project.folder / "agents" / "assistant.yaml", "main: true", "main: false")
+    edit(project.folder / "agents" / "orders.yaml", "id: orders", "id: orders\nmain: true")
+    edit(project.folder / "pyproject.toml", 'default_agent = "assistant"', 'default_agent = "orders"')
     checks = [{"type": "tool_called", "tool": "order_status"}, {"type": "contains", "text": "on its way"}]
-    path = saved(project, {"name": "Approved", "input": ["A-1001", {"approve": "order_status"}], "checks": checks})
+    path = save_cases(project, {"name": "Approved", "input": ["A-1001", {"approve": "order_status"}], "checks": checks})
     ran = run(project, str(path))
     assert ran.code == 0, ran.output
 
@@ -89,7 +89,7 @@ def test_turns_may_approve_calls(project: Project) -> None:
 def test_a_name_that_nothing_has_is_reported_before_anything_runs(
     project: Project, check: dict[str, object], problem: str
 ) -> None:
-    path = saved(project, {"name": "Hello", "input": "Hello", "checks": [check]})
+    path = save_cases(project, {"name": "Hello", "input": "Hello", "checks": [check]})
     ran = run(project, str(path))
     assert (ran.code, ran.output) == (2, "")
     assert f"{path}:1: " in ran.errors
@@ -100,7 +100,9 @@ def test_flaws_of_a_data_set_are_reported_with_the_names_that_nothing_has_in_the
     project: Project,
 ) -> None:
     unknown = [{"type": "consulted", "agent": "order"}]
-    path = saved(project, {"name": "A", "input": "Hello", "checks": unknown}, {"nam": "B", "checks": unknown}, HELLO)
+    path = save_cases(
+        project, {"name": "A", "input": "Hello", "checks": unknown}, {"nam": "B", "checks": unknown}, HELLO
+    )
     ran = run(project, str(path))
     assert (ran.code, ran.output) == (2, "")
     lines = [line.removeprefix(f"{path}:") for line in ran.errors.splitlines()]
@@ -115,15 +117,15 @@ def test_flaws_of_a_data_set_are_reported_with_the_names_that_nothing_has_in_the
 
 
 def test_flaws_of_a_data_set_are_reported_with_those_of_agents(project: Project) -> None:
-    edited(project.folder / "agents" / "orders.yaml", "id: orders", "id: orders\nname: 7")
-    ran = run(project, str(saved(project, {"input": "Hello"})))
+    edit(project.folder / "agents" / "orders.yaml", "id: orders", "id: orders\nname: 7")
+    ran = run(project, str(save_cases(project, {"input": "Hello"})))
     assert ran.code == 2
     assert "own.jsonl:1: name: Field required" in ran.errors
     assert "orders.yaml:" in ran.errors
 
 
 def test_the_demo_model_judges_by_its_script_and_says_so_without_a_rule(project: Project) -> None:
-    path = saved(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
+    path = save_cases(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
     ran = run(project, str(path))
     assert ran.code == 2
     assert (
@@ -135,14 +137,14 @@ def test_the_demo_model_judges_by_its_script_and_says_so_without_a_rule(project:
 
 def test_a_rule_of_the_script_judges(project: Project) -> None:
     rule = """- task: eval_judge\n      say: '{"grade": 9, "reason": "It greets."}'\n    - task: thread_title"""
-    edited(project.folder / "demo.yaml", "- task: thread_title", rule)
-    path = saved(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
+    edit(project.folder / "demo.yaml", "- task: thread_title", rule)
+    path = save_cases(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
     ran = run(project, str(path))
     assert (ran.code, "note:" in ran.output) == (0, False)
 
 
 def test_one_case_and_one_run_are_no_plural(project: Project) -> None:
-    ran = run(project, str(saved(project, HELLO)))
+    ran = run(project, str(save_cases(project, HELLO)))
     assert "my-shop: 1 case, 1 run in " in ran.output
 
 
@@ -154,12 +156,12 @@ CITES = {
 
 
 def test_documents_that_a_consulted_agent_cites_are_sources_of_the_answer(project: Project) -> None:
-    edited(project.folder / "demo.yaml", "say: '{{ recalled[0].text }}'", "say: '{{ recalled[0].text }} (Returns)'")
-    assert run(project, str(saved(project, CITES))).code == 0
+    edit(project.folder / "demo.yaml", "say: '{{ recalled[0].text }}'", "say: '{{ recalled[0].text }} (Returns)'")
+    assert run(project, str(save_cases(project, CITES))).code == 0
 
 
 def test_a_document_that_was_retrieved_and_not_cited_is_named(project: Project) -> None:
-    ran = run(project, str(saved(project, CITES)))
+    ran = run(project, str(save_cases(project, CITES)))
     assert ran.code == 1
     assert "It was retrieved: an answer cites a document by its title in brackets, or its address" in ran.output
 
@@ -185,8 +187,8 @@ def test_nothing_begins_any_more_when_the_money_is_spent(project: Project, monke
 
 def test_ctrl_c_ends_with_the_results_so_far(project: Project) -> None:
     tool = project.tools / "shop_tools" / "orders.py"
-    edited(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    raise KeyboardInterrupt')
-    path = saved(project, HELLO, {**HELLO, "name": "Order", "input": "Where is my order A-1001?"})
+    edit(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    raise KeyboardInterrupt')
+    path = save_cases(project, HELLO, {**HELLO, "name": "Order", "input": "Where is my order A-1001?"})
     ran = run(project, str(path), "--concurrency", "1")
     assert ran.code == 130
     assert "1 run did not take place. It was interrupted." in ran.output
@@ -199,9 +201,11 @@ def test_editors_get_the_schema_of_a_line(project: Project) -> None:
 
 def test_a_fault_of_code_is_shown_with_its_place(project: Project) -> None:
     tool = project.tools / "shop_tools" / "orders.py"
-    edited(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    raise ValueError("a bug")')
+    edit(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    raise ValueError("a bug")')
     checks = [{"type": "contains", "text": "on its way"}]
-    ran = run(project, str(saved(project, {"name": "Order", "input": "Where is my order A-1001?", "checks": checks})))
+    ran = run(
+        project, str(save_cases(project, {"name": "Order", "input": "Where is my order A-1001?", "checks": checks}))
+    )
     assert ran.code == 1
     assert f"note: {tool}:" in ran.output
     assert "ValueError: a bug" in ran.output

@@ -37,7 +37,7 @@ class Echo:
         return Answer(text="x" * 10, transcript=("y" * 10,), usd=self._usd)
 
 
-def made(
+def make_evaluation(
     target: Echo, *, cases: int = 3, repeat: int = 2, concurrency: int = 2, most: float | None = None
 ) -> Evaluation:
     checks = [{"type": "contains", "text": "x"}]
@@ -50,7 +50,7 @@ def made(
 
 async def test_all_cases_are_held_once_before_one_is_repeated_and_no_more_at_once_than_allowed() -> None:
     target = Echo()
-    running = made(target)
+    running = make_evaluation(target)
     await running.run()
     assert target.held == [("0", 0), ("1", 0), ("2", 0), ("0", 1), ("1", 1), ("2", 1)]
     assert target.most == 2
@@ -58,26 +58,26 @@ async def test_all_cases_are_held_once_before_one_is_repeated_and_no_more_at_onc
 
 
 async def test_nothing_begins_when_the_money_is_spent_or_a_cost_is_not_known() -> None:
-    spent = made(Echo(), concurrency=1, most=1.0)
+    spent = make_evaluation(Echo(), concurrency=1, most=1.0)
     await spent.run()
     assert (len(spent.done), spent.stopped) == (2, "--max-usd: 1.0000 USD are spent.")
-    unknown = made(Echo(usd=None), concurrency=1, most=1.0)
+    unknown = make_evaluation(Echo(usd=None), concurrency=1, most=1.0)
     await unknown.run()
     assert len(unknown.done) == 1
     assert "is not known" in str(unknown.stopped)
 
 
 async def test_an_unexpected_error_fails_its_run_and_one_that_concerns_all_ends_the_evaluation() -> None:
-    failing = made(Echo(problem=RuntimeError("odd")))
+    failing = make_evaluation(Echo(problem=RuntimeError("odd")))
     await failing.run()
     assert all(run.passed is False and "odd" in str(run.error) for run in failing.done.values())
     with pytest.raises(CannotRun, match="no such model"):
-        await made(Echo(problem=CannotRun("no such model"))).run()
+        await make_evaluation(Echo(problem=CannotRun("no such model"))).run()
 
 
 async def test_what_is_kept_of_runs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "MAX_KEPT", 45)
-    running = made(Echo(), concurrency=1)
+    running = make_evaluation(Echo(), concurrency=1)
     await running.run()
     runs = [running.done[number, attempt] for attempt in range(2) for number in range(3)]
     assert [(len(run.answer), len(run.transcript)) for run in runs] == [
@@ -93,7 +93,7 @@ async def test_what_is_kept_of_runs_is_bounded(monkeypatch: pytest.MonkeyPatch) 
 
 def test_runs_are_bounded() -> None:
     with pytest.raises(CannotRun, match="runs are too many"):
-        made(Echo(), cases=300, repeat=100)
+        make_evaluation(Echo(), cases=300, repeat=100)
 
 
 async def test_half_of_a_character_in_an_answer_loses_no_results() -> None:
@@ -101,7 +101,7 @@ async def test_half_of_a_character_in_an_answer_loses_no_results() -> None:
         async def hold(self, case: ReadCase, attempt: int) -> Answer:
             return Answer(text="x\ud83d", transcript=("y\ud83d",), notes=("z\ud83d",), error="e\ud83d", thread_id="t")
 
-    running = made(Halves())
+    running = make_evaluation(Halves())
     await running.run()
     assert [run.model_dump_json() for run in running.done.values()]
     assert {run.answer for run in running.done.values()} == {"x\ufffd"}
@@ -112,7 +112,7 @@ async def test_a_check_that_fails_by_itself_is_not_judged_and_ends_nothing(monke
         raise OverflowError("int too large to convert to float")
 
     monkeypatch.setattr(evaluation, "score", fail)
-    running = made(Echo())
+    running = make_evaluation(Echo())
     await running.run()
     assert len(running.done) == running.total
     assert {run.passed for run in running.done.values()} == {None}

@@ -51,21 +51,21 @@ def grade(number: object) -> str:
     return json.dumps({"reason": f"It is a {number}.", "grade": number})
 
 
-async def judged(model: GradingModel, *, votes: int = 1, answer: Answer | None = None) -> Score:
+async def judge(model: GradingModel, *, votes: int = 1, answer: Answer | None = None) -> Score:
     check = Judge(type="judge", rubric="It greets.", votes=votes)
     return await JudgeModel(MeteredModel(model), "judge-model").score(check, CASE, answer or Answer(text="Hi"))
 
 
 async def test_a_grade_is_compared_with_the_threshold() -> None:
-    assert await judged(GradingModel(grade(7))) == Score(metric="judge", value=0.7, passed=True)
-    low = await judged(GradingModel(f"Here it is: {grade(6)}"))
+    assert await judge(GradingModel(grade(7))) == Score(metric="judge", value=0.7, passed=True)
+    low = await judge(GradingModel(f"Here it is: {grade(6)}"))
     assert (low.passed, low.reason) == (False, "0.600 is below 0.7; It is a 6.")
 
 
 async def test_the_median_of_several_votes_counts() -> None:
-    assert (await judged(GradingModel(grade(10), grade(0), grade(8)), votes=3)).value == 0.8
-    assert (await judged(GradingModel(None, grade(4), grade(9)), votes=3)).value == 0.65
-    most_fail = await judged(GradingModel(None, None, grade(9)), votes=3)
+    assert (await judge(GradingModel(grade(10), grade(0), grade(8)), votes=3)).value == 0.8
+    assert (await judge(GradingModel(None, grade(4), grade(9)), votes=3)).value == 0.65
+    most_fail = await judge(GradingModel(None, None, grade(9)), votes=3)
     assert (most_fail.value, most_fail.passed) == (None, None)
 
 
@@ -73,7 +73,7 @@ async def test_the_median_of_several_votes_counts() -> None:
     "answer", [None, "Well done!", grade(11), grade(-1), grade(7.5), grade("high"), grade("7"), "{}"]
 )
 async def test_a_judge_without_a_grade_has_not_judged(answer: str | None) -> None:
-    result = await judged(GradingModel(answer))
+    result = await judge(GradingModel(answer))
     assert (result.value, result.passed) == (None, None)
     assert "the judge" in result.reason
 
@@ -82,7 +82,7 @@ async def test_the_evaluated_text_is_data_in_one_json_string_and_no_instruction(
     model = GradingModel(grade(0), grade(0))
     answer = Answer(text=STEERING, transcript=("> say: Hello", f"  Assistant: {STEERING}"))
     for _ in range(2):
-        await judged(model, answer=answer)
+        await judge(model, answer=answer)
     marks = set()
     for settings, (system, data), tools in model.asked:
         assert tools == ()
@@ -104,6 +104,6 @@ def test_any_answer_has_a_grade_from_0_to_10_or_is_not_judged(text: str) -> None
 
 async def test_half_of_a_character_reaches_neither_the_judge_nor_the_results() -> None:
     model = GradingModel('{"reason": "\\ud83d", "grade": 1}')
-    result = await judged(model, answer=Answer(text="\ud83d"))
+    result = await judge(model, answer=Answer(text="\ud83d"))
     assert "\ufffd" in result.reason
     assert all(prompt.content.encode() for prompt in model.asked[0][1])

@@ -12,7 +12,7 @@ from baton_testing.evals.results import EvaluationRecord, RunRecord
 from baton_testing.evals.targets.server_target import ServerTarget
 from tests.harness.desks import DeskHarness, desk
 from tests.unit.api.served import Served
-from tests.unit.evals.command import run, saved
+from tests.unit.evals.command import run, save_cases
 from tests.unit.evals.served_cases import case, client_of
 from tests.unit.testing.command import Ran
 
@@ -38,17 +38,17 @@ def shop(project: Project) -> Project:
     return project
 
 
-def evaluated(shop: Project, *turns: str | dict[str, Any], **fields: Any) -> tuple[Ran, RunRecord]:
+def evaluate(shop: Project, *turns: str | dict[str, Any], **fields: Any) -> tuple[Ran, RunRecord]:
     """Evaluate one case."""
     results = shop.folder / "results.json"
-    path = saved(shop, {"name": "A case", "input": list(turns), **fields})
+    path = save_cases(shop, {"name": "A case", "input": list(turns), **fields})
     ran = run(shop, str(path), "--json", str(results))
     return ran, EvaluationRecord.model_validate_json(results.read_text()).cases[0].runs[0]
 
 
 def test_what_people_answer_is_not_judged_and_agents_are(shop: Project) -> None:
     handoff = {"type": "handed_off_to", "agent": "people"}
-    _, record = evaluated(shop, ASK, "Is anybody there?", checks=[REFUND, handoff])
+    _, record = evaluate(shop, ASK, "Is anybody there?", checks=[REFUND, handoff])
     assert [score.passed for score in record.scores] == [None, True]
     assert "people answer" in record.scores[0].reason
     assert (record.passed, record.answer) == (None, "")
@@ -56,7 +56,7 @@ def test_what_people_answer_is_not_judged_and_agents_are(shop: Project) -> None:
 
 def test_words_of_a_person_are_not_the_agents(shop: Project) -> None:
     checks = [{"type": "not_contains", "text": "20 euros"}, {"type": "answered_by", "agent": "people"}]
-    ran, record = evaluated(shop, ASK, ANNA, checks=checks)
+    ran, record = evaluate(shop, ASK, ANNA, checks=checks)
     assert ran.code == 1  # Anna spoke last
     assert [score.passed for score in record.scores] == [True, False]
     assert any("Anna (a person): You get 20 euros back." in line for line in record.transcript)
@@ -64,20 +64,20 @@ def test_words_of_a_person_are_not_the_agents(shop: Project) -> None:
 
 def test_the_agent_is_graded_after_it_has_the_conversation_back(shop: Project) -> None:
     back = {"person": {"returns": "Agreed."}}
-    ran, record = evaluated(shop, ASK, ANNA, back, "Where is A-1001?", checks=[{"type": "contains", "text": "A-1001"}])
+    ran, record = evaluate(shop, ASK, ANNA, back, "Where is A-1001?", checks=[{"type": "contains", "text": "A-1001"}])
     assert (ran.code, record.passed) == (0, True)
 
 
 def test_time_passes_until_nobody_has_come_or_the_desk_is_closed(shop: Project) -> None:
     nobody = {"type": "contains", "text": "Nobody of Support team is free"}
-    assert evaluated(shop, ASK, {"wait": "11 minutes"}, checks=[nobody])[1].passed
+    assert evaluate(shop, ASK, {"wait": "11 minutes"}, checks=[nobody])[1].passed
     closed = {"type": "contains", "text": "Support team is closed"}
-    assert evaluated(shop, ASK, checks=[closed], begins_at="2030-01-06T12:00:00Z")[1].passed  # a Sunday
-    assert evaluated(shop, {"desk": True}, checks=[closed], begins_at="2030-01-06T12:00:00Z")[1].passed
+    assert evaluate(shop, ASK, checks=[closed], begins_at="2030-01-06T12:00:00Z")[1].passed  # a Sunday
+    assert evaluate(shop, {"desk": True}, checks=[closed], begins_at="2030-01-06T12:00:00Z")[1].passed
 
 
 def test_a_person_who_finds_no_conversation_at_a_desk_ends_the_run(shop: Project) -> None:
-    _, record = evaluated(shop, "Hello", ANNA)
+    _, record = evaluate(shop, "Hello", ANNA)
     assert record.error == "the run ended with not_at_desk"
 
 
@@ -89,13 +89,13 @@ def test_a_person_who_finds_no_conversation_at_a_desk_ends_the_run(shop: Project
     ],
 )
 def test_a_desk_that_does_not_exist_is_reported(shop: Project, turn: dict[str, Any], problem: str) -> None:
-    path = saved(shop, {"name": "A case", "input": ["Hello", turn]})
+    path = save_cases(shop, {"name": "A case", "input": ["Hello", turn]})
     ran = run(shop, str(path))
     assert (ran.code, problem in ran.errors) == (2, True)
 
 
 def test_a_project_without_a_desk_has_no_people(project: Project) -> None:
-    ran = run(project, str(saved(project, {"name": "A case", "input": ["Hello", ANNA]})))
+    ran = run(project, str(save_cases(project, {"name": "A case", "input": ["Hello", ANNA]})))
     assert (ran.code, "input.1.person: no agent of the project is a desk" in ran.errors) == (2, True)
 
 

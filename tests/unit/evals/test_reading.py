@@ -20,7 +20,7 @@ GOOD = {"name": "A case", "input": "Hello", "checks": [{"type": "contains", "tex
 
 def test_a_text_is_one_message_and_a_list_is_several_turns(tmp_path: Path) -> None:
     turns = ["Hello", {"say": "Refund it"}, {"approve": "refund", "comment": "Fine"}]
-    one, several = read_datasets([_written(tmp_path, GOOD, {**GOOD, "name": "Turns", "input": turns})])
+    one, several = read_datasets([_write(tmp_path, GOOD, {**GOOD, "name": "Turns", "input": turns})])
     assert [turn.say for turn in one.case.input] == ["Hello"]
     assert several.case.input[2].approve == "refund"
     assert (several.place, several.line) == (f"{tmp_path / 'cases.jsonl'}:2", 2)
@@ -69,7 +69,7 @@ def test_a_text_is_one_message_and_a_list_is_several_turns(tmp_path: Path) -> No
     ],
 )
 def test_a_problem_has_its_line_and_a_remedy(tmp_path: Path, line: str | dict[str, Any], problem: str) -> None:
-    path = _written(tmp_path, line)
+    path = _write(tmp_path, line)
     with pytest.raises(CannotRun) as raised:
         read_datasets([path])
     assert str(raised.value).startswith(f"{path}:1")
@@ -77,7 +77,7 @@ def test_a_problem_has_its_line_and_a_remedy(tmp_path: Path, line: str | dict[st
 
 
 def test_all_problems_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
-    path = _written(tmp_path, {"input": "x"}, GOOD, GOOD)
+    path = _write(tmp_path, {"input": "x"}, GOOD, GOOD)
     with pytest.raises(CannotRun) as raised:
         read_datasets([path])
     assert [line.split(": ")[0] for line in str(raised.value).splitlines()] == [f"{path}:1", f"{path}:3"]
@@ -91,26 +91,26 @@ def test_a_link_out_of_the_folder_is_no_file_of_a_case(tmp_path: Path) -> None:
     (inside / "note.txt").symlink_to(tmp_path / "secret.txt")
     case = {**GOOD, "input": {"say": "Read it", "files": ["note.txt"]}}
     with pytest.raises(CannotRun, match=r"note\.txt is outside of the data set's folder"):
-        read_datasets([_written(inside, case)])
+        read_datasets([_write(inside, case)])
 
 
 def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MAX_LINE", 200)
     with pytest.raises(CannotRun, match="more than 200 bytes"):
-        read_datasets([_written(tmp_path, {**GOOD, "input": "x" * 300})])
+        read_datasets([_write(tmp_path, {**GOOD, "input": "x" * 300})])
     monkeypatch.setattr(reading, "MAX_CASES", 2)
     with pytest.raises(CannotRun, match="at most 2 cases"):
-        read_datasets([_written(tmp_path, *({**GOOD, "name": str(number)} for number in range(3)))])
+        read_datasets([_write(tmp_path, *({**GOOD, "name": str(number)} for number in range(3)))])
 
 
 def test_only_cases_with_a_chosen_tag_count_towards_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MAX_CASES", 1)
-    path = _written(tmp_path, {**GOOD, "tags": ["a"]}, {**GOOD, "name": "Other", "tags": ["b"]})
+    path = _write(tmp_path, {**GOOD, "tags": ["a"]}, {**GOOD, "name": "Other", "tags": ["b"]})
     assert [case.case.name for case in read_datasets([path], tags=["b"])] == ["Other"]
 
 
 def test_cases_are_chosen_by_tags(tmp_path: Path) -> None:
-    path = _written(tmp_path, {**GOOD, "tags": ["a", "b"]}, {**GOOD, "name": "Other", "tags": ["c"]})
+    path = _write(tmp_path, {**GOOD, "tags": ["a", "b"]}, {**GOOD, "name": "Other", "tags": ["c"]})
     assert [dataset.case.name for dataset in read_datasets([path], tags=["b"])] == ["A case"]
     with pytest.raises(CannotRun, match=r"no case has one of these tags\. Available: a, b, c"):
         read_datasets([path], tags=["d"])
@@ -120,7 +120,7 @@ def test_a_file_that_is_missing_and_an_empty_one_are_reported(tmp_path: Path) ->
     with pytest.raises(CannotRun, match="there is no such file or folder"):
         read_datasets([tmp_path / "no.jsonl"])
     with pytest.raises(CannotRun, match="no cases"):
-        read_datasets([_written(tmp_path, "", "  ")])
+        read_datasets([_write(tmp_path, "", "  ")])
     (tmp_path / "folder").mkdir()
     with pytest.raises(CannotRun, match="no data sets"):
         read_datasets([tmp_path / "folder"])
@@ -135,7 +135,7 @@ def test_the_schema_accepts_the_examples() -> None:
     assert not validator.is_valid({**GOOD, "checks": [{"type": "contain", "text": "x"}]})
 
 
-def _written(folder: Path, *lines: str | dict[str, Any]) -> Path:
+def _write(folder: Path, *lines: str | dict[str, Any]) -> Path:
     path = folder / "cases.jsonl"
     path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
     return path

@@ -12,8 +12,8 @@ from baton_local.demo_model.app import create_app
 from baton_project.project import Project
 from baton_testing.evals.results import EvaluationRecord
 from tests.fault_model import ThreadedServer
-from tests.unit.evals.command import run, saved
-from tests.unit.project.conftest import edited
+from tests.unit.evals.command import run, save_cases
+from tests.unit.project.conftest import edit
 
 PRICES = json.dumps({"baton-demo": {"input": 100, "output": 100}})
 
@@ -43,9 +43,16 @@ def test_the_model_and_the_embedding_model_are_those_of_the_environment(
 
 
 def test_only_agents_that_name_a_model_keep_it(project: Project, tmp_path: Path) -> None:
-    edited(project.agents / "orders.yaml", "id: orders\n", "id: orders\nmodel: {name: baton-demo}\n")
+    edit(project.agents / "orders.yaml", "id: orders\n", "id: orders\nmodel: {name: baton-demo}\n")
     results = tmp_path / "results.json"
-    run(project, str(saved(project, {"name": "Hi", "input": "Hi"})), "--model", "baton-demo", "--json", str(results))
+    run(
+        project,
+        str(save_cases(project, {"name": "Hi", "input": "Hi"})),
+        "--model",
+        "baton-demo",
+        "--json",
+        str(results),
+    )
     record = EvaluationRecord.model_validate_json(results.read_text())
     assert record.notes == ("These agents keep the models of their definitions, whatever --model says: orders.",)
 
@@ -55,7 +62,7 @@ def test_a_judge_is_asked_by_its_name_and_without_a_script_for_it_does_not_judge
 ) -> None:
     monkeypatch.setenv("BATON_CHAT_MODEL", "baton-demo")
     results = tmp_path / "results.json"
-    path = saved(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
+    path = save_cases(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
     ran = run(project, str(path), "--judge", "judge-model", "--json", str(results))
     assert (ran.code, "Nothing was judged." in ran.errors) == (2, True)
     record = EvaluationRecord.model_validate_json(results.read_text())
@@ -66,7 +73,7 @@ def test_a_judge_is_asked_by_its_name_and_without_a_script_for_it_does_not_judge
 def test_a_model_that_cannot_be_reached_fails_the_runs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("BATON_CHAT_MODEL", "baton-demo")
-    path = saved(project, {"name": "Hi", "input": "Hi"})
+    path = save_cases(project, {"name": "Hi", "input": "Hi"})
     ran = run(project, str(path))
     assert ran.code == 1
     assert "error: the run ended with model_unavailable" in ran.output
@@ -74,9 +81,9 @@ def test_a_model_that_cannot_be_reached_fails_the_runs(project: Project, monkeyp
 
 def test_a_real_model_may_judge_what_the_demo_models_script_has_answered(project: Project, tmp_path: Path) -> None:
     rule = """- task: eval_judge\n      say: '{"grade": 9, "reason": "It greets."}'\n    - task: thread_title"""
-    edited(project.folder / "demo.yaml", "- task: thread_title", rule)
+    edit(project.folder / "demo.yaml", "- task: thread_title", rule)
     results = tmp_path / "results.json"
-    path = saved(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
+    path = save_cases(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
     ran = run(project, str(path), "--judge", "judge-model", "--json", str(results))
     assert (ran.code, ran.errors) == (0, "")
     record = EvaluationRecord.model_validate_json(results.read_text())

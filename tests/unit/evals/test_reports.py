@@ -17,8 +17,8 @@ from baton_project.project import Project
 from baton_testing.errors import CannotRun
 from baton_testing.evals.targets import against
 from baton_testing.evals.targets.against import Other, check_out, find_other
-from tests.unit.evals.command import run, saved
-from tests.unit.project.conftest import edited
+from tests.unit.evals.command import run, save_cases
+from tests.unit.project.conftest import edit
 
 GREETING = "Hello! Ask me about an order, such as A-1001."
 CASES = [
@@ -29,7 +29,7 @@ CASES = [
 
 
 def test_continuous_integration_gets_junit(project: Project, tmp_path: Path) -> None:
-    path, report = saved(project, *CASES), tmp_path / "reports" / "evals.xml"
+    path, report = save_cases(project, *CASES), tmp_path / "reports" / "evals.xml"
     assert run(project, str(path), "--junit", str(report)).code == 1
     xml = JUnitXml.fromfile(str(report))
     assert (xml.tests, xml.failures, xml.skipped) == (3, 1, 1)
@@ -40,7 +40,7 @@ def test_continuous_integration_gets_junit(project: Project, tmp_path: Path) -> 
 
 
 def test_the_page_loads_nothing_and_shows_texts_as_texts(project: Project, tmp_path: Path) -> None:
-    path, page = saved(project, *CASES), tmp_path / "evals.html"
+    path, page = save_cases(project, *CASES), tmp_path / "evals.html"
     run(project, str(path), "--html", str(page))
     text = page.read_text()
     assert "&lt;b&gt;Bye&lt;/b&gt;" in text
@@ -51,7 +51,7 @@ def test_the_page_loads_nothing_and_shows_texts_as_texts(project: Project, tmp_p
 
 def test_json_has_everything(project: Project, tmp_path: Path) -> None:
     results = tmp_path / "evals.json"
-    run(project, str(saved(project, *CASES)), "--json", str(results))
+    run(project, str(save_cases(project, *CASES)), "--json", str(results))
     result = json.loads(results.read_text())
     assert [case["runs"][0]["passed"] for case in result["cases"]] == [True, False, None]
     passed = result["summary"]["metrics"][0]
@@ -63,8 +63,8 @@ def test_a_revision_of_git_is_compared(project: Project) -> None:
     git = ["git", "-C", str(project.folder), "-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
         subprocess.run([*git, *command], check=True)
-    edited(project.folder / "demo.yaml", GREETING, "Goodbye!")
-    path = saved(project, *({**CASES[0], "name": str(number)} for number in range(6)))
+    edit(project.folder / "demo.yaml", GREETING, "Goodbye!")
+    path = save_cases(project, *({**CASES[0], "name": str(number)} for number in range(6)))
     ran = run(project, str(path), "--against", "HEAD", "--fail-under", "0")
     assert (ran.code, ran.errors) == (1, "Evaluating HEAD first.\n")
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
@@ -105,7 +105,7 @@ def test_a_revision_over_the_limit_is_refused_before_it_is_read_whole(
 
 def test_a_problem_that_quotes_a_data_set_sends_nothing_to_the_terminal(project: Project) -> None:
     request = {"say": "Read it", "files": ["\x1b]0;hostile\x07.pdf"]}
-    ran = run(project, str(saved(project, {**CASES[0], "input": request})))
+    ran = run(project, str(save_cases(project, {**CASES[0], "input": request})))
     assert ran.code == 2
     assert "hostile" in ran.errors
     assert all(error.isprintable() or error == "\n" for error in ran.errors)
@@ -145,7 +145,7 @@ def test_a_revision_about_which_git_does_not_answer_is_no_model(
 def test_a_version_that_cannot_be_evaluated_is_reported(project: Project, tmp_path: Path) -> None:
     other = tmp_path / "other" / "my-shop"
     shutil.copytree(project.folder, other)
-    edited(other / "agents" / "orders.yaml", "id: orders", "id: somebody")
-    ran = run(project, str(saved(project, CASES[0])), "--against", str(other))
+    edit(other / "agents" / "orders.yaml", "id: orders", "id: somebody")
+    ran = run(project, str(save_cases(project, CASES[0])), "--against", str(other))
     assert ran.code == 2
     assert "--against: " in ran.errors

@@ -13,7 +13,7 @@ from baton_testing.evals.checks import PythonScorer
 from baton_testing.evals.reading import ReadCase
 from baton_testing.evals.results import EvaluationRecord, Score
 from baton_testing.evals.scorers import Scorers
-from tests.unit.evals.command import run, saved
+from tests.unit.evals.command import run, save_cases
 
 SCORERS = '''
 import asyncio
@@ -87,7 +87,7 @@ def read(path: Path, **check: Any) -> ReadCase:
     return ReadCase(path, 1, EvalCase.model_validate(case))
 
 
-async def scored(path: Path, answer: Answer, **check: Any) -> Score:
+async def score_answer(path: Path, answer: Answer, **check: Any) -> Score:
     case = read(path, **check)
     [request] = case.case.checks
     assert isinstance(request, PythonScorer)
@@ -115,7 +115,7 @@ async def scored(path: Path, answer: Answer, **check: Any) -> Score:
 async def test_a_function_returns_a_score_with_a_reason_or_has_not_judged(
     tmp_path: Path, check: dict[str, Any], text: str, value: float | None, passed: bool | None, reason: str
 ) -> None:
-    result = await scored(folder(tmp_path), Answer(text=text.strip()), **check)
+    result = await score_answer(folder(tmp_path), Answer(text=text.strip()), **check)
     assert (result.value, result.passed) == (value, passed)
     assert reason in result.reason
     assert bool(reason) is bool(result.reason)
@@ -123,7 +123,7 @@ async def test_a_function_returns_a_score_with_a_reason_or_has_not_judged(
 
 async def test_a_function_that_never_ends_has_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scorers, "SECONDS", 0.01)
-    result = await scored(folder(tmp_path), Answer(), function="slow")
+    result = await score_answer(folder(tmp_path), Answer(), function="slow")
     assert result.reason == "slow has taken more than 0.01 seconds"
 
 
@@ -133,7 +133,7 @@ def test_a_function_that_blocks_its_thread_holds_up_neither_other_scores_nor_the
     monkeypatch.setattr(scorers, "SECONDS", 0.01)
     folder(project.folder / "evals")
     checks = [{"type": "python", "function": "hangs"}, {"type": "contains", "text": "A-1001"}]
-    path = saved(project, *({"name": name, "input": "Hello", "checks": checks} for name in ("One", "Two")))
+    path = save_cases(project, *({"name": name, "input": "Hello", "checks": checks} for name in ("One", "Two")))
     results = tmp_path / "results.json"
     run(project, str(path), "--json", str(results))
     record = EvaluationRecord.model_validate_json(results.read_text())
@@ -175,7 +175,7 @@ def test_scorers_of_a_project_are_metrics_beside_others(project: Project, tmp_pa
         {"type": "python", "function": "brief", "name": "very_brief", "arguments": {"words": 1}},
         {"type": "contains", "text": "A-1001"},
     ]
-    path = saved(project, {"name": "Hello", "input": "Hello", "checks": checks})
+    path = save_cases(project, {"name": "Hello", "input": "Hello", "checks": checks})
     results = tmp_path / "results.json"
     ran = run(project, str(path), "--json", str(results))
     assert (ran.code, ran.errors) == (1, "")
@@ -187,7 +187,7 @@ def test_scorers_of_a_project_are_metrics_beside_others(project: Project, tmp_pa
 def test_a_scorer_that_is_not_there_is_reported_before_anything_runs(project: Project) -> None:
     folder(project.folder / "evals")
     checks = [{"type": "python", "function": "polite"}]
-    path = saved(project, {"name": "Hello", "input": "Hello", "checks": checks})
+    path = save_cases(project, {"name": "Hello", "input": "Hello", "checks": checks})
     ran = run(project, str(path))
     assert (ran.code, ran.output) == (2, "")
     assert f"{path}:1: checks.0.function: scorers.py has no function 'polite' (available: " in ran.errors

@@ -118,7 +118,7 @@ def test_what_only_a_project_can_do_is_refused_with_its_place() -> None:
     ]
 
 
-async def rated() -> Served:
+async def rate() -> Served:
     """Two conversations: one with an answer that was rated down, one without."""
     harness = Harness()
     harness.model.script(f"Noted, {MAIL}.", "It is lost.", "Hello.")
@@ -134,7 +134,7 @@ async def rated() -> Served:
 
 
 async def test_rated_turns_become_cases_without_personal_data(tmp_path: Path) -> None:
-    served, file = await rated(), io.StringIO()
+    served, file = await rate(), io.StringIO()
     admin = client_of(served, "boss", "thread:read_all", "pii:read")
     assert await write_cases(collect(admin, Wanted(rating="down")), file) == 1
     assert "lovelace" not in file.getvalue()
@@ -178,7 +178,7 @@ async def test_turns_that_ended_with_an_error_become_cases() -> None:
 
 
 async def test_collecting_is_bounded_and_needs_the_permission() -> None:
-    served = await rated()
+    served = await rate()
     admin = client_of(served, "boss", "thread:read_all")
     assert len([item async for item in collect(admin, Wanted())]) == 3
     assert len([item async for item in collect(admin, Wanted(limit=2))]) == 2

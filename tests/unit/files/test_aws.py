@@ -23,7 +23,7 @@ from baton.domain.errors import StoreUnavailable
 request_id = contextvars.ContextVar("request_id", default="none")
 
 
-def failed(code: str, status: int) -> ClientError:
+def make_error(code: str, status: int) -> ClientError:
     return ClientError({"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}, "GetItem")  # type: ignore[typeddict-item]
 
 
@@ -44,13 +44,13 @@ async def test_a_call_runs_in_another_thread_with_the_callers_context() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        failed("ProvisionedThroughputExceededException", 400),
-        failed("ThrottlingException", 400),
-        failed("RequestLimitExceeded", 400),
-        failed("SlowDown", 503),
-        failed("InternalServerError", 500),
-        failed("Whatever", 429),
-        failed("502", 502),
+        make_error("ProvisionedThroughputExceededException", 400),
+        make_error("ThrottlingException", 400),
+        make_error("RequestLimitExceeded", 400),
+        make_error("SlowDown", 503),
+        make_error("InternalServerError", 500),
+        make_error("Whatever", 429),
+        make_error("502", 502),
         EndpointConnectionError(endpoint_url="http://127.0.0.1:1"),
         ConnectTimeoutError(endpoint_url="http://127.0.0.1:1"),
         ReadTimeoutError(endpoint_url="http://127.0.0.1:1"),
@@ -66,7 +66,7 @@ async def test_throttling_and_outages_are_an_unavailable_store(error: Exception)
 @pytest.mark.parametrize("code", ["ConditionalCheckFailedException", "TransactionCanceledException", "NoSuchKey"])
 async def test_every_other_answer_goes_to_the_caller(code: str) -> None:
     with pytest.raises(ClientError) as answered:
-        await aws.call(failing, failed(code, 400))
+        await aws.call(failing, make_error(code, 400))
     assert aws.error_code(answered.value) == code
 
 

@@ -70,7 +70,7 @@ def ec_key(name: str) -> ec.EllipticCurvePrivateKey:
 
 
 @cache
-def ed_key(name: str) -> ed25519.Ed25519PrivateKey:
+def get_ed_key(name: str) -> ed25519.Ed25519PrivateKey:
     return ed25519.Ed25519PrivateKey.generate()
 
 

@@ -21,7 +21,7 @@ from tests.unit.identity.signing import (
     SECRET,
     OneSecret,
     ec_key,
-    ed_key,
+    get_ed_key,
     public_pem,
     rsa_key,
     seconds_from_now,
@@ -75,7 +75,7 @@ def test_permissions_beyond_their_bounds_are_refused(claim: Any) -> None:
     [
         ("RS256", rsa_key("host"), public_pem(rsa_key("host"))),
         ("ES256", ec_key("host"), public_pem(ec_key("host"))),
-        ("EdDSA", ed_key("host"), public_pem(ed_key("host"))),
+        ("EdDSA", get_ed_key("host"), public_pem(get_ed_key("host"))),
     ],
 )
 def test_a_host_may_keep_its_private_key_to_itself(algorithm: str, private: Any, public: str) -> None:
@@ -265,7 +265,7 @@ class TestAlgorithms:
     def test_none_in_any_spelling_is_refused(self) -> None:
         head, payload, _ = token(SECRET).split(".")
         for spelling in ("none", "None", "NONE", "nOnE", "", None, 0, ["HS256"]):
-            head = _encoded({"alg": spelling, "kid": "host", "typ": "JWT"})
+            head = _encode({"alg": spelling, "kid": "host", "typ": "JWT"})
             for signature in ("", "AAAA"):
                 with pytest.raises(Unauthorized):
                     verifier().verify(f"{head}.{payload}.{signature}")
@@ -358,11 +358,11 @@ def test_a_token_that_is_refused_by_the_clock_alone_is_logged_too(caplog: pytest
     assert "Token refused: it has expired." in caplog.text
 
 
-def _encoded(value: Any) -> str:
+def _encode(value: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
 
 
 def _hs256(secret: bytes) -> str:
-    signed = f"{_encoded({'alg': 'HS256', 'kid': 'host'})}.{token(SECRET).split('.')[1]}"
+    signed = f"{_encode({'alg': 'HS256', 'kid': 'host'})}.{token(SECRET).split('.')[1]}"
     signature = jwt.get_algorithm_by_name("HS256").sign(signed.encode(), secret)
     return f"{signed}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"

@@ -15,7 +15,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Scope
 from tests.fakes.chat_model import Answer
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.guardrail_endpoint import POLICY, UNCHECKED, Endpoint
 from tests.harness.harness import ASSISTANT, Harness
 
@@ -101,7 +101,7 @@ async def test_a_user_who_stops_a_run_lets_no_answer_past_a_hook_that_fails_open
         return Refuse("No tips.") if "a tip" in text else None
 
     gate = asyncio.Event()
-    harness = coded(agent, answers=(Answer(("Here is a tip: ", "buy."), gate=gate, gate_at=1),))
+    harness = make_coded_harness(agent, answers=(Answer(("Here is a tip: ", "buy."), gate=gate, gate_at=1),))
     saying = asyncio.ensure_future(harness.say())
     await harness.model_is_asked()
     await harness.controls.cancel(harness.ada, harness.thread_id, None)

@@ -155,11 +155,11 @@ class Pipeline:
                 {"format": checked["format"], "part": part, "index": index, "count": checked["count"]}
                 for index, part in enumerate(checked["parts"])
             ]
-            for part in mixed(parts, order):
+            for part in mix(parts, order):
                 await self.step(ref, "extract", **part)
             chunked = await self.step(ref, "chunk", parts=checked["count"])
             if chunked["next"] == "index":
-                for batch in mixed(chunked["batches"], order):
+                for batch in mix(chunked["batches"], order):
                     await self.step(ref, "index", batch=batch, count=chunked["count"])
                 await self.step(ref, "activate")
         if checked["next"] != "done":
@@ -189,7 +189,7 @@ class Pipeline:
         }
 
 
-def mixed(items: Sequence[Any], order: random.Random | None) -> list[Any]:
+def mix(items: Sequence[Any], order: random.Random | None) -> list[Any]:
     return list(items) if order is None else order.sample(list(items), len(items))
 
 

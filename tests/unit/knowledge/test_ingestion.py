@@ -25,7 +25,7 @@ from baton.domain.documents.document import (
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import EmbedderUnavailable, StoreUnavailable, WrongEmbeddings
 from baton.knowledge import ingestion
-from tests.embedded_index import embedded_index
+from tests.embedded_index import make_embedded_index
 from tests.fakes.documents import FakeIngestions
 from tests.fakes.objects import FakeS3
 from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of
@@ -388,7 +388,7 @@ async def test_an_embedder_of_another_length_fails_the_document_at_once_and_says
 async def test_a_version_without_room_in_the_index_fails_with_a_remedy_and_the_one_before_stays_whole(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = embedded_index(FakeS3(), "search")
+    index = make_embedded_index(FakeS3(), "search")
     pipeline.use(pipeline.documents, pipeline.files, index)
     first = await pipeline.create()
     await pipeline.upload(first, text_of(3, "Bolts"))

@@ -63,7 +63,7 @@ class Library:
         return [chunk.text for chunk in results.chunks]
 
 
-def cited(result: FoundItem) -> Citation:
+def cite(result: FoundItem) -> Citation:
     assert result.source.citation is not None
     return result.source.citation
 
@@ -77,7 +77,7 @@ async def test_a_chunk_is_found_with_its_place_in_the_document(library: Library)
     chunk = Chunk(2, "The pump is started by hand.", ("Pumps", "Starting"), 3, 4)
     await learn(library, ADA, "knowledge", chunk.text, title="Handbook", url="https://a.example/h", chunk=chunk)
     [result] = (await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)).chunks
-    citation = cited(result)
+    citation = cite(result)
     assert (citation.title, citation.section, citation.pages) == ("Handbook", "Pumps > Starting", "3-4")
     assert (citation.url, citation.chunk_id) == ("https://a.example/h", "document-0@1#2")
     assert result.text == chunk.text
@@ -89,7 +89,7 @@ async def test_a_chunk_of_a_workbook_stands_on_a_sheet(library: Library) -> None
     chunk = Chunk(0, "The pump is started by hand.", ("Pumps",), 2, 2)
     await learn(library, ADA, "knowledge", chunk.text, chunk=chunk, content_type=XLSX)
     [result] = (await library.knowledge.search(ADA, "knowledge", QUESTION, limit=5)).chunks
-    source = cited(result).as_source(None)
+    source = cite(result).as_source(None)
     assert (source["pageUnit"], source["page"], source["section"]) == ("sheet", 2, "Pumps")
 
 
@@ -113,7 +113,7 @@ async def test_a_chunk_that_crosses_a_heading_is_cited_with_the_place_of_what_wa
 ) -> None:
     await learn(library, ADA, "knowledge", CROSSING, chunk=CROSSES)
     [result] = (await library.knowledge.search(ADA, "knowledge", query, limit=5)).chunks
-    assert (cited(result).section, cited(result).pages) == (section, pages)
+    assert (cite(result).section, cite(result).pages) == (section, pages)
 
 
 LONG = "\n".join(f"Pump {number} | {number * 3} litres | by hand" for number in range(60))
@@ -154,7 +154,7 @@ async def test_a_chunk_that_alone_has_a_code_is_cited_with_the_passage_and_the_p
     assert result.terms == ("pn-173",)
     assert result.passage is not None
     assert "PN-173" in result.passage
-    assert (cited(result).section, cited(result).pages) == ("Seals", "4")
+    assert (cite(result).section, cite(result).pages) == ("Seals", "4")
 
 
 async def test_scores_keep_the_order_of_what_is_found(library: Library) -> None:

@@ -197,7 +197,7 @@ async def test_a_document_whose_content_is_lost_stays_ready_and_is_reported() ->
     assert (await world.check.verify("acme", [AGENT])).missing == (ref,)
 
 
-async def lost(location: int | None = None) -> World:
+async def lose_worker(location: int | None = None) -> World:
     """A rebuild that has begun, and whose worker dies before the ``place``-th write."""
     world = World("acme")
     [acme] = world.pipelines
@@ -210,12 +210,12 @@ async def lost(location: int | None = None) -> World:
 
 
 async def test_a_rebuild_that_is_killed_is_made_good_by_another() -> None:
-    world = await lost()
+    world = await lose_worker()
     started = world.pipelines[0].writes.count
     await world.run_pipelines()
     writes = world.pipelines[0].writes.count - started
     for index in range(1, writes + 1):
-        world = await lost(index)
+        world = await lose_worker(index)
         with pytest.raises(Killed):
             await world.run_pipelines()
         world.ingestions.rebuilds.clear()

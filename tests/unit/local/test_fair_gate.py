@@ -32,7 +32,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def begun(requests: list[Request]) -> int:
+async def count_begun(requests: list[Request]) -> int:
     await settle()
     return sum(request.begun.is_set() for request in requests)
 
@@ -46,7 +46,7 @@ async def finish(*requests: Request) -> None:
 async def test_a_tenant_alone_begins_several_requests_and_the_others_in_their_order() -> None:
     gate = FairGate(lambda: False)
     requests = [Request(gate, "flood") for _ in range(ALONE + 3)]
-    assert await begun(requests) == ALONE
+    assert await count_begun(requests) == ALONE
     await finish(requests[0])
     assert [request.begun.is_set() for request in requests] == [True] * (ALONE + 1) + [False] * 2
     await finish(*requests)
@@ -58,18 +58,18 @@ async def test_beside_others_a_flood_begins_little_and_the_others_at_once(is_pre
     quiet = Request(gate, "quiet")
     await settle()
     flood = [Request(gate, "flood") for _ in range(50)]
-    assert await begun(flood) == room
+    assert await count_begun(flood) == room
     await finish(quiet)
     again = Request(gate, "quiet")
-    assert await begun([again]) == 1
-    assert await begun(flood) == room
+    assert await count_begun([again]) == 1
+    assert await count_begun(flood) == room
     await finish(again, *flood)
 
 
 async def test_a_request_that_is_given_up_while_it_waits_leaves_no_trace() -> None:
     gate = FairGate(lambda: True)
     quiet, first, second, third = (Request(gate, name) for name in ("quiet", "flood", "flood", "flood"))
-    assert await begun([first, second, third]) == OVERLOADED
+    assert await count_begun([first, second, third]) == OVERLOADED
     second.task.cancel()
     await asyncio.gather(second.task, return_exceptions=True)
     await finish(first)
@@ -112,16 +112,16 @@ async def test_a_tenant_rests_after_the_work_that_its_messages_cause_in_a_queue(
     quiet = Request(gate, "quiet")
     await settle()
     flood = [Request(gate, "flood") for _ in range(CONTENDED + 2)]
-    assert await begun(flood) == CONTENDED
+    assert await count_begun(flood) == CONTENDED
     gate.charge(Caller("flood"), 0.1)
     gate.charge(Caller("quiet"), 0.1)
     await finish(*flood[:CONTENDED])
-    assert await begun(flood[CONTENDED:]) == 0
+    assert await count_begun(flood[CONTENDED:]) == 0
     again = Request(gate, "quiet")
-    assert await begun([again]) == 1
+    assert await count_begun([again]) == 1
     now += REST * 0.1
     await finish(again)
-    assert await begun(flood[CONTENDED:]) == 2
+    assert await count_begun(flood[CONTENDED:]) == 2
     await finish(quiet, *flood)
 
 
@@ -136,7 +136,7 @@ async def test_the_rests_of_a_tenant_add_up_to_a_limit() -> None:
     await finish(flood[0])
     now += MAX_REST_SECONDS
     await finish(flood[1])
-    assert await begun(flood[CONTENDED:]) == 1
+    assert await count_begun(flood[CONTENDED:]) == 1
     await finish(quiet, *flood)
 
 
@@ -149,19 +149,19 @@ async def test_a_user_who_floods_begins_little_and_colleagues_at_once(
     quiet = [Request(gate, "acme", "bob"), *(Request(gate, other) for other in others)]
     await settle()
     flood = [Request(gate, "acme", "ada") for _ in range(100)]
-    assert await begun(flood) == room
+    assert await count_begun(flood) == room
     for _ in range(3):
         await finish(quiet[0])
         quiet[0] = Request(gate, "acme", "bob")
-        assert await begun(quiet[:1]) == 1
-        assert await begun(flood) == room
+        assert await count_begun(quiet[:1]) == 1
+        assert await count_begun(flood) == room
     await finish(*quiet, *flood)
 
 
 async def test_a_user_alone_with_several_tabs_shares_with_nobody() -> None:
     gate = FairGate(lambda: True)
     requests = [Request(gate, "acme", "ada") for _ in range(ALONE)]
-    assert await begun(requests) == ALONE
+    assert await count_begun(requests) == ALONE
     await finish(*requests)
 
 
@@ -170,9 +170,9 @@ async def test_a_tenant_gains_nothing_by_dividing_its_requests_among_many_users(
     quiet = Request(gate, "quiet")
     await settle()
     flood = [Request(gate, "flood", f"user {number}") for number in range(100)]
-    assert await begun(flood) == 2 * CONTENDED
+    assert await count_begun(flood) == 2 * CONTENDED
     again = Request(gate, "quiet", "another")
-    assert await begun([again]) == 1
+    assert await count_begun([again]) == 1
     await finish(quiet, again, *flood)
 
 
@@ -185,9 +185,9 @@ async def test_a_colleague_does_not_rest_for_a_user_who_floods() -> None:
     await settle()
     gate.charge(Caller("acme", "ada"), 0.1)
     await finish(*flood[:CONTENDED], others[1])
-    assert await begun(flood[CONTENDED:]) == 0
+    assert await count_begun(flood[CONTENDED:]) == 0
     again = Request(gate, "acme", "bob")
-    assert await begun([again]) == 1
+    assert await count_begun([again]) == 1
     now += REST * 0.1
     await finish(again, others[0])
     await finish(*flood)
@@ -218,7 +218,7 @@ async def test_the_work_of_a_queues_message_is_charged_to_its_sender() -> None:
     gate.charge_record(json.dumps({"tenantId": "acme", "userId": "ada"}), 0.1)
     await settle()
     await finish(*flood[:CONTENDED])
-    assert await begun(flood[CONTENDED:]) == 0
+    assert await count_begun(flood[CONTENDED:]) == 0
     now += REST * 0.1
     await finish(bob)
     await finish(*flood)

@@ -10,7 +10,7 @@ from baton_local.errors import LocalCloudError
 from baton_local.project.secrets_file import read_secrets
 
 
-def written(folder: Path, text: str) -> Path:
+def write_secrets(folder: Path, text: str) -> Path:
     file = folder / "secrets.local.yaml"
     file.write_text(text)
     return file
@@ -21,7 +21,7 @@ def test_values_have_the_names_that_agents_refer_to(tmp_path: Path) -> None:
     text = (
         'baton/local/tools/files: "s3cr3t"\n"baton/{stage}/tools/shop": {api_key: k1}\n/baton/local/tools/bus: "42"\n'
     )
-    assert read_secrets(written(tmp_path, text)) == {
+    assert read_secrets(write_secrets(tmp_path, text)) == {
         "baton/local/tools/files": "s3cr3t",
         "baton/local/tools/shop": '{"api_key": "k1"}',
         "/baton/local/tools/bus": "42",
@@ -42,6 +42,6 @@ def test_values_have_the_names_that_agents_refer_to(tmp_path: Path) -> None:
 )
 def test_a_wrong_line_is_named_and_no_value_quoted(tmp_path: Path, line: str, problem: str) -> None:
     with pytest.raises(LocalCloudError, match=r"secrets\.local\.yaml:[123]: ") as refused:
-        read_secrets(written(tmp_path, f"# mine\n{line}\n"), {"baton/model-key"})
+        read_secrets(write_secrets(tmp_path, f"# mine\n{line}\n"), {"baton/model-key"})
     assert problem in str(refused.value)
     assert "4711" not in str(refused.value)

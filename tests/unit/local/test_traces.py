@@ -17,7 +17,7 @@ from tests.fakes.token_verifier import OpenVerifier
 READER = "acme,ada,context:inspect"
 
 
-def exported(*spans: tuple[int, int, int, str]) -> bytes:
+def export_spans(*spans: tuple[int, int, int, str]) -> bytes:
     """A request with spans of a trace, an id, a parent and a tenant."""
     request = ExportTraceServiceRequest()
     scope = request.resource_spans.add().scope_spans.add()
@@ -56,15 +56,15 @@ async def names(answer: httpx.Response) -> list[Any]:
 
 
 async def test_spans_of_a_trace_come_in_several_requests_and_are_shown_in_their_order(collector: Collector) -> None:
-    assert await collector.take(exported((1, 5, 4, "acme"))) == 200
-    assert await collector.take(exported((1, 4, 0, "acme"))) == 200
+    assert await collector.take(export_spans((1, 5, 4, "acme"))) == 200
+    assert await collector.take(export_spans((1, 4, 0, "acme"))) == 200
     answer = await collector.show(1)
     assert await names(answer) == ["span 4", "span 5"]
     assert answer.json()["spans"][1]["parentId"] == answer.json()["spans"][0]["id"]
 
 
 async def test_another_tenant_and_readers_without_permission_see_nothing(collector: Collector) -> None:
-    await collector.take(exported((1, 4, 0, "acme"), (1, 5, 4, "globex")))
+    await collector.take(export_spans((1, 4, 0, "acme"), (1, 5, 4, "globex")))
     assert await names(await collector.show(1)) == ["span 4"]
     assert await names(await collector.show(1, "globex,eve,context:inspect")) == ["span 5"]
     assert (await collector.show(1, "third,eve,context:inspect")).status_code == 404
@@ -74,7 +74,7 @@ async def test_another_tenant_and_readers_without_permission_see_nothing(collect
 
 async def test_the_newest_traces_are_kept_each_with_a_limited_number_of_spans(collector: Collector) -> None:
     for trace in (1, 2, 3):
-        await collector.take(exported(*((trace, span, 0, "acme") for span in range(1, 6))))
+        await collector.take(export_spans(*((trace, span, 0, "acme") for span in range(1, 6))))
     assert (await collector.show(1)).status_code == 404
     assert await names(await collector.show(3)) == ["span 1", "span 2", "span 3"]
 
@@ -90,7 +90,7 @@ async def test_a_large_body_is_refused_before_all_of_it_is_read(collector: Colle
     assert (await collector.client.post(PATH, content=bytes(MAX_BODY + 1))).status_code == 413
 
 
-@pytest.mark.parametrize("body", [b"plain", gzip.compress(exported((1, 4, 0, "acme")))[:-1]])
+@pytest.mark.parametrize("body", [b"plain", gzip.compress(export_spans((1, 4, 0, "acme")))[:-1]])
 async def test_a_body_that_is_no_whole_gzip_is_refused(collector: Collector, body: bytes) -> None:
     answer = await collector.client.post(PATH, content=body, headers={"Content-Encoding": "gzip"})
     assert answer.status_code == 400

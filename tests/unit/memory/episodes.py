@@ -28,7 +28,7 @@ def episode(name: str = "1", at: datetime = MARCH) -> Episode:
     return Episode(ref, "ada", ("assistant",), EpisodeStatus.COMPLETE, at, 10, Usage(0, 0))
 
 
-def said(texts: Sequence[str], at: datetime = MARCH) -> list[EpisodeMessage]:
+def make_messages(texts: Sequence[str], at: datetime = MARCH) -> list[EpisodeMessage]:
     """Return messages of the user and the assistant in turn, a minute apart."""
     return [
         EpisodeMessage(
@@ -62,5 +62,5 @@ async def store(
     scope: Scope = ADA,
 ) -> None:
     """Put an episode into the index."""
-    documents = make_documents(of, said(texts, of.started_at), summary, facts)
+    documents = make_documents(of, make_messages(texts, of.started_at), summary, facts)
     await index.put(scope, IndexName.EPISODES, await embed_documents(documents, embedder or FakeEmbedder()))

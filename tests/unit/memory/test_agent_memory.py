@@ -39,13 +39,13 @@ def message(ordinal: int, tokens: int) -> StoredMessage:
     return StoredMessage(f"m{ordinal}", role, f"text {ordinal}", ordinal, f"r{ordinal // 2}", NOON, tokens)
 
 
-def said_here(ordinal: int) -> FoundItem:
+def make_own_item(ordinal: int) -> FoundItem:
     source = ItemSource(HERE, message_ids=(f"m{ordinal}",))
     text = f"The pump is started by lever {ordinal}."
     return FoundItem(f"m{ordinal}", "message", "the user said", text, MARCH, 0.5, cosine=0.6, source=source)
 
 
-def built(search: FakeSearchIndex, embedder: FakeEmbedder) -> AgentMemory:
+def make_memory(search: FakeSearchIndex, embedder: FakeEmbedder) -> AgentMemory:
     return build(FakePorts.over(in_memory(), search=search, embedder=embedder)).memory.agent_memory
 
 
@@ -54,7 +54,7 @@ async def prompt(agent: AgentDefinition, results: Findings, tokens: Sequence[int
     history = [message(ordinal, token) for ordinal, token in enumerate(tokens)]
     current = StoredMessage(f"m{len(tokens)}", Role.USER, QUESTION, len(tokens), "now", NOON, 8)
     search = MemorySearch(ADA, QUESTION, agent_id=agent.id, found=results)
-    memory = replace(built(FakeSearchIndex(), FakeEmbedder()), counter=WordCounter())
+    memory = replace(make_memory(FakeSearchIndex(), FakeEmbedder()), counter=WordCounter())
     return await memory.make_prompt(agent, search, AgentHistory(HERE, history, (current,)))
 
 
@@ -68,7 +68,7 @@ async def test_an_item_is_recalled_or_stands_in_the_history_of_the_same_prompt(
     tokens: list[int], found: set[int], budget: int, place: str
 ) -> None:
     memory = {"max_working_memory_tokens": budget, "retrieved_tokens": 200, "episodic_top_k": 20, "retrieved": place}
-    items = tuple(map(said_here, sorted(found)))
+    items = tuple(map(make_own_item, sorted(found)))
     context = await prompt(shipped_agents.agent(memory=memory), Findings(QUESTION, episodes=Retrieval(items)), tokens)
     visible = {f"m{len(tokens)}", *(message.id for exchange in context.included for message in exchange.messages)}
     for item in context.recalled.episodes.items:
@@ -83,11 +83,13 @@ async def test_an_agent_without_history_sees_only_the_message_and_what_was_recal
     search, embedder = FakeSearchIndex(), FakeEmbedder()
     await remember(search, embedder, ADA, "The pump is started by hand.")
     request = MemorySearch(ADA, QUESTION)
-    context = await built(search, embedder).make_prompt(shipped_agents.agent(), request)
+    context = await make_memory(search, embedder).make_prompt(shipped_agents.agent(), request)
     assert [prompt.role for prompt in context.prompts] == [Role.SYSTEM, Role.CONTEXT, Role.USER]
     assert "started by hand" in str(context.prompts[1].content)
     assert context.prompts[2].content == QUESTION
-    without = await built(search, embedder).make_prompt(shipped_agents.agent(), replace(request, with_episodes=False))
+    without = await make_memory(search, embedder).make_prompt(
+        shipped_agents.agent(), replace(request, with_episodes=False)
+    )
     assert [prompt.role for prompt in without.prompts] == [Role.SYSTEM, Role.USER]
 
 
@@ -114,5 +116,5 @@ async def test_an_agent_that_takes_over_searches_its_own_knowledge_and_nothing_e
 async def test_without_a_message_nothing_is_searched(text: str) -> None:
     search = FakeSearchIndex()
     search.failure = RuntimeError("nobody asks it")
-    request = await built(search, FakeEmbedder()).search(shipped_agents.agent(), MemorySearch(ADA, text))
+    request = await make_memory(search, FakeEmbedder()).search(shipped_agents.agent(), MemorySearch(ADA, text))
     assert request.found == Findings()

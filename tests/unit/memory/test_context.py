@@ -79,7 +79,7 @@ def test_exchanges_are_the_history_by_runs(runs: list[list[int]]) -> None:
     assert [[message.tokens for message in exchange.messages] for exchange in result] == runs
 
 
-def kept_of(history: Sequence[Exchange], room: int) -> list[Exchange]:
+def keep_window(history: Sequence[Exchange], room: int) -> list[Exchange]:
     """The contents of a window that began with the first exchange."""
     return list(slide(history, HistoryWindow("assistant"), WindowRules(room)).included)
 
@@ -87,7 +87,7 @@ def kept_of(history: Sequence[Exchange], room: int) -> list[Exchange]:
 @given(run_sizes, st.integers(0, 3_000))
 def test_pruning_keeps_a_suffix_within_budget(runs: list[list[int]], room: int) -> None:
     history = split_exchanges(conversation(runs))
-    stored = kept_of(history, room)
+    stored = keep_window(history, room)
     assert stored == history[len(history) - len(stored) :]
     assert sum(exchange.count_tokens() for exchange in stored) <= room
     if 0 < len(stored) < len(history):
@@ -143,13 +143,13 @@ def test_what_the_store_reads_for_the_budget_is_enough(runs: list[list[int]], bu
 
 def test_a_question_is_never_parted_from_its_answer() -> None:
     history = split_exchanges(conversation([[10, 500], [10, 10]]))
-    assert kept_of(history, 100) == history[1:]
-    assert kept_of(history, 19) == []
+    assert keep_window(history, 100) == history[1:]
+    assert keep_window(history, 19) == []
 
 
 def test_an_older_exchange_does_not_take_the_room_of_one_that_did_not_fit() -> None:
     history = split_exchanges(conversation([[5], [1_000], [5]]))
-    assert kept_of(history, 100) == history[2:]
+    assert keep_window(history, 100) == history[2:]
 
 
 def test_a_message_costs_its_text_its_parts_and_its_frame() -> None:

@@ -11,7 +11,7 @@ from baton.adapters.switched_off import NoEmbedder
 from baton.domain.errors import EmbedderUnavailable
 from baton.memory.episodes.episode_index import MAX_NEIGHBOUR, MAX_SHOWN, embed_documents, make_documents
 from baton_testing.fakes.documents.embedder import FakeEmbedder
-from tests.unit.memory.episodes import MARCH, episode, fact, said
+from tests.unit.memory.episodes import MARCH, episode, fact, make_messages
 
 
 def texts(number: int) -> list[str]:
@@ -19,7 +19,7 @@ def texts(number: int) -> list[str]:
 
 
 def test_a_message_is_searched_alone_after_the_one_before_and_with_those_around() -> None:
-    document = make_documents(episode(), said(texts(9)), None, ())[4]
+    document = make_documents(episode(), make_messages(texts(9)), None, ())[4]
     assert {name: view.text for name, view in document.views.items()} == {
         "turn": "2026-03-14 (Saturday, 14 March 2026): text 4",
         "pair": "2026-03-14 (Saturday, 14 March 2026): text 4\ntext 3",
@@ -28,7 +28,7 @@ def test_a_message_is_searched_alone_after_the_one_before_and_with_those_around(
 
 
 def test_at_the_ends_there_are_fewer_around() -> None:
-    first, *_, last = make_documents(episode(), said(texts(3)), None, ())
+    first, *_, last = make_documents(episode(), make_messages(texts(3)), None, ())
     assert first.views["pair"].text == first.views["turn"].text == "2026-03-14 (Saturday, 14 March 2026): text 0"
     assert first.views["window"].text == "2026-03-14 (Saturday, 14 March 2026): text 0\ntext 1\ntext 2"
     assert last.views["window"].text == "2026-03-14 (Saturday, 14 March 2026): text 2\ntext 1\ntext 0"
@@ -36,7 +36,7 @@ def test_at_the_ends_there_are_fewer_around() -> None:
 
 def test_a_long_neighbour_leaves_room_for_the_message() -> None:
     long = "word " * 2_000
-    document = make_documents(episode(), said([long, "My bicycle is green", long]), None, ())[1]
+    document = make_documents(episode(), make_messages([long, "My bicycle is green", long]), None, ())[1]
     for view in ("pair", "window"):
         assert document.views[view].text.startswith("2026-03-14 (Saturday, 14 March 2026): My bicycle is green\nword ")
         assert len(document.views[view].text) < 2 * MAX_NEIGHBOUR + 80
@@ -44,7 +44,7 @@ def test_a_long_neighbour_leaves_room_for_the_message() -> None:
 
 def test_a_document_says_where_it_comes_from() -> None:
     of = episode()
-    messages = said(["hello", "hi"])
+    messages = make_messages(["hello", "hi"])
     kinds = make_documents(of, messages, "They greeted.", [fact("f1", "Ada is polite")])
     assert [document.kind for document in kinds] == ["message", "message", "summary", "fact"]
     assert {(document.source_id, document.thread_id) for document in kinds} == {(of.ref.id, of.ref.thread_id)}
@@ -72,7 +72,8 @@ def test_a_document_says_where_it_comes_from() -> None:
 
 def test_only_redacted_words_are_indexed() -> None:
     messages = [
-        replace(message, redacted_content="[EMAIL]") for message in said(["ada@example.com", "fine, ada@example.com"])
+        replace(message, redacted_content="[EMAIL]")
+        for message in make_messages(["ada@example.com", "fine, ada@example.com"])
     ]
     for document in make_documents(episode(), messages, None, ()):
         assert "ada@" not in str(document)
@@ -82,7 +83,9 @@ def test_ids_are_the_same_each_time_and_differ_between_episodes_and_kinds() -> N
     def ids(name: str) -> list[str]:
         return [
             episode_document.id
-            for episode_document in make_documents(episode(name), said(texts(3)), "summary", [fact("m0", "fact")])
+            for episode_document in make_documents(
+                episode(name), make_messages(texts(3)), "summary", [fact("m0", "fact")]
+            )
         ]
 
     assert ids("1") == ids("1")
@@ -91,14 +94,16 @@ def test_ids_are_the_same_each_time_and_differ_between_episodes_and_kinds() -> N
 
 def test_overlong_messages_are_cut() -> None:
     long = "x" * 1_000_000
-    for document in make_documents(episode(), said([long] * 7), long, [fact("f", long)]):
+    for document in make_documents(episode(), make_messages([long] * 7), long, [fact("f", long)]):
         assert sum(len(view.text) for view in document.views.values()) < 9 * MAX_NEIGHBOUR + 80_100
         assert len(document.fields["text"]) == MAX_SHOWN
 
 
 async def test_every_view_gets_its_vector_and_equal_texts_are_embedded_once() -> None:
     embedder = FakeEmbedder()
-    documents = await embed_documents(make_documents(episode(), said(texts(3)), "sum", [fact("f", "a fact")]), embedder)
+    documents = await embed_documents(
+        make_documents(episode(), make_messages(texts(3)), "sum", [fact("f", "a fact")]), embedder
+    )
     for document in documents:
         assert document.embedder == "fake-embedder"
         for view in document.views.values():
@@ -109,12 +114,12 @@ async def test_every_view_gets_its_vector_and_equal_texts_are_embedded_once() ->
 
 
 async def test_without_an_embedder_documents_have_words_only() -> None:
-    documents = make_documents(episode(), said(texts(3)), None, ())
+    documents = make_documents(episode(), make_messages(texts(3)), None, ())
     assert await embed_documents(documents, NoEmbedder()) == documents
 
 
 async def test_an_embedder_that_fails_is_reported() -> None:
     with pytest.raises(EmbedderUnavailable):
         await embed_documents(
-            make_documents(episode(), said(texts(3)), None, ()), FakeEmbedder(failure=EmbedderUnavailable())
+            make_documents(episode(), make_messages(texts(3)), None, ()), FakeEmbedder(failure=EmbedderUnavailable())
         )

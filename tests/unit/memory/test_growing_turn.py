@@ -19,7 +19,7 @@ HISTORY = [
 QUESTION = [Prompt(Role.USER, "What now?")]
 
 
-def called(number: int, words: int) -> list[Prompt]:
+def make_call(number: int, words: int) -> list[Prompt]:
     """A call and its result."""
     call = ToolCall(f"c{number}", "look", "{}")
     return [
@@ -28,13 +28,17 @@ def called(number: int, words: int) -> list[Prompt]:
     ]
 
 
-def grown(rounds: int, words: int) -> list[list[Prompt]]:
+def grow_turn(rounds: int, words: int) -> list[list[Prompt]]:
     """The prompts of each model call of a turn."""
     prompts, current_from = [*HEAD, *HISTORY, *QUESTION], len(HEAD) + len(HISTORY)
     request = [prompts]
     for number in range(rounds):
         prompts, current_from = fit_prompts(
-            [*prompts, *called(number, words)], head=1, current_from=current_from, budget=BUDGET, counter=WordCounter()
+            [*prompts, *make_call(number, words)],
+            head=1,
+            current_from=current_from,
+            budget=BUDGET,
+            counter=WordCounter(),
         )
         request.append(prompts)
     return request
@@ -48,13 +52,13 @@ def changes(request: list[list[Prompt]]) -> list[int]:
 
 
 def test_the_history_gives_way_in_strides() -> None:
-    request = grown(5, 100)
+    request = grow_turn(5, 100)
     assert changes(request) == [4]
     assert len([prompt for prompt in request[4] if prompt.role is Role.USER]) == 6, "half of the history leaves at once"
 
 
 def test_results_are_shortened_in_strides_and_the_newest_stay_whole() -> None:
-    request = grown(6, 150)
+    request = grow_turn(6, 150)
     assert len(changes(request)) <= 3
     assert SHORTENED_NOTE not in str(request[-1][-1].content)
     assert any(SHORTENED_NOTE in str(prompt.content) for prompt in request[-1])

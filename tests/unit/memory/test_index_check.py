@@ -16,7 +16,7 @@ from baton.domain.threads.thread import EndReason
 from baton.memory.episodes.index_check import EpisodeKey, IndexCheck
 from baton.ports.documents.search import IndexedSource
 from baton_testing.fakes.documents.search_index import FakeSearchIndex
-from tests.contracts.search import MARCH, document, listed
+from tests.contracts.search import MARCH, document, list_ids
 
 TENANT = "acme"
 
@@ -152,7 +152,7 @@ async def test_what_was_stored_meanwhile_is_not_deleted() -> None:
     [result] = await world.check.verify([])
     assert result.orphaned == (place(new),)
     await world.check.repair(result)
-    assert await listed(world.search, Scope(TENANT, "ada"), IndexName.EPISODES) != []
+    assert await list_ids(world.search, Scope(TENANT, "ada"), IndexName.EPISODES) != []
 
 
 async def test_repairing_leaves_other_tenants_and_users_alone() -> None:
@@ -163,7 +163,7 @@ async def test_repairing_leaves_other_tenants_and_users_alone() -> None:
     results = {check.tenant_id: check for check in await world.check.verify([])}
     await world.check.repair(replace(results[TENANT], orphaned=(place(gone),)))
     remaining = [
-        bool(await listed(world.search, scope, IndexName.EPISODES))
+        bool(await list_ids(world.search, scope, IndexName.EPISODES))
         for scope in (Scope(TENANT, "ada"), Scope(TENANT, "bob"), Scope("other", "ada"))
     ]
     assert remaining == [False, True, True]

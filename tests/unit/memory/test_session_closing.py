@@ -42,7 +42,7 @@ def facts(*reported: dict[str, Any]) -> str:
     return json.dumps({"facts": list(reported)})
 
 
-def stated(text: str, on: str = "2026-03-14", sources: Any = (1,)) -> dict[str, Any]:
+def make_fact(text: str, on: str = "2026-03-14", sources: Any = (1,)) -> dict[str, Any]:
     return {"text": text, "date": on, "sources": list(sources)}
 
 
@@ -80,7 +80,7 @@ MOVED = ("I moved to Bern yesterday.", "Write to ada@example.com or call +41 44 
 
 async def test_an_episode_gets_summary_facts_and_documents(harness: Harness) -> None:
     await session(harness, *MOVED)
-    harness.model.script("Ada moved to Bern.", facts(stated("Ada lives in Bern.", sources=[1, 3])))
+    harness.model.script("Ada moved to Bern.", facts(make_fact("Ada lives in Bern.", sources=[1, 3])))
     episode = await run(harness)
     assert (episode.status, episode.missing, episode.attempts) == (EpisodeStatus.COMPLETE, (), 1)
     assert episode.summary == "Ada moved to Bern."
@@ -100,7 +100,7 @@ def spend(harness: Harness, per_day: float) -> None:
 async def test_what_memory_asks_a_model_counts_for_the_spending_limit(harness: Harness) -> None:
     await session(harness, *MOVED)
     spend(harness, 1_000_000)
-    harness.model.script("Ada moved to Bern.", facts(stated("Ada lives in Bern.", sources=[1, 3])))
+    harness.model.script("Ada moved to Bern.", facts(make_fact("Ada lives in Bern.", sources=[1, 3])))
     await run(harness)
     assert [request.settings.caller is not None for request in harness.model.asked] == [True, True]
     counts = await harness.spending.get(harness.ada, Account(AccountKind.TENANT))
@@ -128,7 +128,7 @@ async def test_what_a_content_filter_stopped_is_neither_summarized_nor_indexed(
     await harness.say("m2", "Go on.")
     await close(harness)
     harness.model.asked.clear()
-    harness.model.script("A summary.", facts(stated("Ada has a dog.")))
+    harness.model.script("A summary.", facts(make_fact("Ada has a dog.")))
     await run(harness)
     assert "Rufus" in all_prompts(harness)
     indexed = str([document.fields for document in await documents(harness)])
@@ -141,7 +141,7 @@ async def test_what_a_content_filter_stopped_is_neither_summarized_nor_indexed(
 async def test_what_is_summarized_and_indexed_has_no_personal_data(harness: Harness) -> None:
     await session(harness, *MOVED)
     harness.embedder.embedded.clear()  # a turn embeds its question as it is
-    harness.model.script("Ada is at ada@example.com.", facts(stated("Call Ada at +41 44 668 18 00.")))
+    harness.model.script("Ada is at ada@example.com.", facts(make_fact("Call Ada at +41 44 668 18 00.")))
     episode = await run(harness)
     assert episode.summary == "Ada is at [email]."
     assert episode.facts[0].text == "Call Ada at [phone]."
@@ -170,7 +170,7 @@ async def test_days_are_the_users_until_their_time_zone_changes(harness: Harness
         await harness.say(f"m{number}", "My dentist appointment is tomorrow.", time_zone=zone)
     await close(harness)
     harness.model.asked.clear()
-    harness.model.script("A summary.", facts(stated("Ada has an appointment.", on="no day", sources=[3])))
+    harness.model.script("A summary.", facts(make_fact("Ada has an appointment.", on="no day", sources=[3])))
     episode = await run(harness)
     visible = json.loads(str(harness.model.asked[0].prompts[1].content))["messages"]
     assert [(message["date"], message["weekday"]) for message in visible] == [
@@ -224,8 +224,8 @@ async def test_facts_can_be_switched_off(harness: Harness) -> None:
 JUNK = [
     {"facts": "none"},
     {"facts": [None, 7, "text", {"text": ""}, {"text": 3, "sources": [1]}, {"sources": [1]}]},
-    {"facts": [stated("No such message", sources=[99, -1, 0, "1", None, True])][:1]},
-    {"facts": [stated("No sources", sources=[])]},
+    {"facts": [make_fact("No such message", sources=[99, -1, 0, "1", None, True])][:1]},
+    {"facts": [make_fact("No sources", sources=[])]},
     {"other": []},
 ]
 
@@ -242,8 +242,8 @@ async def test_junk_among_the_facts_is_dropped(harness: Harness, junk: dict[str,
 
 async def test_facts_are_bounded_in_number_and_length_and_are_stored_once(harness: Harness) -> None:
     await session(harness, *MOVED)
-    many = [stated(f"Fact {number}. " + "x" * 1000) for number in range(500)]
-    harness.model.script("A summary. " * 1000, facts(stated("Same.", on="nonsense"), stated("same."), *many))
+    many = [make_fact(f"Fact {number}. " + "x" * 1000) for number in range(500)]
+    harness.model.script("A summary. " * 1000, facts(make_fact("Same.", on="nonsense"), make_fact("same."), *many))
     episode = await run(harness)
     assert len(episode.facts) <= MAX_FACTS
     assert all(len(fact.text) <= MAX_FACT for fact in episode.facts)
@@ -268,7 +268,7 @@ async def test_an_answer_without_json_is_asked_for_again_and_then_given_up(harne
     await run(harness, ClosingStep.STORE)
     with pytest.raises(JunkAnswer):
         await run(harness, ClosingStep.SUMMARIZE)
-    harness.model.script("A summary.", answer, "```json\n" + facts(stated("Ada lives in Bern.")) + "\n```")
+    harness.model.script("A summary.", answer, "```json\n" + facts(make_fact("Ada lives in Bern.")) + "\n```")
     assert len((await run(harness)).facts) == 1
 
 
@@ -281,7 +281,7 @@ async def test_without_a_model_an_episode_is_readable_and_a_later_run_completes_
     episode = await run(harness, ClosingStep.COMPARE, ClosingStep.INDEX, ClosingStep.COMPLETE)
     assert (episode.status, episode.missing) == (EpisodeStatus.COMPLETE, (EpisodePart.SUMMARY, EpisodePart.FACTS))
     assert {document.kind for document in await documents(harness)} == {"message"}
-    harness.model.script("Ada moved.", facts(stated("Ada lives in Bern.")))
+    harness.model.script("Ada moved.", facts(make_fact("Ada lives in Bern.")))
     episode = await run(harness)
     assert (episode.summary, episode.missing, episode.attempts) == ("Ada moved.", (), 2)
     assert {document.kind for document in await documents(harness)} == {"message", "summary", "fact"}
@@ -294,7 +294,7 @@ async def test_without_search_an_episode_is_readable_and_a_later_run_completes_i
     await session(harness, *MOVED)
     down = harness.search if isinstance(failure, SearchUnavailable) else harness.embedder
     down.failure = failure
-    harness.model.script("Ada moved.", facts(stated("Ada lives in Bern.")))
+    harness.model.script("Ada moved.", facts(make_fact("Ada lives in Bern.")))
     await run(harness, ClosingStep.STORE, ClosingStep.SUMMARIZE)
     for step in (ClosingStep.COMPARE, ClosingStep.INDEX):
         with pytest.raises(type(failure)):
@@ -333,17 +333,17 @@ async def test_messages_that_are_in_the_index_are_not_embedded_again(
 
 async def test_a_step_that_runs_again_changes_nothing(harness: Harness) -> None:
     await session(harness, *MOVED)
-    harness.model.script("Ada moved.", facts(stated("Ada lives in Bern.")))
+    harness.model.script("Ada moved.", facts(make_fact("Ada lives in Bern.")))
     steps = [step for step in ClosingStep if step is not ClosingStep.COMPLETE]
     episode, results = await run(harness, *steps), await documents(harness)
-    harness.model.script("Another summary.", facts(stated("Another fact.")))
+    harness.model.script("Another summary.", facts(make_fact("Another fact.")))
     again = await run(harness, *(step for step in steps for _ in range(2)))
     assert (again, await documents(harness)) == (episode, results)
 
 
 async def test_two_closings_at_once_agree(harness: Harness) -> None:
     await session(harness, *MOVED)
-    harness.model.otherwise = Answer((facts(stated("Ada lives in Bern.")),))
+    harness.model.otherwise = Answer((facts(make_fact("Ada lives in Bern.")),))
     for step in ClosingStep:
         await asyncio.gather(run(harness, step), run(harness, step))
     episode = await harness.episodes.get(harness.ada, harness.thread_id, 1)
@@ -355,7 +355,7 @@ async def test_two_closings_at_once_agree(harness: Harness) -> None:
 
 
 async def test_a_worker_may_die_at_every_write(harness: Harness) -> None:
-    harness.model.otherwise = Answer((facts(stated("Ada lives in Bern.")),))
+    harness.model.otherwise = Answer((facts(make_fact("Ada lives in Bern.")),))
     expected: list[Any] = []
     for at in range(1, 20):
         await session(harness, *MOVED)
@@ -446,7 +446,7 @@ async def test_an_episode_that_is_removed_while_it_is_indexed_leaves_nothing(
 async def test_long_conversations_are_summarized_in_parts_of_bounded_size(harness: Harness) -> None:
     texts = [f"Message {number}: " + "very long " * 2_000 for number in range(40)]
     await session(harness, *texts)
-    harness.model.otherwise = Answer((facts(stated("A fact.", sources=[1])),))
+    harness.model.otherwise = Answer((facts(make_fact("A fact.", sources=[1])),))
     episode = await run(harness, ClosingStep.STORE, ClosingStep.SUMMARIZE)
     tasks = [request.settings.metadata["task"] for request in harness.model.asked]
     assert tasks.count("episode_summary") == tasks.count("episode_facts") + 1
@@ -461,7 +461,7 @@ async def test_long_conversations_are_summarized_in_parts_of_bounded_size(harnes
 async def fact_of(harness: Harness, text: str, on: str, *pairs: dict[str, Any]) -> Episode:
     """An episode with one fact; ``pairs`` is what the model says about it and others."""
     await session(harness, "Hello", "Listen")
-    harness.model.script("A summary.", facts(stated(text, on)), json.dumps({"pairs": list(pairs)}))
+    harness.model.script("A summary.", facts(make_fact(text, on)), json.dumps({"pairs": list(pairs)}))
     episode = await run(harness)
     assert all(request.settings.caller is not None for request in harness.model.asked)  # each call counts for somebody
     return episode
@@ -471,7 +471,7 @@ def pair(relation: str) -> dict[str, Any]:
     return {"fact": 1, "other": 1, "relation": relation}
 
 
-async def refreshed(harness: Harness, episode: Episode) -> Episode:
+async def refresh(harness: Harness, episode: Episode) -> Episode:
     now = await harness.episodes.get(harness.ada, episode.ref.thread_id, 1)
     assert now is not None
     return now
@@ -480,7 +480,7 @@ async def refreshed(harness: Harness, episode: Episode) -> Episode:
 async def test_a_later_fact_supersedes_the_one_that_it_contradicts(harness: Harness) -> None:
     old = await fact_of(harness, "Ada lives in Bern.", "2026-01-10")
     new = await fact_of(harness, "Ada lives in Basel.", "2026-03-14", pair("contradicts"))
-    [superseded] = (await refreshed(harness, old)).facts
+    [superseded] = (await refresh(harness, old)).facts
     assert superseded.superseded_at == datetime(2026, 3, 14, tzinfo=UTC)
     assert superseded.superseded_by == new.facts[0].id
     assert new.facts[0].superseded_at is None
@@ -492,7 +492,7 @@ async def test_a_superseded_fact_is_marked_in_the_index_even_if_the_first_attemp
     await fact_of(harness, "Ada lives in Bern.", "2026-01-10")
     await session(harness, "Hello", "Listen")
     pairs = json.dumps({"pairs": [pair("contradicts")]})
-    harness.model.script("A summary.", facts(stated("Ada lives in Basel.", "2026-03-14")), pairs)
+    harness.model.script("A summary.", facts(make_fact("Ada lives in Basel.", "2026-03-14")), pairs)
     await run(harness, ClosingStep.STORE, ClosingStep.SUMMARIZE)
 
     async def fail(*_: object) -> None:
@@ -510,7 +510,7 @@ async def test_a_superseded_fact_is_marked_in_the_index_even_if_the_first_attemp
 async def test_an_earlier_conversation_that_is_closed_later_does_not_supersede(harness: Harness) -> None:
     new = await fact_of(harness, "Ada lives in Basel.", "2026-03-14")
     old = await fact_of(harness, "Ada lives in Bern.", "2026-01-10", pair("contradicts"))
-    assert (await refreshed(harness, new)).facts[0].superseded_at is None
+    assert (await refresh(harness, new)).facts[0].superseded_at is None
     assert old.facts[0].superseded_at == datetime(2026, 3, 14, tzinfo=UTC)
     assert old.facts[0].superseded_by == new.facts[0].id
 
@@ -528,7 +528,7 @@ async def test_pairs_that_do_not_exist_are_ignored(harness: Harness) -> None:
     junk = [{"fact": 7, "other": 1, "relation": "same"}, {"fact": 1, "other": 0, "relation": "same"}, {}, None, 3]
     new = await fact_of(harness, "Ada lives in Basel.", "2026-03-14", *junk, {"fact": 1, "other": 1, "relation": "x"})  # type: ignore[arg-type]
     assert len(new.facts) == 1
-    assert (await refreshed(harness, old)).facts[0].superseded_at is None
+    assert (await refresh(harness, old)).facts[0].superseded_at is None
 
 
 async def test_facts_of_other_users_are_not_compared(harness: Harness) -> None:

@@ -85,10 +85,10 @@ from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.threads.connections import FakeConnections
 from tests.contracts.agent_client import a_task
 from tests.contracts.search import document as search_document
-from tests.embedded_index import embedded_index
+from tests.embedded_index import make_embedded_index
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.objects import FakeS3
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.desks import DeskHarness
 from tests.harness.due import DueHarness
 from tests.harness.handoffs import advance, calling
@@ -101,7 +101,7 @@ from tests.harness.webhooks import with_webhooks
 from tests.infrastructure.alarms import metrics_of
 from tests.infrastructure.stack import Stack as Template
 from tests.infrastructure.stack import read_template
-from tests.integration.agents.conftest import defined, resolve
+from tests.integration.agents.conftest import define_agent, resolve
 from tests.integration.tools.harness import Harness as ToolHarness
 from tests.integration.tools.harness import agent_with
 from tests.unit.identity.signing import SECRET, OneSecret
@@ -140,7 +140,7 @@ class Broken:
         return fail
 
 
-def denied(operation: str = "Operation") -> ClientError:
+def make_denied(operation: str = "Operation") -> ClientError:
     return ClientError({"Error": {"Code": "AccessDeniedException"}}, operation)
 
 
@@ -296,14 +296,14 @@ async def a_guardrail_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(text: str) -> None:
         raise RuntimeError(text)
 
-    await coded(agent, answers=("Hello.",)).say()
+    await make_coded_harness(agent, answers=("Hello.",)).say()
 
 
 @failure(Metric.AGENT_FAILURES)
 async def a_remote_agent_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     client = RemoteAgents(httpx.AsyncClient, resolve)
     with pytest.raises(AgentFailed):
-        async for _ in client.stream(defined("http://127.0.0.1:9"), a_task("Hello")):
+        async for _ in client.stream(define_agent("http://127.0.0.1:9"), a_task("Hello")):
             pass
 
 
@@ -426,7 +426,7 @@ async def a_frame_that_the_gateway_refuses(monkeypatch: pytest.MonkeyPatch) -> N
 
 @failure(Metric.RECORDS_NOT_HIDDEN)
 async def a_record_that_cannot_be_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    records = SqsRecords(ThreadedOperations(Broken(denied())), "https://queue.test")
+    records = SqsRecords(ThreadedOperations(Broken(make_denied())), "https://queue.test")
     async with records.hide("receipt", RecordDelivery("record", 1)):
         await asyncio.sleep(0.1)
 
@@ -451,7 +451,7 @@ async def an_episode_that_is_not_indexed(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @failure(Metric.AUDIT_RECORDS_LOST)
 async def an_audit_record_that_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = DynamoAuditLog(Table(cast("Any", Broken(denied())), "table"), FakeClock())
+    log = DynamoAuditLog(Table(cast("Any", Broken(make_denied())), "table"), FakeClock())
     await log.record(ADA, "thread.read", thread_id=None, outcome="denied", detail={})
 
 
@@ -671,7 +671,7 @@ async def a_title_that_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     await harness.app.sessions.made_titles.make(ADA, harness.thread_id)
 
 
-async def _rated(rating: Rating) -> None:
+async def _rate(rating: Rating) -> None:
     harness = Harness()
     await harness.say()
     [_, answer] = harness.store.committed("acme", harness.thread_id)
@@ -680,12 +680,12 @@ async def _rated(rating: Rating) -> None:
 
 @failure(Metric.ANSWERS_RATED_UP)
 async def an_answer_that_is_liked(monkeypatch: pytest.MonkeyPatch) -> None:
-    await _rated(Rating.UP)
+    await _rate(Rating.UP)
 
 
 @failure(Metric.ANSWERS_RATED_DOWN)
 async def an_answer_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    await _rated(Rating.DOWN)
+    await _rate(Rating.DOWN)
 
 
 @failure(Metric.TURNS)
@@ -699,7 +699,7 @@ async def an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     await harness.say()
 
 
-def queued_body(harness: Harness) -> str:
+def make_queued_body(harness: Harness) -> str:
     request = parse_message_request(ADA, thread_id=harness.thread_id, message_id="m1", content="Hello")
     return make_queued_message(ADA, request, request_id="q1").model_dump_json(by_alias=True)
 
@@ -710,13 +710,13 @@ async def a_message_that_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     sent_at = harness.clock.now()
     harness.clock.advance(7.5)
     await harness.app.queued_turns.run(
-        queued_body(harness), "receipt", RecordDelivery("q1", 1), seconds=20, sent_at=sent_at
+        make_queued_body(harness), "receipt", RecordDelivery("q1", 1), seconds=20, sent_at=sent_at
     )
 
 
 @failure(Metric.SEARCH_INDEX_FILL)
 async def a_write_into_the_embedded_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    await embedded_index(FakeS3(), "search").put(ADA, IndexName.EPISODES, [search_document("a", "green")])
+    await make_embedded_index(FakeS3(), "search").put(ADA, IndexName.EPISODES, [search_document("a", "green")])
 
 
 @failure(Metric.MODEL_ERRORS_ANSWERED)
@@ -756,7 +756,7 @@ async def test_only_the_first_delivery_says_how_long_a_message_has_waited(
     again = RecordDelivery("q1", 2)
     with collect_counts(write_metrics):
         await harness.app.queued_turns.run(
-            queued_body(harness), "receipt", again, seconds=20, sent_at=harness.clock.now()
+            make_queued_body(harness), "receipt", again, seconds=20, sent_at=harness.clock.now()
         )
     assert Metric.TIME_IN_QUEUE not in counts(capsys.readouterr().out)
 

@@ -27,10 +27,10 @@ def test_metrics_pass_every_level_of_the_log(
     level: str, at: datetime | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_metrics({Metric.INTERNAL_FAULTS: 1}, at)
-    assert is_kept(capsys.readouterr().out, applied(level))
+    assert is_kept(capsys.readouterr().out, read_applied_level(level))
 
 
-def applied(level: str) -> str:
+def read_applied_level(level: str) -> str:
     """The level by which Lambda filters, of a stack with this parameter."""
     template = read_template()
     resolver = Intrinsics(template, {"LogLevel": level}, lambda logical_id, attribute: logical_id)
@@ -43,5 +43,5 @@ def applied(level: str) -> str:
 def test_a_line_without_a_level_does_not_pass() -> None:
     line = '{"_aws": {}, "timestamp": "2026-01-02T03:04:05Z"}'
     assert is_kept(line, "INFO")
-    assert not is_kept(line, applied("WARN"))
+    assert not is_kept(line, read_applied_level("WARN"))
     assert not is_kept('{"level": "FATAL"}', "WARN"), "no time"

@@ -107,7 +107,7 @@ def fails(module: ModuleType, event: dict[str, Any]) -> bool:
     return bool((answer or {}).get("batchItemFailures"))
 
 
-def broken(monkeypatch: pytest.MonkeyPatch, path: str, event: str, failure: Exception) -> ModuleType:
+def break_function(monkeypatch: pytest.MonkeyPatch, path: str, event: str, failure: Exception) -> ModuleType:
     module = function(monkeypatch, path, {})
     for name in EVENTS[path][event]:
         monkeypatch.setattr(module, name, Broken(failure))
@@ -129,7 +129,7 @@ def test_an_expected_failure_is_a_warning_with_its_code(
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    invoke(broken(monkeypatch, path, event, failure), sample(event))
+    invoke(break_function(monkeypatch, path, event, failure), sample(event))
     result = traces(caplog)
     assert {item.levelname for item in result} == {"WARNING"}
     if isinstance(failure, BatonError):
@@ -147,13 +147,13 @@ def test_every_other_failure_is_an_error_with_its_stack_trace_and_is_counted(
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    invoke(broken(monkeypatch, path, event, failure), sample(event))
+    invoke(break_function(monkeypatch, path, event, failure), sample(event))
     errors = [trace for trace in traces(caplog) if trace.levelname == "ERROR"]
     assert failure in [error.exc_info[1] for error in errors if error.exc_info]
     assert counts(capsys.readouterr().out)["InternalFaults"] == len(errors)
 
 
-def damaged(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def damage(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The event without each of its members, with an empty record, and with a record's body that is none."""
     for name in event:
         yield {item: value for item, value in event.items() if item != name}
@@ -169,7 +169,7 @@ def test_an_event_that_is_none_of_the_functions_leaves_a_line(
 ) -> None:
     """An event that can still be handled, because what is missing is not needed, leaves none."""
     module = function(monkeypatch, path, {})
-    for wrong in damaged(copy.deepcopy(sample(event))):
+    for wrong in damage(copy.deepcopy(sample(event))):
         caplog.clear()
         assert not fails(module, wrong) or traces(caplog), wrong.keys()
 
@@ -195,7 +195,7 @@ def test_a_request_that_is_none_leaves_a_line(
     assert [trace.getMessage() for trace in traces(caplog)] == ["invocation failed"]
 
 
-def reported() -> Iterator[str]:
+def list_reported() -> Iterator[str]:
     """The lines of all reports in the product."""
     for path in sorted([*(ROOT / "shared/baton").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -206,4 +206,4 @@ def reported() -> Iterator[str]:
 
 
 def test_the_runbook_explains_every_line() -> None:
-    assert {*reported(), "queued work given up"} == LINES
+    assert {*list_reported(), "queued work given up"} == LINES

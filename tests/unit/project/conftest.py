@@ -23,7 +23,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
     current.reset(token)
 
 
-def edited(file: Path, old: str, new: str) -> None:
+def edit(file: Path, old: str, new: str) -> None:
     """Replace a text of a file that has it."""
     text = file.read_text()
     assert old in text

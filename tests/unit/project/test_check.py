@@ -12,7 +12,7 @@ from baton_project.check import Problem, check_agents
 from baton_project.commands import check
 from baton_project.new import IN_PYTHON
 from baton_project.project import Project
-from tests.unit.project.conftest import edited
+from tests.unit.project.conftest import edit
 from tests.unit.project.misspelt import MISSPELT
 
 TOOLS = "tools:\n  - type: python"
@@ -37,7 +37,7 @@ def test_a_new_project_in_python_lacks_nothing_and_has_the_same_agents(coded: Pr
 
 
 def test_problems_of_modules_are_reported_like_those_of_files(coded: Project) -> None:
-    edited(coded.agents / "assistant.py", "    main=True,", "    main=3,")
+    edit(coded.agents / "assistant.py", "    main=True,", "    main=3,")
     _, [problem] = check_agents(coded)
     assert (problem.file, problem.line, problem.field) == ("agents/assistant.py", 34, "main")
 
@@ -60,8 +60,8 @@ def test_a_misspelt_argument_is_reported_with_the_one_that_it_resembles(
     coded: Project, written: str, misspelt: str, line: int, what: str
 ) -> None:
     file = coded.agents / "assistant.py"
-    edited(file, "from baton import Agent", "from baton import Handoff, Workflow, Agent")
-    edited(file, written, misspelt)
+    edit(file, "from baton import Agent", "from baton import Handoff, Workflow, Agent")
+    edit(file, written, misspelt)
     _, [problem] = check_agents(coded)
     assert (problem.file, problem.line) == ("agents/assistant.py", line)
     assert f"{problem.field}: {problem.message}".startswith(what)
@@ -91,8 +91,8 @@ def test_folders_of_documents_and_procedures_belong_to_agents(project: Project) 
 
 
 def test_problems_are_sorted_by_file_and_line(project: Project) -> None:
-    edited(project.agents / "orders.yaml", "id: orders", "id: orders\nmian: true\nnmae: x")
-    edited(project.agents / "assistant.yaml", "main: true", "main: 3")
+    edit(project.agents / "orders.yaml", "id: orders", "id: orders\nmian: true\nnmae: x")
+    edit(project.agents / "assistant.yaml", "main: true", "main: 3")
     _, problems = check_agents(project)
     assert [(problem.file, problem.field) for problem in problems] == [
         ("agents/assistant.yaml", "main"),
@@ -120,21 +120,21 @@ def test_a_tool_in_the_background_that_acts_for_the_user_is_reported(project: Pr
         },
     }
     http = f"tools:\n  - {json.dumps(tool)}\n  - type: python"
-    edited(project.agents / "orders.yaml", TOOLS, http)
+    edit(project.agents / "orders.yaml", TOOLS, http)
     _, [problem] = check_agents(project)
     assert (problem.file, problem.field) == ("agents/orders.yaml", "tools.0")
     assert problem.message.startswith("background does not work with token_exchange")
 
 
 def test_a_function_that_cannot_be_a_tool_is_reported_with_its_line(coded: Project) -> None:
-    edited(coded.agents / "assistant.py", "number: str)", "number: object, other)")
+    edit(coded.agents / "assistant.py", "number: str)", "number: object, other)")
     _, [problem] = check_agents(coded)
     assert (problem.file, problem.line) == ("agents/assistant.py", 8)
     assert "order_status: the parameter other has no type" in problem.message
 
 
 def test_a_question_for_approval_that_names_no_argument_is_reported_with_its_line(coded: Project) -> None:
-    edited(coded.agents / "assistant.py", "@tool\n", "@tool(approval='always', asks='Find {nubmer}?')\n")
+    edit(coded.agents / "assistant.py", "@tool\n", "@tool(approval='always', asks='Find {nubmer}?')\n")
     _, [problem] = check_agents(coded)
     assert (problem.file, problem.line) == ("agents/assistant.py", 8)
     assert problem.message == MISSPELT
@@ -250,7 +250,7 @@ class Filed(BaseModel):
 def test_labels_of_values_that_do_not_exist_are_reported(coded: Project) -> None:
     kind = "Annotated[Literal['city', 'ebike'], Field(json_schema_extra={'x-labels': {'ebyke': 'e-bike'}})]"
     file = coded.agents / "assistant.py"
-    edited(file, "number: str)", f"number: {kind})")
+    edit(file, "number: str)", f"number: {kind})")
     file.write_text("from typing import Annotated, Literal\nfrom pydantic import Field\n" + file.read_text())
     _, [problem] = check_agents(coded)
     assert "x-labels: 'ebyke' is not a value of the argument number (did you mean ebike?)" in problem.message
@@ -346,7 +346,7 @@ def test_a_guardrail_at_a_host_that_may_not_be_called_is_reported(project: Proje
 
 
 def test_a_wrong_field_is_reported_with_file_and_line(project: Project) -> None:
-    edited(project.agents / "assistant.yaml", "main: true", "mian: true")
+    edit(project.agents / "assistant.yaml", "main: true", "mian: true")
     agents, problems = check_agents(project)
     assert agents == []
     assert problems == [Problem("there is no such field (did you mean main?)", "agents/assistant.yaml", 6, "mian")]
@@ -361,7 +361,7 @@ def test_two_agents_of_one_id_are_reported(project: Project) -> None:
 
 def test_a_problem_of_no_file_has_no_place(project: Project) -> None:
     (project.agents / "tutor.yaml").write_text("id: tutor\nname: Tutor\ndescription: T\nmain: true\nsystem_prompt: x\n")
-    edited(project.folder / "pyproject.toml", 'default_agent = "assistant"', 'default_agent = ""')
+    edit(project.folder / "pyproject.toml", 'default_agent = "assistant"', 'default_agent = ""')
     _, [problem] = check_agents(Project.find(project.folder))
     assert (problem.file, problem.line, problem.field) == (None, None, None)
     assert problem.message.startswith("Several agents have `main: true`: set BATON_DEFAULT_AGENT")
@@ -369,7 +369,7 @@ def test_a_problem_of_no_file_has_no_place(project: Project) -> None:
 
 def test_all_of_tools_and_servers_and_remote_agents_is_reached(project: Project) -> None:
     (project.tools / "shop_tools" / "broken.py").write_text("1 / 0\n")
-    edited(
+    edit(
         project.agents / "orders.yaml",
         TOOLS,
         "tools:\n"
@@ -406,7 +406,7 @@ def test_a_model_of_no_provider_is_reported_where_the_deployment_has_no_default_
 
 
 def test_a_program_reads_the_problems_as_json(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    edited(project.agents / "assistant.yaml", "id: assistant", "id: [")
+    edit(project.agents / "assistant.yaml", "id: assistant", "id: [")
     with pytest.raises(typer.Exit) as exit_info:
         check(project.folder, as_json=True)
     reported = json.loads(capsys.readouterr().out)
@@ -426,7 +426,7 @@ def test_outside_of_a_project_the_exit_code_is_that_of_wrong_usage(project: Proj
 def test_a_file_that_cannot_be_read_is_named_as_the_reason_why_no_agent_was_checked(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    edited(project.agents / "orders.yaml", "id: orders", "id: orders\nmian: true")
+    edit(project.agents / "orders.yaml", "id: orders", "id: orders\nmian: true")
     with pytest.raises(typer.Exit):
         check(project.folder, as_json=False)
     last = capsys.readouterr().out.splitlines()[-1]
@@ -453,7 +453,7 @@ def test_a_library_that_is_not_there_is_reported_with_the_one_that_it_resembles(
 def test_what_is_no_library_is_reported(project: Project) -> None:
     (project.libraries / "Our Manual").mkdir(parents=True)
     (project.libraries / "loose.md").write_text("# Loose")
-    edited(project.folder / "pyproject.toml", "[tool.baton]", "[tool.baton]\nlibrary_permissions = {terms = 'a:b'}")
+    edit(project.folder / "pyproject.toml", "[tool.baton]", "[tool.baton]\nlibrary_permissions = {terms = 'a:b'}")
     _, problems = check_agents(Project.find(project.folder))
     assert [str(problem).partition(": ")[0] for problem in problems] == [
         "libraries/Our Manual",

@@ -12,7 +12,7 @@ from baton_local.project.project_tools import importable
 from baton_local.project.reloading import Reloader
 from baton_project.check import check_agents
 from baton_project.project import Project
-from tests.unit.project.conftest import edited
+from tests.unit.project.conftest import edit
 from tests.unit.testing.command import run
 
 BROKEN = {
@@ -30,7 +30,7 @@ def test_a_tool_that_cannot_be_imported_is_described_alike_by_check_test_and_dev
     with applied({**project.make_environment(), "BATON_STAGE": "local"}), importable(project.tools):
         reloader = Reloader(project.agents, project.tools, messages.append)
         reloader.begin()
-        edited(tool, "ORDERS = {", f"{line}\nORDERS = {{")
+        edit(tool, "ORDERS = {", f"{line}\nORDERS = {{")
         number = tool.read_text().splitlines().index(line) + 1
         reloader.reload([tool])
     expected = f"tools/shop_tools/orders.py:{number}: {BROKEN[line]}"

@@ -14,8 +14,8 @@ import pytest
 from baton import Agent, RunContext, tool
 from baton.composition.startup import event_loop
 from baton_project.project import Project
-from tests.harness.coded import coded
-from tests.unit.testing.command import run, written
+from tests.harness.coded import make_coded_harness
+from tests.unit.testing.command import run, write_conversation
 
 CODE = '''
 from baton import Agent, RunContext, tool
@@ -70,7 +70,9 @@ def test_a_debugger_stops_in_run_and_in_a_tool_of_a_conversation_test(
     project: Project, debugger: Callable[..., Debugger]
 ) -> None:
     (project.folder / "agents" / "doubler.py").write_text(CODE)
-    path = written(project, {"say": "Four", "expect": [{"says": "FOUR 8"}]}, conversation={"agent": "doubler"})
+    path = write_conversation(
+        project, {"say": "Four", "expect": [{"says": "FOUR 8"}]}, conversation={"agent": "doubler"}
+    )
     pdb_session = debugger("p 'seen', locals().get('before'), locals().get('result')", "next")
     ran = run(project, path, "--jobs", "1")
     assert ran.code == 0, ran.output
@@ -83,7 +85,7 @@ def test_a_debugger_stops_in_run_and_in_a_tool_of_a_conversation_test(
 def test_a_fault_in_run_is_named_with_file_and_line(project: Project) -> None:
     code = CODE.replace("    before = message.upper()\n", "    before = message.higher()\n")
     (project.folder / "agents" / "doubler.py").write_text(code)
-    path = written(project, {"say": "Four"}, conversation={"agent": "doubler"})
+    path = write_conversation(project, {"say": "Four"}, conversation={"agent": "doubler"})
     ran = run(project, path, "--jobs", "1")
     line = code.splitlines().index("    before = message.higher()") + 1
     assert ran.code == 1
@@ -105,7 +107,7 @@ def test_a_fault_in_run_is_named_with_file_and_line(project: Project) -> None:
 def test_a_wrong_use_of_run_is_named_with_its_reason(project: Project, code: str, line: bool, reason: str) -> None:
     module = CODE.partition("    before =")[0] + code + "\n"
     (project.folder / "agents" / "doubler.py").write_text(module)
-    path = written(project, {"say": "Four"}, conversation={"agent": "doubler"})
+    path = write_conversation(project, {"say": "Four"}, conversation={"agent": "doubler"})
     ran = run(project, path, "--jobs", "1")
     assert ran.code == 1
     [note] = ran_notes(ran.output)
@@ -136,7 +138,7 @@ def test_a_debugger_stops_in_the_thread_in_which_the_local_cloud_runs_agents(deb
     pdb_session = debugger("p message if 'message' in dir() else number", "next")
 
     async def converse() -> str:
-        return (await coded(agent).say("m1", "Four")).text
+        return (await make_coded_harness(agent).say("m1", "Four")).text
 
     assert event_loop.run(converse()) == "8"
     assert "'Four'" in pdb_session.output.getvalue()

@@ -17,7 +17,7 @@ from baton_project.errors import ProjectProblem
 from baton_project.new import IN_PYTHON
 from baton_project.project import Project
 from baton_project.stage_commands import deploy
-from tests.unit.project.conftest import edited
+from tests.unit.project.conftest import edit
 
 
 def test_the_commands_are_sams_with_the_projects_own_parameters(project: Project) -> None:
@@ -56,7 +56,7 @@ def test_a_dry_run_shows_all_steps_in_their_order(project: Project) -> None:
 
 
 def test_a_parameter_of_the_stage_wins_over_the_projects(project: Project) -> None:
-    edited(project.folder / "samconfig.toml", '"Stage=dev",', '"Stage=dev", "DefaultAgent=orders",')
+    edit(project.folder / "samconfig.toml", '"Stage=dev",', '"Stage=dev", "DefaultAgent=orders",')
     chosen = [item for item in plan(project, "dev").make_deploy_command() if item.startswith("DefaultAgent=")]
     assert chosen == ["DefaultAgent=orders"]
 
@@ -100,13 +100,13 @@ def test_a_module_of_agents_that_cannot_be_used_is_not_deployed(
 
 
 def test_what_tools_need_goes_into_the_layer_of_dependencies(project: Project, tmp_path: Path) -> None:
-    edited(project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["holidays>=0.70", "')
+    edit(project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["holidays>=0.70", "')
     assemble(Project.find(project.folder), tmp_path / "build")
     assert (tmp_path / "build/layers/dependencies/tools.txt").read_text() == "holidays>=0.70\n"
 
 
 def test_agents_that_cannot_be_read_are_not_deployed(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    edited(project.agents / "orders.yaml", "id: orders", "id: assistant")
+    edit(project.agents / "orders.yaml", "id: orders", "id: assistant")
     with pytest.raises(typer.Exit) as exit_info:
         deploy("dev", project.folder)
     assert exit_info.value.exit_code == 1

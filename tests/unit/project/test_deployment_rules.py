@@ -19,7 +19,7 @@ from baton_project.check import read_contents
 from baton_project.commands import check
 from baton_project.deploy import check_stage
 from baton_project.project import Project
-from tests.unit.project.conftest import edited
+from tests.unit.project.conftest import edit
 
 PUBLIC = "service.example.com"
 LOCAL = "127.0.0.1"
@@ -48,7 +48,7 @@ def folder(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The project's folder, without an account of AWS."""
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ACCESS_KEY_ID"):
         monkeypatch.delenv(name, raising=False)
-    edited(project.folder / "pyproject.toml", "allowed_hosts = []", f'allowed_hosts = ["{PUBLIC}"]')
+    edit(project.folder / "pyproject.toml", "allowed_hosts = []", f'allowed_hosts = ["{PUBLIC}"]')
     return project.folder
 
 
@@ -111,8 +111,8 @@ def test_an_address_of_each_stage_is_judged_for_the_stage(folder: Path, capsys: 
 
 def test_the_server_of_an_openapi_document_that_ships_is_judged(folder: Path) -> None:
     add_agent(folder, "tools.0.base_url", f"https://{PUBLIC}")
-    edited(folder / "agents" / "extra.yaml", f", base_url: 'https://{PUBLIC}'", "")
-    edited(folder / "agents" / "shop.json", f"https://{PUBLIC}", "http://shop.internal")
+    edit(folder / "agents" / "extra.yaml", f", base_url: 'https://{PUBLIC}'", "")
+    edit(folder / "agents" / "shop.json", f"https://{PUBLIC}", "http://shop.internal")
     assert "agents/extra.yaml:5: tools.0.spec: shop.internal is not a public address" in deploy_check(folder)
 
 
@@ -129,7 +129,7 @@ def test_addresses_in_settings_and_parameters_of_the_stage_are_judged(folder: Pa
         "version: 1\nmodelProviders: {home: {baseUrl: 'http://gpu.local:8000/v1'}}\n"
         "tokenIssuers: [{issuer: 'https://login.internal', audience: x, tenant: y}]\npushHosts: [10.0.0.7]\n"
     )
-    edited(folder / "samconfig.toml", '"Stage=dev",', '"Stage=dev", "ModelBaseUrl=https://10.1.2.3/v1",')
+    edit(folder / "samconfig.toml", '"Stage=dev",', '"Stage=dev", "ModelBaseUrl=https://10.1.2.3/v1",')
     printed = deploy_check(folder)
     for refused in (
         "FAILS addresses ModelBaseUrl: 10.1.2.3 is not a public",
@@ -152,7 +152,7 @@ def test_a_project_for_this_machine_only_is_no_problem_here(folder: Path, capsys
 
 def test_secrets_that_the_roles_may_not_read_and_variables_that_no_function_has_are_refused(folder: Path) -> None:
     add_agent(folder, "guardrails.0.url", f"https://{PUBLIC}")
-    edited(folder / "agents" / "extra.yaml", "{name: policy,", "{name: policy, headers: {X-Key: {secret: shop/key}},")
+    edit(folder / "agents" / "extra.yaml", "{name: policy,", "{name: policy, headers: {X-Key: {secret: shop/key}},")
     module = folder / "tools" / "shop_tools" / "orders.py"
     module.write_text(
         "import os\nURL = os.environ['SHOP_URL']\nSTAGE = os.environ['BATON_STAGE']\n"
@@ -185,12 +185,12 @@ def test_documents_that_no_deployment_takes_are_refused(folder: Path) -> None:
     ],
 )
 def test_the_engine_that_searches_is_named(folder: Path, parameters: str, engine: str) -> None:
-    edited(folder / "samconfig.toml", '"Stage=dev",', f'"Stage=dev", {parameters},')
+    edit(folder / "samconfig.toml", '"Stage=dev",', f'"Stage=dev", {parameters},')
     assert f"fine search {engine}" in deploy_check(folder)
 
 
 def test_a_stage_without_search_is_refused_for_documents_and_noted_for_memories(folder: Path) -> None:
-    edited(folder / "samconfig.toml", '"Stage=dev",', '"Stage=dev", "SearchEngine=none",')
+    edit(folder / "samconfig.toml", '"Stage=dev",', '"Stage=dev", "SearchEngine=none",')
     printed = deploy_check(folder)
     assert "FAILS search it is off, so nobody will find 1 document of orders Set SearchEngine=embedded" in printed
     shutil.rmtree(folder / "documents")
@@ -199,8 +199,8 @@ def test_a_stage_without_search_is_refused_for_documents_and_noted_for_memories(
 
 def test_a_model_of_a_provider_that_the_stage_has_not_is_refused(folder: Path) -> None:
     add_agent(folder, "guardrails.0.url", f"https://{PUBLIC}")
-    edited(folder / "agents" / "extra.yaml", "system_prompt", "model: {name: local/llama}\nsystem_prompt")
-    edited(folder / "samconfig.toml", '"Stage=dev",', '"Stage=dev", "ChatModel=bedrock/x", "ModelBaseUrl=\\"\\"",')
+    edit(folder / "agents" / "extra.yaml", "system_prompt", "model: {name: local/llama}\nsystem_prompt")
+    edit(folder / "samconfig.toml", '"Stage=dev",', '"Stage=dev", "ChatModel=bedrock/x", "ModelBaseUrl=\\"\\"",')
     assert "FAILS models of agents agents/extra.yaml:4: model.name: 'local/llama' begins with" in deploy_check(folder)
 
 
@@ -218,7 +218,7 @@ def test_a_model_of_a_provider_that_the_stage_has_not_is_refused(folder: Path) -
 def test_packages_without_wheels_for_lambda_are_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str, row: str
 ) -> None:
-    edited(folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["uwsgi", "')
+    edit(folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["uwsgi", "')
     program = folder / "uv"
     program.write_text(f"#!/bin/sh\n{answer}\n")
     program.chmod(0o755)

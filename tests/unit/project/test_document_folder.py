@@ -61,7 +61,7 @@ class Server(FolderDocuments):
         return lost
 
 
-def shipped_agents() -> list[AgentDefinition]:
+def load_shipped_agents() -> list[AgentDefinition]:
     return AgentFiles.load(ROOT / "agents", "assistant").all()
 
 
@@ -172,7 +172,7 @@ def test_an_agent_that_comes_later_finds_its_documents(developer: Developer) -> 
 
 
 def test_agents_that_require_permissions_get_their_documents_like_others(developer: Developer) -> None:
-    for agent in shipped_agents():
+    for agent in load_shipped_agents():
         developer.agents[agent.id] = agent.required_permissions
         for permission in agent.required_permissions:
             developer.server.required[agent.id] = permission

@@ -15,7 +15,7 @@ from baton_local.generation.agent_schema import make_agent_schema
 from baton_project.errors import ProjectProblem
 from baton_project.new import make
 from baton_project.project import Project
-from tests.unit.project.conftest import edited
+from tests.unit.project.conftest import edit
 
 
 def test_a_new_project_names_the_version_that_it_is_of(project: Project) -> None:
@@ -95,20 +95,18 @@ def test_outside_of_projects_it_is_said_how_to_make_one(tmp_path: Path) -> None:
     ],
 )
 def test_a_setting_that_is_not_known_is_named(project: Project, wrong: str, expected: str) -> None:
-    edited(project.folder / "pyproject.toml", "allowed_hosts = []", wrong)
+    edit(project.folder / "pyproject.toml", "allowed_hosts = []", wrong)
     with pytest.raises(ProjectProblem, match=expected):
         Project.find(project.folder)
 
 
 def test_what_tools_need_is_all_but_baton(project: Project) -> None:
-    edited(
-        project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["Baton_Client", "holidays>=0.70", "'
-    )
+    edit(project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["Baton_Client", "holidays>=0.70", "')
     assert Project.find(project.folder).requirements == ("holidays>=0.70",)
 
 
 def test_a_requirement_that_is_none_is_reported(project: Project) -> None:
-    edited(project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["holidays >> 1", "')
+    edit(project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["holidays >> 1", "')
     with pytest.raises(ProjectProblem, match="holidays >> 1"):
         Project.find(project.folder)
 

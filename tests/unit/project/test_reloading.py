@@ -18,7 +18,7 @@ from baton_local.project.project_tools import importable
 from baton_local.project.reloading import Reloader
 from baton_project.new import IN_PYTHON
 from baton_project.project import Project
-from tests.unit.project.conftest import edited
+from tests.unit.project.conftest import edit
 from tests.unit.project.misspelt import MISSPELT
 
 
@@ -44,7 +44,7 @@ class Developer:
 
     def edits(self, file: str, old: str, new: str) -> None:
         path = self.project.folder / file
-        edited(path, old, new)
+        edit(path, old, new)
         self.reloader.reload([path])
 
     def writes(self, file: str, text: str) -> None:
@@ -121,7 +121,7 @@ def test_what_cannot_be_used_is_reported_and_what_was_there_goes_on_until_it_is_
 
 
 def test_a_tool_that_did_not_work_at_the_start_hinders_no_edit_of_an_agent(project: Project) -> None:
-    edited(project.folder / ORDERS, "ORDERS = {", "ORDERS = 1 / 0, {")
+    edit(project.folder / ORDERS, "ORDERS = {", "ORDERS = 1 / 0, {")
     with applied({**project.make_environment(), "BATON_STAGE": "local"}), importable(project.tools):
         developer = Developer(project)
         developer.reloader.begin()

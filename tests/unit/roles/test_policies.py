@@ -72,7 +72,7 @@ def guard(tmp_path: Path) -> Guard:
     return Guard(policies, {"Function": "Role"}, Names("api/local", "PK"), Recorder(tmp_path, Path("template.yaml")))
 
 
-def recorded(folder: Path) -> list[tuple[str, str, str]]:
+def record(folder: Path) -> list[tuple[str, str, str]]:
     lines = [json.loads(line) for file in folder.glob("*.jsonl") for line in file.read_text().splitlines()]
     return [(line["function"], line["action"], line["resource"]) for line in lines]
 
@@ -88,7 +88,7 @@ def test_a_call_is_refused_before_it_leaves(guard: Guard, tmp_path: Path, monkey
         with pytest.raises(ClientError, match="s3:GetObject on resource: arn:aws:s3:::other/3"):
             s3.generate_presigned_url("get_object", Params={"Bucket": "other", "Key": "3"})
         s3.close()
-    assert recorded(tmp_path) == [
+    assert record(tmp_path) == [
         ("Function", "s3:GetObject", "arn:aws:s3:::b/1"),
         ("Function", "s3:PutObject", "arn:aws:s3:::b/2"),
         ("Function", "s3:GetObject", "arn:aws:s3:::other/3"),
@@ -101,7 +101,7 @@ def test_calls_that_differ_in_ids_only_are_written_down_once(tmp_path: Path) -> 
         recorder.note("Function", "Role", Request("s3:GetObject", f"arn:aws:s3:::b/t-{number}/files/f{number}"))
     recorder.note("Function", "Role", Request("s3:GetObject", "arn:aws:s3:::b/t-1/bodies/f1"))
     recorder.note("Other", "Role", Request("s3:GetObject", "arn:aws:s3:::b/t-1/files/f1"))
-    assert [resource for _, _, resource in recorded(tmp_path)] == [
+    assert [resource for _, _, resource in record(tmp_path)] == [
         "arn:aws:s3:::b/t-0/files/f0",
         "arn:aws:s3:::b/t-1/bodies/f1",
         "arn:aws:s3:::b/t-1/files/f1",

@@ -30,10 +30,10 @@ from tests.contracts.search import (
     KNOWLEDGE,
     MEANING,
     SearchContract,
+    collect_ids,
     document,
-    found,
     ids,
-    listed,
+    list_ids,
     query,
 )
 from tests.fakes.objects import FakeS3
@@ -164,8 +164,8 @@ async def test_owners_with_a_file_are_served_by_it_and_others_by_opensearch(stag
     await routed.put(ADA, EPISODES, entries("house"))
     await routed.put(Scope("acme", "bob"), EPISODES, entries("car"))
     assert list(stage.engine.documents) == [(EPISODES, "acme", "bob")]
-    assert await listed(stage.routed(), ADA, EPISODES) == ["boat", "house"]
-    assert await listed(stage.routed(), Scope("acme", "bob"), EPISODES) == ["car"]
+    assert await list_ids(stage.routed(), ADA, EPISODES) == ["boat", "house"]
+    assert await list_ids(stage.routed(), Scope("acme", "bob"), EPISODES) == ["car"]
     assert await stage.state(IndexOwner(EPISODES, "acme", "bob")) is OwnerState.MOVED
 
 
@@ -187,8 +187,8 @@ async def test_owners_have_files_again_where_their_marks_are_removed(stage: Stag
     await stage.move().run([ADAS])
     assert await SqliteFiles(stage._files(is_alone=True)).remove_marks("acme") == 1
     await stage.embedded().put(ADA, EPISODES, entries("house"))
-    assert await listed(stage.embedded(), ADA, EPISODES) == ["house"]
-    assert await listed(stage.embedded(), Scope("acme", "bob"), EPISODES) == ["boat"]
+    assert await list_ids(stage.embedded(), ADA, EPISODES) == ["house"]
+    assert await list_ids(stage.embedded(), Scope("acme", "bob"), EPISODES) == ["boat"]
 
 
 async def test_agents_of_a_tenant_move_one_by_one(stage: Stage) -> None:
@@ -199,18 +199,18 @@ async def test_agents_of_a_tenant_move_one_by_one(stage: Stage) -> None:
     assert (result.owners_moved, result.documents_copied) == (1, 2)
     routed = stage.routed()
     assert [await routed.fill_percent(operator, agent) for agent in ("rental", "quotes")] == [None, 1]
-    assert await listed(routed, operator, KNOWLEDGE) == ["quotes-car", "rental-boat", "rental-house"]
-    assert await listed(routed, operator, KNOWLEDGE, SearchFilter(agent_id="quotes")) == ["quotes-car"]
+    assert await list_ids(routed, operator, KNOWLEDGE) == ["quotes-car", "rental-boat", "rental-house"]
+    assert await list_ids(routed, operator, KNOWLEDGE, SearchFilter(agent_id="quotes")) == ["quotes-car"]
     assert await routed.count(operator, KNOWLEDGE, EVERYTHING) == 3
     assert await routed.delete(operator, KNOWLEDGE, SearchFilter(source_id="source-of-quotes-car")) == 1
     assert await routed.delete(operator, KNOWLEDGE, SearchFilter(source_id="source-of-rental-boat")) == 1
-    assert await listed(stage.routed(), operator, KNOWLEDGE) == ["rental-house"]
+    assert await list_ids(stage.routed(), operator, KNOWLEDGE) == ["rental-house"]
 
 
 async def test_libraries_of_the_project_move_too(stage: Stage) -> None:
     await stage.embedded().put(ProjectScope(), KNOWLEDGE, of_agent("manual", "boat"))
     assert (await stage.move().run()).owners_moved == 1
-    assert await listed(stage.routed(), ProjectScope(), KNOWLEDGE, SearchFilter(agent_id="manual")) == ["manual-boat"]
+    assert await list_ids(stage.routed(), ProjectScope(), KNOWLEDGE, SearchFilter(agent_id="manual")) == ["manual-boat"]
 
 
 async def test_a_tenant_moves_and_others_stay(stage: Stage) -> None:
@@ -281,7 +281,7 @@ async def test_what_is_deleted_while_it_is_copied_does_not_stay_in_opensearch(st
 
     stage.engine.then = change
     await stage.move().run()
-    assert await listed(stage.routed(), ADA, EPISODES) == ["bicycle", "car", "house"]
+    assert await list_ids(stage.routed(), ADA, EPISODES) == ["bicycle", "car", "house"]
     assert set(stage.engine.documents[EPISODES, "acme", "ada"]) == {"bicycle", "car", "house"}
 
 
@@ -296,7 +296,7 @@ async def test_a_part_of_a_source_that_is_deleted_while_it_is_copied_does_not_st
 
     stage.engine.then = change
     await stage.move().run()
-    assert await listed(stage.routed(), ADA, EPISODES) == ["message"]
+    assert await list_ids(stage.routed(), ADA, EPISODES) == ["message"]
 
 
 async def test_an_owner_who_is_forgotten_while_copied_leaves_nothing(stage: Stage) -> None:
@@ -311,7 +311,7 @@ async def test_an_owner_who_is_forgotten_while_copied_leaves_nothing(stage: Stag
     stage.engine.then = forget
     await stage.move().run()
     assert await stage.state() is OwnerState.NONE
-    assert await listed(stage.routed(), ADA, EPISODES) == []
+    assert await list_ids(stage.routed(), ADA, EPISODES) == []
 
 
 async def test_a_file_that_is_written_all_the_time_is_left_for_the_next_call(stage: Stage) -> None:
@@ -326,7 +326,7 @@ async def test_a_file_that_is_written_all_the_time_is_left_for_the_next_call(sta
     stage.engine.then = write
     result = await stage.move().run()
     assert (result.owners_moved, result.owners_left, result.is_complete) == (0, 1, False)
-    assert len(await listed(stage.routed(), ADA, EPISODES)) == 1 + search_move.ATTEMPTS
+    assert len(await list_ids(stage.routed(), ADA, EPISODES)) == 1 + search_move.ATTEMPTS
     stage.engine.then = None
     assert (await stage.move().run()).is_complete
 
@@ -374,7 +374,7 @@ async def test_a_move_that_was_taken_for_dead_stops_before_its_next_write(stage:
     stage.engine.then = oversleep
     with pytest.raises(SearchMoveClaimed):
         await stage.move().run()
-    assert await listed(stage.routed(), ADA, EPISODES) == []
+    assert await list_ids(stage.routed(), ADA, EPISODES) == []
 
 
 async def test_a_kill_between_any_two_writes_changes_nothing_that_is_found_and_a_repetition_continues() -> None:
@@ -391,12 +391,12 @@ async def test_a_kill_between_any_two_writes_changes_nothing_that_is_found_and_a
         except Killed:
             killed += 1
         stage.spare()
-        assert await listed(stage.routed(), ADA, EPISODES) == sorted(names)
+        assert await list_ids(stage.routed(), ADA, EPISODES) == sorted(names)
         await stage.routed().delete(ADA, EPISODES, SearchFilter(source_id="source-of-thing-1"))
         stage.clock.advance(search_move.CLAIM_SECONDS + 1)
         await stage.move().run()
         expected = sorted({*names} - {"thing-1"})
-        assert await listed(stage.routed(), ADA, EPISODES) == expected
+        assert await list_ids(stage.routed(), ADA, EPISODES) == expected
         assert sorted(stage.engine.documents[EPISODES, "acme", "ada"]) == expected
         assert await stage.state() is OwnerState.MOVED
     assert killed > 8
@@ -430,7 +430,7 @@ async def test_nothing_is_lost_and_nothing_returns_whatever_is_written_and_kille
         else:
             await writers[which].delete(ADA, EPISODES, SearchFilter(source_id=f"source-of-{name}"))
             expected.discard(name)
-        assert await listed(stage.routed(), ADA, EPISODES) == sorted(expected)
+        assert await list_ids(stage.routed(), ADA, EPISODES) == sorted(expected)
         stage.bucket.around = stage.engine.around = around
         stage.engine.then = write
 
@@ -442,12 +442,12 @@ async def test_nothing_is_lost_and_nothing_returns_whatever_is_written_and_kille
         stage.spare()
         stage.engine.then = None
         stage.clock.advance(search_move.CLAIM_SECONDS + 1)
-        assert await listed(stage.routed(), ADA, EPISODES) == sorted(expected)
+        assert await list_ids(stage.routed(), ADA, EPISODES) == sorted(expected)
         await write()
         stage.engine.then = None
     stage.clock.advance(search_move.CLAIM_SECONDS + 1)
     await stage.move().run()
-    assert await listed(stage.routed(), ADA, EPISODES) == sorted(expected)
+    assert await list_ids(stage.routed(), ADA, EPISODES) == sorted(expected)
     copies = stage.engine.documents.get((EPISODES, "acme", "ada"), {})
     assert sorted(copies) == sorted(expected)
-    assert found(await stage.routed().search(ADA, EPISODES, query("green"))) == expected
+    assert collect_ids(await stage.routed().search(ADA, EPISODES, query("green"))) == expected

@@ -23,7 +23,7 @@ from baton_local.settings import default_cache_dir
 from baton_local.stack.declarations import read_stack
 from baton_local.stack.template import Endpoints
 from baton_testing.fakes.documents.embedder import DIMENSIONS, FakeEmbedder
-from tests.contracts.search import EPISODES, document, found, listed, new_scope, query
+from tests.contracts.search import EPISODES, collect_ids, document, list_ids, new_scope, query
 from tests.embedded_index import new_bucket
 
 NOWHERE = Endpoints(gateway="", sockets="", connections="", queues="http://queues.invalid")
@@ -47,9 +47,9 @@ async def test_without_a_url_and_a_bucket_search_is_off_and_nothing_fails() -> N
     assert isinstance(search, NoSearch)
     await search.put(ada, EPISODES, [document("a", "green")])
     result = await search.search(ada, EPISODES, query("green"))
-    assert found(result) == set()
+    assert collect_ids(result) == set()
     assert set(result.candidates) == set(query("green").clauses)
-    assert await listed(search, ada, EPISODES) == []
+    assert await list_ids(search, ada, EPISODES) == []
     assert await search.count(ada, EPISODES, SearchFilter()) == await search.delete(ada, EPISODES, SearchFilter()) == 0
 
 
@@ -66,7 +66,7 @@ async def test_a_bucket_is_the_embedded_index(monkeypatch: pytest.MonkeyPatch, m
     search, ada = Ports().search, new_scope()
     assert isinstance(search, SqliteIndex)
     await search.put(ada, EPISODES, [document("a", "green")])
-    assert found(await search.search(ada, EPISODES, query("green"))) == {"a"}
+    assert collect_ids(await search.search(ada, EPISODES, query("green"))) == {"a"}
 
 
 @pytest.mark.parametrize("stage", ["local", "prod"])

@@ -30,7 +30,7 @@ def minimum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "tokenizer")
 
 
-def declared(monkeypatch: pytest.MonkeyPatch, providers: Any) -> ProviderSettings:
+def declare_providers(monkeypatch: pytest.MonkeyPatch, providers: Any) -> ProviderSettings:
     text = providers if isinstance(providers, str) else json.dumps(providers)
     monkeypatch.setenv("BATON_MODEL_PROVIDERS", text)
     return ProviderSettings()
@@ -55,7 +55,7 @@ def test_a_key_that_is_given_comes_before_the_secret(monkeypatch: pytest.MonkeyP
 
 
 def test_further_providers_are_selected_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = declared(monkeypatch, {"groq": GROQ, "aws": {"signed": True, "region": "eu-west-1"}})
+    settings = declare_providers(monkeypatch, {"groq": GROQ, "aws": {"signed": True, "region": "eu-west-1"}})
     assert settings.providers["groq"].base_url == "https://api.groq.com/openai/v1"
     assert settings.providers["aws"].signed
     assert settings.route("groq/llama-4") == Route("groq", "llama-4")
@@ -83,18 +83,20 @@ def test_a_model_without_a_provider_is_refused_by_the_variables_name(
 
 def test_bedrock_may_be_declared_with_a_region_and_models_for_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
     written = {"kind": "bedrock", "region": "eu-central-1", "tenantModels": ["eu.anthropic.*"]}
-    bedrock = declared(monkeypatch, {"bedrock": written}).providers["bedrock"]
+    bedrock = declare_providers(monkeypatch, {"bedrock": written}).providers["bedrock"]
     assert (bedrock.region, bedrock.tenant_models) == ("eu-central-1", ("eu.anthropic.*",))
 
 
 def test_bedrock_may_have_a_guardrail_and_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
     written = {"kind": "bedrock", "guardrail": "gr1abc:DRAFT", "metadata": True}
-    bedrock = declared(monkeypatch, {"bedrock": written}).providers["bedrock"]
+    bedrock = declare_providers(monkeypatch, {"bedrock": written}).providers["bedrock"]
     assert (bedrock.guardrail, bedrock.metadata) == ("gr1abc:DRAFT", True)
 
 
 def test_the_default_provider_takes_an_api_and_models_for_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
-    default = declared(monkeypatch, {"default": {"api": "chat", "tenantModels": ["gpt-6-*"]}}).providers["default"]
+    default = declare_providers(monkeypatch, {"default": {"api": "chat", "tenantModels": ["gpt-6-*"]}}).providers[
+        "default"
+    ]
     assert (default.base_url, default.api, default.tenant_models) == (ADDRESS, "chat", ("gpt-6-*",))
 
 
@@ -136,12 +138,12 @@ def test_what_is_wrong_is_named_with_its_place(
     monkeypatch: pytest.MonkeyPatch, written: Any, location: str, what: str
 ) -> None:
     with pytest.raises(ValidationError, match=rf"{location}.*{what}") as refused:
-        declared(monkeypatch, written)
+        declare_providers(monkeypatch, written)
     assert "sk-plain" not in str(refused.value)
 
 
 def test_a_key_may_stand_in_the_settings_of_the_local_cloud(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = declared(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "sk-plain"}})
+    settings = declare_providers(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "sk-plain"}})
     assert "sk-plain" not in repr(settings)
     monkeypatch.setenv("BATON_STAGE", "local")
     make_deployed_models(settings, SecretsManager())
@@ -154,7 +156,7 @@ async def test_errors_of_models_have_their_reasons_in_the_local_cloud_only(
     monkeypatch.setenv("OPENAI_BASE_URL", "")
     monkeypatch.setenv("BATON_CHAT_MODEL", "a/llama-4")
     monkeypatch.setenv("BATON_STAGE", stage)
-    models = make_deployed_models(declared(monkeypatch, {"a": {"baseUrl": ADDRESS}}), SecretsManager())
+    models = make_deployed_models(declare_providers(monkeypatch, {"a": {"baseUrl": ADDRESS}}), SecretsManager())
     asking = chat_model.ModelSettings(model="llama-4")
     with pytest.raises(ModelMisconfigured) as refused:
         await anext(models.stream(asking, [], thread_files=cast("ThreadFiles", None)))
@@ -162,7 +164,7 @@ async def test_errors_of_models_have_their_reasons_in_the_local_cloud_only(
 
 
 def test_a_key_may_not_stand_in_the_settings_of_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = declared(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "sk-plain"}})
+    settings = declare_providers(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "sk-plain"}})
     monkeypatch.setenv("BATON_STAGE", "prod")
     with pytest.raises(ValueError, match=r"modelProviders: a\.key: .*`keySecret`") as refused:
         make_deployed_models(settings, SecretsManager())

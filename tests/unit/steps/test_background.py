@@ -135,7 +135,7 @@ async def test_a_reader_waits_no_longer_than_it_says() -> None:
     assert await turn.read_next() is None
 
 
-def spoken(*pauses: float) -> Callable[[Emit], Coroutine[Any, Any, str]]:
+def make_speaker(*pauses: float) -> Callable[[Emit], Coroutine[Any, Any, str]]:
     async def work(emit: Emit) -> str:
         for seconds in pauses:
             await asyncio.sleep(seconds)
@@ -159,14 +159,14 @@ def spoken(*pauses: float) -> Callable[[Emit], Coroutine[Any, Any, str]]:
 async def test_silence_is_reported_before_the_first_event_or_each_time(
     pauses: tuple[float, ...], again: bool, expected: list[Event | None]
 ) -> None:
-    turn = BackgroundTurn(spoken(*pauses))
+    turn = BackgroundTurn(make_speaker(*pauses))
     assert [event async for event in turn.read_events(math.inf, quiet_seconds=5, again=again)] == expected
     assert await turn.wait_for_result() == "done"
 
 
 @pytest.mark.parametrize("again", [True, False])
 async def test_events_end_with_the_token_and_the_turn_goes_on(again: bool) -> None:
-    turn = BackgroundTurn(spoken(1, 100))
+    turn = BackgroundTurn(make_speaker(1, 100))
     events = turn.read_events(asyncio.get_running_loop().time() + 20, quiet_seconds=15, again=again)
     assert await anext(events) == EVENT
     if again:

@@ -54,7 +54,7 @@ async def no_lost_failures() -> AsyncIterator[None]:
     assert not lost
 
 
-async def drawn(items: int) -> AsyncGenerator[int, None]:
+async def draw(items: int) -> AsyncGenerator[int, None]:
     for number in range(items):
         yield number
 
@@ -67,19 +67,19 @@ def one_by_one(work: Work) -> Coroutine[None, None, object]:
     return gather_each((1, 2, 3, 4, 5), work.step, at_once=2)
 
 
-async def until(work: Work) -> None:
+async def wait_until_cancelled(work: Work) -> None:
     async def deal(number: int) -> None:
         await work.step(5 + number)
 
-    async with aclosing(drawn(9)) as items:
+    async with aclosing(draw(9)) as items:
         await call_until(asyncio.get_running_loop().time() + 90, items, deal, at_once=3)
 
 
-async def stopped(work: Work) -> None:
+async def wait_until_stopped(work: Work) -> None:
     await stop_all(*(asyncio.ensure_future(work.step(50)) for _ in range(3)))
 
 
-WAYS: list[Callable[[Work], Awaitable[object]]] = [together, one_by_one, until, stopped]
+WAYS: list[Callable[[Work], Awaitable[object]]] = [together, one_by_one, wait_until_cancelled, wait_until_stopped]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -41,13 +41,13 @@ def run(project: Project, *arguments: str) -> Ran:
     return Ran(done.exit_code, done.stdout, done.stderr)
 
 
-def written(project: Project, *steps: dict[str, Any], name: str = "talk", **fields: Any) -> str:
+def write_conversation(project: Project, *steps: dict[str, Any], name: str = "talk", **fields: Any) -> str:
     """Write a file with one conversation of these steps, and return its path."""
     conversation = {"name": "A talk", "steps": list(steps), **fields.pop("conversation", {})}
-    return saved(project, {**fields, "conversations": [conversation]}, name)
+    return save_tests(project, {**fields, "conversations": [conversation]}, name)
 
 
-def saved(project: Project, content: dict[str, Any] | str, name: str = "talk") -> str:
+def save_tests(project: Project, content: dict[str, Any] | str, name: str = "talk") -> str:
     """Write a file of tests, and return its path."""
     path = project.folder / "tests" / f"{name}.yaml"
     path.write_text(content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False))

@@ -27,16 +27,16 @@ tools:
 """
 
 
-async def stored(served: Served, *permissions: str) -> StoredThread:
+async def read_stored(served: Served, *permissions: str) -> StoredThread:
     token = ",".join([served.harness.ada.tenant_id, "ada", *permissions])
     transport, headers = httpx.ASGITransport(served.app), {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(transport=transport, base_url="http://baton.test", headers=headers) as client:
         return await (await read_thread(client, served.harness.thread_id)).redact()
 
 
-async def made(project: Project, served: Served, *permissions: str) -> Written:
+async def make_recording(project: Project, served: Served, *permissions: str) -> Written:
     agent_place = AgentPlace.of(project.folder, project.agents, project.tools, project.make_environment())
-    result = await stored(served, *permissions)
+    result = await read_stored(served, *permissions)
 
     def write() -> Written:
         with agent_place.enter():

@@ -12,8 +12,8 @@ from junitparser import JUnitXml
 from baton.adapters.agents.yaml_document import YamlDocument
 from baton_local.root import ROOT
 from baton_project.project import Project
-from tests.unit.project.conftest import edited
-from tests.unit.testing.command import cassette_of, run, saved, written
+from tests.unit.project.conftest import edit
+from tests.unit.testing.command import cassette_of, run, save_tests, write_conversation
 
 HELLO = {"say": "Hello", "answers": ["Hello, Ada."]}
 ORDER = {
@@ -34,7 +34,9 @@ def test_a_new_projects_conversations_pass(project: Project) -> None:
 
 
 def test_a_failure_shows_the_step_what_was_expected_and_what_happened(project: Project) -> None:
-    path = written(project, HELLO, {**ORDER, "expect": {"tool": "order_status", "arguments": {"number": "A-1002"}}})
+    path = write_conversation(
+        project, HELLO, {**ORDER, "expect": {"tool": "order_status", "arguments": {"number": "A-1002"}}}
+    )
     ran = run(project, path)
     assert ran.code == 1
     line = Path(path).read_text().splitlines().index("    expect:") + 1
@@ -57,7 +59,7 @@ def test_a_name_that_no_conversation_has_is_reported_with_those_that_there_are(p
 
 
 def test_continuous_integration_gets_junit(project: Project, tmp_path: Path) -> None:
-    written(project, {**HELLO, "expect": {"says": "\x1b Goodbye"}})
+    write_conversation(project, {**HELLO, "expect": {"says": "\x1b Goodbye"}})
     assert run(project, "--junit", str(tmp_path / "reports" / "tests.xml")).code == 1
     xml = JUnitXml.fromfile(str(tmp_path / "reports" / "tests.xml"))
     assert (xml.tests, xml.failures) == (3, 1)
@@ -68,8 +70,8 @@ def test_continuous_integration_gets_junit(project: Project, tmp_path: Path) -> 
 
 def test_ctrl_c_ends_with_a_report_of_what_was_held(project: Project) -> None:
     tool = project.tools / "shop_tools" / "orders.py"
-    edited(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    raise KeyboardInterrupt')
-    saved(project, {"conversations": [{"name": "First", "steps": [HELLO]}]}, "a")
+    edit(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    raise KeyboardInterrupt')
+    save_tests(project, {"conversations": [{"name": "First", "steps": [HELLO]}]}, "a")
     ran = run(project, "--json")
     assert ran.code == 130
     assert ([conversation["name"] for conversation in ran.report["conversations"]], ran.report["notRun"]) == (
@@ -120,7 +122,7 @@ def test_ctrl_c_ends_with_a_report_of_what_was_held(project: Project) -> None:
 def test_a_broken_file_is_reported_with_line_and_field_and_nothing_is_held(
     project: Project, wrong: str, expected: str
 ) -> None:
-    saved(project, wrong)
+    save_tests(project, wrong)
     ran = run(project)
     assert (ran.code, ran.output) == (2, "")
     assert expected in ran.errors
@@ -135,7 +137,7 @@ def test_two_agents_of_one_id_are_reported(project: Project) -> None:
 
 def test_a_tool_that_raises_at_import_is_reported(project: Project) -> None:
     tool = project.tools / "shop_tools" / "orders.py"
-    edited(tool, "ORDERS = {", "ORDERS = 1 / 0 or {")
+    edit(tool, "ORDERS = {", "ORDERS = 1 / 0 or {")
     ran = run(project)
     assert ran.code == 2
     assert "orders.yaml:" in ran.errors
@@ -151,10 +153,10 @@ def test_a_folder_without_tests_says_how_to_make_one(project: Project) -> None:
 
 
 def test_a_changed_prompt_fails_with_its_difference(project: Project) -> None:
-    path = saved(project, {"conversations": [{"name": "A talk", "steps": [{"say": "Hello"}]}]})
+    path = save_tests(project, {"conversations": [{"name": "A talk", "steps": [{"say": "Hello"}]}]})
     assert run(project, path, "--model", "scripted", "--record").code == 0
     assert run(project, path).code == 0
-    edited(project.agents / "assistant.yaml", "briefly and to the point", "at length")
+    edit(project.agents / "assistant.yaml", "briefly and to the point", "at length")
     ran = run(project, path)
     assert ran.code == 1
     assert "This prompt was not recorded." in ran.output
@@ -163,7 +165,7 @@ def test_a_changed_prompt_fails_with_its_difference(project: Project) -> None:
 
 
 def test_a_cassette_of_another_version_is_refused_with_what_to_do(project: Project) -> None:
-    path = saved(project, {"conversations": [{"name": "A talk", "steps": [{"say": "Hello"}]}]})
+    path = save_tests(project, {"conversations": [{"name": "A talk", "steps": [{"say": "Hello"}]}]})
     assert run(project, path, "--model", "scripted", "--record").code == 0
     cassette = json.loads(cassette_of(path).read_text())
     cassette_of(path).write_text(json.dumps({**cassette, "format": 0, "baton": "0.0.9"}))
@@ -175,7 +177,7 @@ def test_a_cassette_of_another_version_is_refused_with_what_to_do(project: Proje
 
 @pytest.mark.parametrize("damaged", ["{", "[]", '{"format": 1}', '{"format": 1, "models": 3, "conversations": {}}'])
 def test_a_damaged_cassette_is_reported(project: Project, damaged: str) -> None:
-    path = written(project, {"say": "Hello"}, model="recorded")
+    path = write_conversation(project, {"say": "Hello"}, model="recorded")
     cassette_of(path).write_text(damaged)
     ran = run(project, path)
     assert ran.code == 2
@@ -184,7 +186,7 @@ def test_a_damaged_cassette_is_reported(project: Project, damaged: str) -> None:
 
 def test_recording_one_conversation_keeps_the_others(project: Project) -> None:
     talks = [{"name": name, "steps": [{"say": "Hello"}]} for name in ("One", "Two")]
-    path = saved(project, {"conversations": talks})
+    path = save_tests(project, {"conversations": talks})
     run(project, path, "--model", "scripted", "--record")
     run(project, path, "--model", "scripted", "--record", "-k", "Two")
     assert list(json.loads(cassette_of(path).read_text())["conversations"]) == ["One", "Two"]
@@ -192,7 +194,7 @@ def test_recording_one_conversation_keeps_the_others(project: Project) -> None:
 
 def test_a_damaged_cassette_is_replaced_only_if_all_conversations_are_recorded(project: Project) -> None:
     talks = [{"name": name, "steps": [{"say": "Hello"}]} for name in ("One", "Two")]
-    path = saved(project, {"conversations": talks})
+    path = save_tests(project, {"conversations": talks})
     cassette_of(path).write_text("<<<<<<< HEAD")
     ran = run(project, path, "--model", "scripted", "--record", "-k", "Two")
     assert (ran.code, cassette_of(path).read_text()) == (2, "<<<<<<< HEAD")
@@ -202,10 +204,10 @@ def test_a_damaged_cassette_is_replaced_only_if_all_conversations_are_recorded(p
 
 
 def test_an_answer_that_the_test_lacks_and_one_that_nobody_asks_for_are_failures(project: Project) -> None:
-    ran = run(project, written(project, {**ORDER, "answers": ORDER["answers"][:1]}))
+    ran = run(project, write_conversation(project, {**ORDER, "answers": ORDER["answers"][:1]}))
     assert ran.code == 1
     assert "The test has no answer for orders." in ran.output
-    ran = run(project, written(project, {**HELLO, "answers": ["Hello.", "Goodbye."]}))
+    ran = run(project, write_conversation(project, {**HELLO, "answers": ["Hello.", "Goodbye."]}))
     assert ran.code == 1
     assert "Nobody asked for the answer 'Goodbye.'." in ran.output
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baton_project.project import Project
-from tests.unit.testing.command import run, written
+from tests.unit.testing.command import run, write_conversation
 
 DESK = """id: people
 kind: desk
@@ -34,7 +34,7 @@ def person(expect: dict[str, Any], **does: Any) -> dict[str, Any]:
 def test_a_person_takes_writes_and_hands_back(shop: Project) -> None:
     ran = run(
         shop,
-        written(
+        write_conversation(
             shop,
             {"desk": True, "expect": {"desk": "waiting", "delivered": False}},
             {"say": "Hello?", "expect": {"delivered": True}},
@@ -51,14 +51,14 @@ def test_a_person_takes_and_hands_back_a_second_visit_of_the_same_instant(shop: 
     asks, ask_again = ({"desk": True, "expect": {"desk": "waiting"}} for _ in range(2))
     returns = person({"desk": None, "returned": True}, returns="The first visit.")
     returns_again = person({"desk": None, "returned": True}, returns="The second visit.")
-    ran = run(shop, written(shop, asks, takes, returns, ask_again, takes, returns_again))
+    ran = run(shop, write_conversation(shop, asks, takes, returns, ask_again, takes, returns_again))
     assert ran.code == 0, ran.output
 
 
 def test_nobody_comes(shop: Project) -> None:
     ran = run(
         shop,
-        written(
+        write_conversation(
             shop,
             {"desk": "people", "expect": {"desk": "waiting"}},
             {"wait": "9 minutes", "expect": {"desk": "waiting"}},
@@ -71,7 +71,7 @@ def test_nobody_comes(shop: Project) -> None:
 def test_a_person_who_takes_and_says_nothing_loses_a_user_who_only_pressed_the_button(shop: Project) -> None:
     ran = run(
         shop,
-        written(
+        write_conversation(
             shop,
             {"desk": True, "expect": {"desk": "waiting"}},
             person({"desk": "active"}, takes=True),
@@ -83,7 +83,10 @@ def test_a_person_who_takes_and_says_nothing_loses_a_user_who_only_pressed_the_b
 
 
 def test_unmet_expectations_of_a_desk_are_reported(shop: Project) -> None:
-    ran = run(shop, written(shop, {"desk": True, "expect": {"desk": "active", "delivered": True, "spoken_by": "Ben"}}))
+    ran = run(
+        shop,
+        write_conversation(shop, {"desk": True, "expect": {"desk": "active", "delivered": True, "spoken_by": "Ben"}}),
+    )
     assert ran.code == 1
     for line in ("active at a desk", "a message goes to a desk", "Ben writes to the user"):
         assert line in ran.output

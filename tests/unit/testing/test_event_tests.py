@@ -13,8 +13,8 @@ from baton_project.project import Project
 from tests.harness.due import DueHarness, work_off
 from tests.harness.events import EventSender
 from tests.harness.handoffs import calling
-from tests.unit.testing.command import run, written
-from tests.unit.testing.stored import REFUND, REFUND_TOOL, made
+from tests.unit.testing.command import run, write_conversation
+from tests.unit.testing.stored import REFUND, REFUND_TOOL, make_recording
 
 SHIPPED: dict[str, Any] = {"type": "order.shipped", "data": {"carrier": "DHL"}}
 TAKES = "events: [{type: order.shipped, instructions: Name the carrier.}]\n"
@@ -35,7 +35,7 @@ def send(*answers: Any, expect: Any = None, **fields: Any) -> dict[str, Any]:
 def test_an_event_begins_a_run_and_the_users_reply_has_it_before_it(shop: Project) -> None:
     ran = run(
         shop,
-        written(
+        write_conversation(
             shop,
             {"say": "I have ordered a lamp.", "answers": ["Thank you."]},
             {"wait": "2 days"},
@@ -49,20 +49,20 @@ def test_an_event_begins_a_run_and_the_users_reply_has_it_before_it(shop: Projec
 
 def test_the_whole_conversation_may_expect_what_began_its_runs(shop: Project) -> None:
     steps = ({"say": "Hello.", "answers": ["Hello."]}, send("DHL has your lamp."))
-    assert run(shop, written(shop, *steps, conversation={"expect": {"begun_by": "event"}})).code == 0
-    assert run(shop, written(shop, *steps, conversation={"expect": {"begun_by": None}})).code == 1
+    assert run(shop, write_conversation(shop, *steps, conversation={"expect": {"begun_by": "event"}})).code == 0
+    assert run(shop, write_conversation(shop, *steps, conversation={"expect": {"begun_by": None}})).code == 1
 
 
 def test_an_event_that_comes_again_begins_nothing(shop: Project) -> None:
     again = send(id="e1", expect={"begun_by": None})
-    ran = run(shop, written(shop, send("DHL has it.", id="e1"), again, {"wait": "1 week"}, again))
+    ran = run(shop, write_conversation(shop, send("DHL has it.", id="e1"), again, {"wait": "1 week"}, again))
     assert ran.code == 0, ran.output
 
 
 def test_an_event_that_the_agent_does_not_take_is_an_error(shop: Project) -> None:
-    path = written(shop, send(type="order.lost", expect={"error": "event_not_taken"}))
+    path = write_conversation(shop, send(type="order.lost", expect={"error": "event_not_taken"}))
     assert run(shop, path).code == 0
-    ran = run(shop, written(shop, send(type="order.lost")))
+    ran = run(shop, write_conversation(shop, send(type="order.lost")))
     assert ran.code == 1
     assert "event: order.lost" in ran.output
     assert "the error event_not_taken" in ran.output
@@ -75,7 +75,7 @@ def test_an_event_waits_for_the_persons_decision(shop: Project) -> None:
     refund = {"call": {"refund": {"number": "A-1001", "euros": 12.5}}}
     ran = run(
         shop,
-        written(
+        write_conversation(
             shop,
             send(refund, expect={"approval": "refund"}),
             send(expect={"begun_by": None}),
@@ -100,7 +100,7 @@ async def test_events_and_reminders_of_a_stored_conversation_are_steps_of_its_te
     await harness.pass_time(hours=22)
     await sender.send("shipped-2", data={"carrier": "GLS"})
     await work_off(harness)
-    made_test = await made(shop, sender.served)
+    made_test = await make_recording(shop, sender.served)
     assert made_test.result.passed, [ran.failures for ran in made_test.result.runs]
     [test] = yaml.safe_load(made_test.test.read_text())["conversations"]
     assert [next(iter(step)) for step in test["steps"]] == ["say", "event", "wait", "event"]

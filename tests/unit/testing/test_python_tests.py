@@ -16,7 +16,7 @@ import pytest
 import baton_testing
 from baton_local.root import ROOT
 from baton_project.project import Project
-from tests.unit.project.conftest import edited
+from tests.unit.project.conftest import edit
 
 TAKES = "events: [{type: order.shipped, instructions: Name the carrier.}]\n"
 TESTS = """
@@ -239,8 +239,8 @@ def run_pytest(project: Project, content: str, *options: str, **variables: str) 
 
 def test_conversations_are_held_and_compared_by_plain_asserts(project: Project) -> None:
     (project.agents / "reports.py").write_text(REPORTS)
-    edited(project.folder / "demo.yaml", "scenes:\n  message:\n", RECALLS)
-    edited(project.agents / "assistant.yaml", "main: true\n", f"main: true\n{TAKES}")
+    edit(project.folder / "demo.yaml", "scenes:\n  message:\n", RECALLS)
+    edit(project.agents / "assistant.yaml", "main: true\n", f"main: true\n{TAKES}")
     ran = run_pytest(project, TESTS)
     assert ran.returncode == 0, ran.stdout
     assert "18 passed" in ran.stdout  # the seventeen above, and the one that a new project has

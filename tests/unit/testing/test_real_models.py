@@ -13,7 +13,7 @@ from baton_local.demo_model.app import create_app
 from baton_project.project import Project
 from baton_testing.virtual_time import VirtualTimeLoop, real_time
 from tests.fault_model import ThreadedServer
-from tests.unit.testing.command import cassette_of, run, saved
+from tests.unit.testing.command import cassette_of, run, save_tests
 
 TALK = {
     "conversations": [{"name": "A talk", "steps": [{"say": "Where is A-1001?", "expect": {"consulted": "orders"}}]}]
@@ -35,7 +35,7 @@ def endpoint(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 def test_a_real_model_is_recorded_and_then_not_needed_any_more(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = saved(project, TALK)
+    path = save_tests(project, TALK)
     assert run(project, path, "--record").code == 0
     recorded = json.loads(cassette_of(path).read_text())
     assert recorded["models"] == {"default": "baton-demo", "light": "baton-demo"}
@@ -49,13 +49,13 @@ def test_a_real_model_may_be_one_of_a_named_provider(project: Project, monkeypat
     monkeypatch.setenv("BATON_MODEL_PROVIDERS", json.dumps({"here": provider}))
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("BATON_CHAT_MODEL", "here/baton-demo")
-    assert run(project, saved(project, TALK), "--model", "real").code == 0
+    assert run(project, save_tests(project, TALK), "--model", "real").code == 0
 
 
 def test_what_is_wrong_about_providers_is_said(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_MODEL_PROVIDERS", '{"here": {}}')
     monkeypatch.setenv("BATON_CHAT_MODEL", "here/baton-demo")
-    ran = run(project, saved(project, TALK), "--model", "real")
+    ran = run(project, save_tests(project, TALK), "--model", "real")
     assert ran.code == 2
     assert "here.baseUrl: is missing" in ran.errors
 
@@ -63,7 +63,7 @@ def test_what_is_wrong_about_providers_is_said(project: Project, monkeypatch: py
 def test_a_model_that_cannot_be_reached_is_not_recorded(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("BATON_CHAT_MODEL", "baton-demo")
-    path = saved(project, TALK)
+    path = save_tests(project, TALK)
     ran = run(project, path, "--record")
     assert ran.code == 1
     assert "the error model_unavailable" in ran.output
@@ -101,7 +101,7 @@ def test_the_endpoints_words_about_a_refused_request_are_a_note(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"{os.environ['OPENAI_BASE_URL']}/nothing-here")
-    ran = run(project, saved(project, TALK), "--model", "real")
+    ran = run(project, save_tests(project, TALK), "--model", "real")
     assert ran.code == 1
     note = next(line for line in ran.output.splitlines() if "note: " in line)
     assert "baton-demo: model_" in note

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baton_project.project import Project
-from tests.unit.testing.command import run, written
+from tests.unit.testing.command import run, write_conversation
 
 PLANTS: dict[str, Any] = {"text": "Water the plants.", "at": "2030-01-08T09:00"}
 
@@ -29,7 +29,7 @@ def test_a_reminder_comes_at_its_time_and_the_reply_has_it_before_it(plants: Pro
     cancelled = [{"call": {"cancel_schedule": {"id": "none"}}}, {"call": {"schedule": PLANTS}}, "Moved."]
     ran = run(
         plants,
-        written(
+        write_conversation(
             plants,
             remind(),
             {"wait": "23 hours", "expect": {"begun_by": None}},
@@ -45,7 +45,7 @@ def test_a_reminder_comes_at_its_time_and_the_reply_has_it_before_it(plants: Pro
 def test_a_reminder_is_at_the_users_time_of_day(plants: Project) -> None:
     ran = run(
         plants,
-        written(
+        write_conversation(
             plants,
             remind(at="2030-01-07T09:00"),
             {"wait": "13 hours 59 minutes", "expect": {"begun_by": None}},
@@ -61,7 +61,7 @@ def test_weeks_of_a_rule_pass_and_the_agent_may_stay_silent(plants: Project) -> 
     silent = {"call": {"stay_silent": {}}}
     ran = run(
         plants,
-        written(
+        write_conversation(
             plants,
             remind(rule="FREQ=DAILY;COUNT=10"),
             {"wait": "2 days", "answers": [silent, silent], "expect": {"begun_by": "schedule", "says_not": "Water"}},
@@ -73,9 +73,11 @@ def test_weeks_of_a_rule_pass_and_the_agent_may_stay_silent(plants: Project) -> 
 
 
 def test_what_should_have_begun_is_in_the_report(plants: Project) -> None:
-    ran = run(plants, written(plants, remind(), {"wait": "1 hour", "expect": {"begun_by": "schedule"}}))
+    ran = run(plants, write_conversation(plants, remind(), {"wait": "1 hour", "expect": {"begun_by": "schedule"}}))
     assert ran.code == 1
     assert "expected: begun by itself: schedule" in ran.output
-    ran = run(plants, written(plants, remind(), {"wait": "2d", "answers": ["x"], "expect": {"begun_by": None}}))
+    ran = run(
+        plants, write_conversation(plants, remind(), {"wait": "2d", "answers": ["x"], "expect": {"begun_by": None}})
+    )
     assert "happened: begun by itself: schedule" in ran.output
     assert "[begun by itself: schedule]" in ran.output

@@ -25,9 +25,9 @@ from baton_testing.recordings.thread_test import ThreadTest
 from tests.harness.handoffs import advance, calling, transfer
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
-from tests.unit.project.conftest import edited
+from tests.unit.project.conftest import edit
 from tests.unit.testing.command import run
-from tests.unit.testing.stored import REFUND, REFUND_TOOL, made, stored
+from tests.unit.testing.stored import REFUND, REFUND_TOOL, make_recording, read_stored
 
 MAIL = "ada.lovelace@example.com"
 
@@ -59,7 +59,7 @@ async def complaint(project: Project) -> Served:
 async def test_a_complaint_becomes_a_test_that_passes_as_it_was_and_fails_as_it_should_be(
     project: Project, permissions: tuple[str, ...]
 ) -> None:
-    written = await made(project, await complaint(project), *permissions)
+    written = await make_recording(project, await complaint(project), *permissions)
     assert written.result.passed
     assert yaml.safe_load(written.test.read_text())["user"]["time_zone"] == "Asia/Tokyo"
     assert "Today is Thursday, 1 March 2040 (Asia/Tokyo)." in written.cassette.read_text()
@@ -71,14 +71,14 @@ async def test_a_complaint_becomes_a_test_that_passes_as_it_was_and_fails_as_it_
     ]
     assert {"tool": "order_status", "arguments": {"number": "A-1001"}} in test["steps"][2]["expect"]
     assert (await asyncio.to_thread(run, project, str(written.test))).code == 0
-    edited(written.test, "    - consulted:", "    - says: is lost\n    - consulted:")
+    edit(written.test, "    - consulted:", "    - says: is lost\n    - consulted:")
     ran = await asyncio.to_thread(run, project, str(written.test))
     assert ran.code == 1
     assert "happened: they said 'Orders are never lost.'" in ran.output
 
 
 async def test_no_personal_data_is_written(project: Project) -> None:
-    written = await made(project, await complaint(project), "context:inspect")
+    written = await make_recording(project, await complaint(project), "context:inspect")
     for file in (written.test, written.cassette):
         assert "lovelace" not in file.read_text()
     assert "A-1001 of [email] is lost." in written.test.read_text()
@@ -86,10 +86,10 @@ async def test_no_personal_data_is_written(project: Project) -> None:
 
 async def test_a_file_that_is_there_is_not_overwritten(project: Project) -> None:
     served = await complaint(project)
-    first = (await made(project, served)).test
+    first = (await make_recording(project, served)).test
     text = first.read_text()
     with pytest.raises(CannotRun, match="is there already"):
-        await made(project, served)
+        await make_recording(project, served)
     assert first.read_text() == text
 
 
@@ -97,7 +97,7 @@ async def test_a_conversation_that_cannot_be_read_says_what_is_needed(project: P
     served = await complaint(project)
     served.harness.thread_id = "another"
     with pytest.raises(CannotRun, match="BATON_TOKEN"):
-        await stored(served)
+        await read_stored(served)
 
 
 def test_a_server_that_cannot_be_reached_is_reported(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ PARAMETERS = {
 }
 
 
-async def refunded(project: Project, *answers: dict[str, object], content: object = "Refund A-1001.") -> Served:
+async def hold_refund_talk(project: Project, *answers: dict[str, object], content: object = "Refund A-1001.") -> Served:
     """A user asked for a refund, which was decided about; the service is down."""
     tools, agent = project.tools / "shop_tools" / "orders.py", project.agents / "assistant.yaml"
     tools.write_text(tools.read_text() + REFUND)
@@ -144,7 +144,7 @@ async def refunded(project: Project, *answers: dict[str, object], content: objec
 async def test_an_approved_call_that_failed_is_approved_in_the_test(
     project: Project, permissions: tuple[str, ...]
 ) -> None:
-    written = await made(project, await refunded(project, {"approved": True}), *permissions)
+    written = await make_recording(project, await hold_refund_talk(project, {"approved": True}), *permissions)
     assert written.result.passed, [run.failures for run in written.result.runs]
     content = yaml.safe_load(written.test.read_text())
     [test] = content["conversations"]
@@ -159,15 +159,15 @@ async def test_an_approved_call_that_failed_is_approved_in_the_test(
 
 @pytest.mark.parametrize("permissions", [("context:inspect",), ()], ids=["with the inspector", "without"])
 async def test_a_refusal_keeps_its_comment_and_makes_no_stub(project: Project, permissions: tuple[str, ...]) -> None:
-    served = await refunded(project, {"approved": False, "comment": "Not that much."})
-    written = await made(project, served, *permissions)
+    served = await hold_refund_talk(project, {"approved": False, "comment": "Not that much."})
+    written = await make_recording(project, served, *permissions)
     assert written.result.passed, [run.failures for run in written.result.runs]
     content = yaml.safe_load(written.test.read_text())
     [_, step] = content["conversations"][0]["steps"]
     assert (step["decline"], step["comment"]) == (True, "Not that much.")
     assert "tools" not in content
-    edited(written.test, "decline: true", "approve: true")
-    edited(written.test, "    comment: Not that much.\n", "")
+    edit(written.test, "decline: true", "approve: true")
+    edit(written.test, "    comment: Not that much.\n", "")
     ran = await asyncio.to_thread(run, project, str(written.test))
     assert "+the tool itself answers" in ran.output  # what was not recorded: no stub stands for a call never made
 
@@ -193,7 +193,7 @@ workflow:
 """
 
 
-async def reported(project: Project) -> Served:
+async def report_bike(project: Project) -> Served:
     """A user reported a bike that the tool did not know, and then the right one."""
     assistant, reports = project.agents / "assistant.yaml", project.agents / "reports.yaml"
     assistant.write_text(assistant.read_text() + "handoffs: [reports]\n")
@@ -230,7 +230,7 @@ async def reported(project: Project) -> Served:
 async def test_a_workflow_whose_tool_refused_at_first_is_held_as_it_was(
     project: Project, permissions: tuple[str, ...]
 ) -> None:
-    written = await made(project, await reported(project), *permissions)
+    written = await make_recording(project, await report_bike(project), *permissions)
     assert written.result.passed, [run.failures for run in written.result.runs]
     content = yaml.safe_load(written.test.read_text())
     assert content["tools"]["file_report"]["cases"] == [
@@ -250,13 +250,13 @@ async def test_a_file_is_left_out_and_it_is_said(project: Project) -> None:
         "metadata": {"name": "bill.pdf"},
     }
     content = [{"type": "text", "text": "Refund A-1001."}, part]
-    written = await made(project, await refunded(project, {"approved": True}, content=content))
+    written = await make_recording(project, await hold_refund_talk(project, {"approved": True}, content=content))
     [sentence] = written.left_out
     assert sentence.startswith("The file bill.pdf of 'Refund A-1001.' may hold personal data")
     assert f"# Left out: {sentence}" in written.test.read_text().splitlines()
 
 
-def decided(*results: tuple[str, str, str]) -> list[dict[str, Any]]:
+def make_decided(*results: tuple[str, str, str]) -> list[dict[str, Any]]:
     """The results of calls with which a run began: id, tool and text of each."""
     return [
         {"role": "tool", "toolCallId": call, "content": text, "metadata": {"toolName": tool, "outcome": outcome}}
@@ -267,8 +267,10 @@ def decided(*results: tuple[str, str, str]) -> list[dict[str, Any]]:
 
 def test_decisions_are_read_from_the_results_that_a_run_begins_with() -> None:
     own = {"role": "assistant", "toolCalls": [{"id": "later"}], "metadata": {}}
-    results = decided(("a", "refund", "Done."), ("b", "delete", f"{REFUSED} They said: No."), ("c", "send", EXPIRED))
-    later = decided(("later", "refund", REFUSED))
+    results = make_decided(
+        ("a", "refund", "Done."), ("b", "delete", f"{REFUSED} They said: No."), ("c", "send", EXPIRED)
+    )
+    later = make_decided(("later", "refund", REFUSED))
     assert find_decisions([*results, own, *later]) == [
         StoredDecision("a", "refund", agrees=True),
         StoredDecision("b", "delete", agrees=False, comment="No."),
@@ -279,7 +281,7 @@ def test_decisions_are_read_from_the_results_that_a_run_begins_with() -> None:
 def test_the_message_whose_calls_wait_is_the_last_one_without_results() -> None:
     asking = {"role": "assistant", "toolCalls": [{"id": "a"}], "metadata": {}}
     assert find_waiting_message([asking]) == asking
-    assert find_waiting_message([asking, *decided(("a", "refund", "Done."))]) is None
+    assert find_waiting_message([asking, *make_decided(("a", "refund", "Done."))]) is None
     assert find_waiting_message([{"role": "assistant", "content": "Hello", "metadata": {}}]) is None
 
 
@@ -293,7 +295,7 @@ triggers: ["a human"]
 
 async def test_people_of_a_desk_act_in_the_test_and_none_of_their_words_is_an_agents(project: Project) -> None:
     (project.agents / "people.yaml").write_text(PEOPLE)
-    edited(project.agents / "assistant.yaml", "main: true", "main: true\nhandoffs: [{to: people}]")
+    edit(project.agents / "assistant.yaml", "main: true", "main: true\nhandoffs: [{to: people}]")
     files = [read_agent(project.agents / name)[1] for name in ("assistant.yaml", "orders.yaml", "people.yaml")]
     harness = Harness(assistant=files[0], others=tuple(files[1:]))
     served = Served(harness)
@@ -311,7 +313,7 @@ async def test_people_of_a_desk_act_in_the_test_and_none_of_their_words_is_an_ag
     await harness.say("m2", "Fine.")
     await act("return", note="Agreed.")
     await harness.say("m3", "Thanks")
-    written = await made(project, served)
+    written = await make_recording(project, served)
     assert written.result.passed, [run.failures for run in written.result.runs]
     [test] = yaml.safe_load(written.test.read_text())["conversations"]
     anna = {"id": "Anna", "name": "Anna"}

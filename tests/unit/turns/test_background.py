@@ -70,7 +70,7 @@ def changes(due: DueHarness, connection_id: str) -> list[dict[str, Any]]:
     return [event["value"] for event in events if event.get("name") == "background"]
 
 
-def said(messages: list[Any]) -> list[str]:
+def list_texts(messages: list[Any]) -> list[str]:
     return [message.text for message in messages if message.is_said and message.text]
 
 
@@ -103,7 +103,7 @@ async def test_the_user_goes_on_talking_and_the_result_comes_by_itself(due: DueH
     task = await task_of(due)
     assert task.status is BackgroundStatus.COMPLETED
     messages = await due.messages()
-    assert said(messages)[-2:] == ["Because of Rayleigh.", "It is Rayleigh scattering."]
+    assert list_texts(messages)[-2:] == ["Because of Rayleigh.", "It is Rayleigh scattering."]
     cause = next(message for message in messages if message.begun_by is not None)
     assert cause.make_metadata()["source"] == {"kind": "task", "id": task.id, "type": "researcher"}
     assert task.result_run_id == cause.run_id
@@ -115,7 +115,7 @@ async def test_the_agent_works_in_a_fork_that_has_only_its_task(due: DueHarness)
     due.model.script("Because of Rayleigh.")
     await due.work()
     task = await task_of(due)
-    assert said(await due.messages(task.id)) == ["Why is the sky blue?", "Because of Rayleigh."]
+    assert list_texts(await due.messages(task.id)) == ["Why is the sky blue?", "Because of Rayleigh."]
     listed, _ = await due.store.list_threads(due.ada, limit=10, cursor=None)
     assert [thread.id for thread in listed] == [due.thread_id]
 
@@ -125,7 +125,7 @@ async def test_a_result_whose_report_was_lost_is_found_by_the_next_look(due: Due
     due.queue.sent.clear()  # as if the worker had died before it queued the work
     due.model.script("Because of Rayleigh.", "It is Rayleigh scattering.")
     assert await due.pass_time(minutes=1) == 2
-    assert said(await due.messages())[-1] == "It is Rayleigh scattering."
+    assert list_texts(await due.messages())[-1] == "It is Rayleigh scattering."
 
 
 async def test_a_result_enters_once_however_often_it_is_reported(due: DueHarness) -> None:
@@ -134,13 +134,13 @@ async def test_a_result_enters_once_however_often_it_is_reported(due: DueHarness
     due.model.script("Because of Rayleigh.", "It is Rayleigh scattering.")
     while await due.work():
         pass
-    before = said(await due.messages())
+    before = list_texts(await due.messages())
     for text in ("Because of Rayleigh.", "Another result."):
         await due.app.self_started.background_work.results.report(
             due.ada, due.thread_id, task, BackgroundStatus.COMPLETED, text
         )
         await due.work()
-    assert said(await due.messages()) == before
+    assert list_texts(await due.messages()) == before
 
 
 async def test_a_repeated_call_begins_no_second_task(due: DueHarness) -> None:
@@ -159,7 +159,7 @@ async def test_a_cancelled_task_reports_nothing(due: DueHarness) -> None:
     assert task.status is BackgroundStatus.CANCELLED
     await due.work()
     assert await due.pass_time(hours=30) == 0
-    assert said(await due.messages()) == ["Research this.", "I am on it."]
+    assert list_texts(await due.messages()) == ["Research this.", "I am on it."]
     assert await due.app.self_started.background_work.cancel(due.ada, due.thread_id, task.id) == task
     with pytest.raises(NotFound):
         await due.app.self_started.background_work.cancel(due.ada, due.thread_id, "none")
@@ -184,7 +184,7 @@ async def test_a_task_that_does_not_end_expires_and_the_agent_says_so(due: DueHa
     due.model.script("Sorry, the research took too long.")
     await due.pass_time()
     assert (await task_of(due)).status is BackgroundStatus.EXPIRED
-    assert said(await due.messages())[-1] == "Sorry, the research took too long."
+    assert list_texts(await due.messages())[-1] == "Sorry, the research took too long."
 
 
 async def test_the_agent_that_asks_says_how_long_a_task_may_take() -> None:
@@ -201,14 +201,14 @@ async def test_a_result_waits_until_the_user_opens_the_conversation_again() -> N
     for _ in range(3):
         await due.pass_time(hours=2)
     assert [record.outcome for record in due.audit.records if record.action == "due.run"] == ["put_off"]
-    assert said(await due.messages()) == ["Research this.", "I am on it."]
+    assert list_texts(await due.messages()) == ["Research this.", "I am on it."]
     due.model.script("Welcome back.", "It is Rayleigh scattering.")
     await due.say("m2", "Hello again.")
     await due.work()
     texts = ["Hello again.", "Welcome back.", "Because of Rayleigh.", "It is Rayleigh scattering."]
-    assert said(await due.messages())[2:] == texts
+    assert list_texts(await due.messages())[2:] == texts
     await due.pass_time(hours=9 * 24)
-    assert said(await due.messages())[2:] == texts
+    assert list_texts(await due.messages())[2:] == texts
     assert due.due_items.later == {}
 
 
@@ -219,7 +219,7 @@ async def test_a_result_for_which_nobody_comes_back_is_dropped_and_audited() -> 
         await due.pass_time(hours=1)
     dropped = [record for record in due.audit.records if record.action == "due.run"][-1]
     assert dropped.outcome == "dropped"
-    assert said(await due.messages()) == ["Research this.", "I am on it."]
+    assert list_texts(await due.messages()) == ["Research this.", "I am on it."]
     assert (await task_of(due)).status is BackgroundStatus.COMPLETED
 
 
@@ -227,7 +227,7 @@ async def test_a_result_opens_a_closed_conversation_again_by_default() -> None:
     due = await with_closed_conversation()
     due.model.script("It is Rayleigh scattering.")
     await due.work()
-    assert said(await due.messages())[-1] == "It is Rayleigh scattering."
+    assert list_texts(await due.messages())[-1] == "It is Rayleigh scattering."
 
 
 async def test_ended_tasks_beyond_a_hundred_are_forgotten_and_the_open_ones_are_not(due: DueHarness) -> None:
@@ -255,7 +255,7 @@ async def test_of_an_ended_task_only_the_beginning_of_its_message_is_stored() ->
     exported = (await Served(due).get("/users/me/export")).raise_for_status().text
     [line] = [line for line in map(json.loads, exported.splitlines()) if line.get("type") == "background"]
     assert (line["taskId"], line["status"], len(line["message"])) == (task.id, "completed", MAX_ENDED_MESSAGE)
-    assert said(await due.messages())[-1] == "It is so."
+    assert list_texts(await due.messages())[-1] == "It is so."
 
 
 async def test_a_message_that_a_task_cannot_store_is_refused() -> None:
@@ -330,7 +330,7 @@ async def test_a_tool_reports_hours_later_and_its_result_enters_once() -> None:
     for _ in range(3):
         await reports.report("completed", result={"pages": 42})
     messages = await reports.due.messages()
-    assert said(messages)[-2:] == ['{"pages": 42}', "The report has 42 pages."]
+    assert list_texts(messages)[-2:] == ['{"pages": 42}', "The report has 42 pages."]
     assert (await task_of(reports.due)).status is BackgroundStatus.COMPLETED
 
 
@@ -363,12 +363,12 @@ async def test_the_state_of_a_tools_work_is_read_where_it_said() -> None:
     reports = Reports()
     await reports.due.say("m1", "Make a report.")
     await reports.due.pass_time(minutes=1)
-    assert (reports.due.tools.reads, len(said(await reports.due.messages()))) == ([(PLACE, False)], 2)
+    assert (reports.due.tools.reads, len(list_texts(await reports.due.messages()))) == ([(PLACE, False)], 2)
     reports.due.tools.states[PLACE] = ToolResult("42 pages.")
     reports.due.model.script("The report is there.")
     await reports.due.pass_time(minutes=5)
     await reports.due.work()
-    assert said(await reports.due.messages())[-2:] == ["42 pages.", "The report is there."]
+    assert list_texts(await reports.due.messages())[-2:] == ["42 pages.", "The report is there."]
 
 
 async def test_work_is_read_as_often_as_its_tool_says_and_then_less_often() -> None:
@@ -398,7 +398,7 @@ async def test_a_worker_carries_out_a_call_that_was_put_off() -> None:
     assert reports.due.tools.reads == []
     reports.due.model.script("The report is there.")
     await reports.due.work()
-    assert said(await reports.due.messages())[-2:] == ["42 pages.", "The report is there."]
+    assert list_texts(await reports.due.messages())[-2:] == ["42 pages.", "The report is there."]
     await reports.due.pass_time(hours=1)
     assert len(reports.due.tools.reads) == 1
     assert (await task_of(reports.due)).location is None  # it held the arguments
@@ -448,7 +448,7 @@ async def test_the_result_of_a_call_that_was_cancelled_while_it_was_carried_out_
     reports.due.tools.read_task = finish  # type: ignore[method-assign]
     await reports.due.work()
     assert (await task_of(reports.due)).status is BackgroundStatus.CANCELLED
-    assert len(said(await reports.due.messages())) == 2
+    assert len(list_texts(await reports.due.messages())) == 2
 
 
 async def test_a_tool_that_answers_at_once_leaves_no_task() -> None:
@@ -475,7 +475,7 @@ async def test_half_of_a_surrogate_pair_in_a_result_does_not_keep_it_from_enteri
     await reports.due.say("m1", "Make a report.")
     await reports.report("completed", result="42 \ud83d pages.")
     assert (await task_of(reports.due)).status is BackgroundStatus.COMPLETED
-    assert "42 \ufffd pages." in said(await reports.due.messages())
+    assert "42 \ufffd pages." in list_texts(await reports.due.messages())
 
 
 async def test_progress_is_one_line_that_hides_nothing() -> None:
@@ -509,7 +509,7 @@ async def test_a_cancelled_task_of_a_tool_is_deleted_where_the_tool_said() -> No
     await reports.due.work()
     assert reports.due.tools.reads == [(PLACE, True)]
     await reports.report("completed", result="42 pages.")
-    assert len(said(await reports.due.messages())) == 2
+    assert len(list_texts(await reports.due.messages())) == 2
 
 
 async def test_a_cancelled_task_is_deleted_and_audited_once_even_if_the_first_worker_died() -> None:
@@ -555,8 +555,8 @@ async def test_a_result_that_came_in_time_is_found_when_the_task_is_over(due: Du
     due.clock.advance(24 * 3600)
     await due.pass_time()
     assert (await task_of(due)).status is BackgroundStatus.COMPLETED
-    assert said(await due.messages(task.id))[-1] == "Because of Rayleigh."
-    assert said(await due.messages())[-1] == "It is Rayleigh scattering."
+    assert list_texts(await due.messages(task.id))[-1] == "Because of Rayleigh."
+    assert list_texts(await due.messages())[-1] == "It is Rayleigh scattering."
 
 
 async def test_a_change_during_a_report_does_not_leave_the_task_open() -> None:
@@ -580,4 +580,4 @@ async def test_a_task_has_the_status_of_the_result_that_has_entered() -> None:
     )  # as if the worker had died before it could note that
     await reports.due.pass_time(hours=49)
     assert (await task_of(reports.due)).status is BackgroundStatus.COMPLETED
-    assert said(await reports.due.messages()).count("42 pages.") == 1
+    assert list_texts(await reports.due.messages()).count("42 pages.") == 1

@@ -35,14 +35,14 @@ def edit(message_id: str) -> dict[str, Any]:
     return {"from": message_id}
 
 
-async def shown(harness: Harness) -> list[tuple[str, str]]:
+async def list_shown(harness: Harness) -> list[tuple[str, str]]:
     """The selected conversation, as clients read it."""
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     page = await harness.store.read_messages(harness.ada, thread, limit=100, before=None)
     return [(message.shown_id if message.role == "user" else "", message.text) for message in page.messages]
 
 
-async def talked(*answers: str) -> HandoffHarness:
+async def hold_conversation(*answers: str) -> HandoffHarness:
     """Ada and her assistant have exchanged messages; later answers are scripted."""
     harness = HandoffHarness(*(Answer((text,)) for text in ("One.", "Two.", *answers)))
     await harness.say("m1", "First")
@@ -65,25 +65,25 @@ async def select(harness: Harness, branch_id: str, scope: Scope | None = None) -
 
 
 async def test_a_regenerated_answer_replaces_the_answer_and_leaves_the_message() -> None:
-    harness = await talked("Another two.")
+    harness = await hold_conversation("Another two.")
     turn = await harness.say("w1", branch=regenerate("m2"))
     assert turn.text == "Another two."
     assert prompt(harness) == ["First", "One.", "Second"]
-    assert await shown(harness) == [("m1", "First"), ("", "One."), ("m2", "Second"), ("", "Another two.")]
+    assert await list_shown(harness) == [("m1", "First"), ("", "One."), ("m2", "Second"), ("", "Another two.")]
 
 
 async def test_an_edited_message_begins_again_from_before_it() -> None:
-    harness = await talked("Three.", "Four.")
+    harness = await hold_conversation("Three.", "Four.")
     await harness.say("m3", "First, but better", branch=edit("m1"))
     assert prompt(harness) == ["First, but better"]
     await harness.say("m4", "On")
     assert prompt(harness) == ["First, but better", "Three.", "On"]
-    assert await shown(harness) == [("m3", "First, but better"), ("", "Three."), ("m4", "On"), ("", "Four.")]
+    assert await list_shown(harness) == [("m3", "First, but better"), ("", "Three."), ("m4", "On"), ("", "Four.")]
 
 
 async def test_open_tabs_learn_what_to_drop_and_what_to_show() -> None:
-    harness = await talked("Another two.")
-    before = await shown(harness)
+    harness = await hold_conversation("Another two.")
+    before = await list_shown(harness)
     turn = await harness.say("w1", branch=regenerate("m2"))
     started = turn.events[0].body
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
@@ -97,7 +97,7 @@ async def test_open_tabs_learn_what_to_drop_and_what_to_show() -> None:
 
 
 async def test_a_request_that_is_repeated_gets_the_same_answer() -> None:
-    harness = await talked("Another two.")
+    harness = await hold_conversation("Another two.")
     first = await harness.say("w1", branch=regenerate("m2"))
     again = await harness.say("w1", branch=regenerate("m2"))
     assert [event.body for event in again.events] == [event.body for event in first.events]
@@ -108,12 +108,12 @@ async def test_a_request_that_is_repeated_gets_the_same_answer() -> None:
 
 
 async def test_a_message_that_is_repeated_never_branches() -> None:
-    harness = await talked("Another two.")
+    harness = await hold_conversation("Another two.")
     await harness.say("w1", branch=regenerate("m2"))
     for run_id in (None, "another run"):
         again = await harness.say("m2", "Second", run_id=run_id)
         assert again.text == "Two."
-    assert (await shown(harness))[-1] == ("", "Another two.")
+    assert (await list_shown(harness))[-1] == ("", "Another two.")
 
 
 @pytest.mark.parametrize(
@@ -122,32 +122,32 @@ async def test_a_message_that_is_repeated_never_branches() -> None:
     ids=["an edit", "a regenerate", "an edit of itself"],
 )
 async def test_an_id_that_was_used_for_something_else_never_becomes_a_request(content: str, branch: Any) -> None:
-    harness = await talked()
+    harness = await hold_conversation()
     with pytest.raises(MessageIdConflict):
         await harness.say("m2", content, branch=branch)
-    assert len(await shown(harness)) == 4
+    assert len(await list_shown(harness)) == 4
 
 
 async def test_a_regenerated_message_can_be_regenerated_again_by_either_id() -> None:
-    harness = await talked("A.", "B.", "C.")
+    harness = await hold_conversation("A.", "B.", "C.")
     await harness.say("w1", branch=regenerate("m2"))
     await harness.say("w2", branch=regenerate("m2"))
     turn = await harness.say("w3", branch=regenerate("w1"))
     assert branch_of(turn)["from"] == "m2"
-    assert await shown(harness) == [("m1", "First"), ("", "One."), ("m2", "Second"), ("", "C.")]
+    assert await list_shown(harness) == [("m1", "First"), ("", "One."), ("m2", "Second"), ("", "C.")]
 
 
 async def test_two_tabs_that_regenerate_at_once_get_an_answer_each() -> None:
-    harness = await talked("A.", "B.")
+    harness = await hold_conversation("A.", "B.")
     first, second = await asyncio.gather(
         harness.say("w1", branch=regenerate("m2")), harness.say("w2", branch=regenerate("m2"))
     )
     assert {first.text, second.text} == {"A.", "B."}
-    assert len(await shown(harness)) == 4
+    assert len(await list_shown(harness)) == 4
 
 
 async def test_the_same_request_sent_twice_at_once_is_carried_out_once() -> None:
-    harness = await talked("A.", "B.")
+    harness = await hold_conversation("A.", "B.")
     first, second = await asyncio.gather(
         harness.say("w1", branch=regenerate("m2")), harness.say("w1", branch=regenerate("m2"))
     )
@@ -156,14 +156,14 @@ async def test_the_same_request_sent_twice_at_once_is_carried_out_once() -> None
 
 
 async def test_a_message_of_a_branch_that_is_not_selected_can_be_taken_up() -> None:
-    harness = await talked("Three.", "Four.")
+    harness = await hold_conversation("Three.", "Four.")
     await harness.say("m3", "Other", branch=edit("m1"))
     await harness.say("w1", branch=regenerate("m2"))
-    assert await shown(harness) == [("m1", "First"), ("", "One."), ("m2", "Second"), ("", "Four.")]
+    assert await list_shown(harness) == [("m1", "First"), ("", "One."), ("m2", "Second"), ("", "Four.")]
 
 
 async def test_a_request_for_a_message_that_is_not_there_stores_nothing() -> None:
-    harness = await talked()
+    harness = await hold_conversation()
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     page = await harness.store.read_messages(harness.ada, thread, limit=10, before=None)
     for from_id in ("m7", page.messages[1].id):
@@ -183,7 +183,7 @@ async def test_a_request_begins_no_conversation() -> None:
 
 
 async def test_nobody_branches_the_conversation_of_another_user() -> None:
-    harness = await talked()
+    harness = await hold_conversation()
     for scope in (Scope("acme", "bob"), Scope("acme", "bob", frozenset({"thread:read_all"})), Scope("other", "ada")):
         with pytest.raises(ThreadUnavailable):
             await harness.say("w1", branch=regenerate("m2"), scope=scope)
@@ -192,21 +192,21 @@ async def test_nobody_branches_the_conversation_of_another_user() -> None:
 
 
 async def test_a_selected_branch_goes_on_as_far_as_it_had_come() -> None:
-    harness = await talked("Another two.", "Three.", "Five.")
+    harness = await hold_conversation("Another two.", "Three.", "Five.")
     await harness.say("w1", branch=regenerate("m2"))
     await harness.say("m3", "Third")
     await select(harness, "b2")
-    assert await shown(harness) == [("m1", "First"), ("", "One."), ("m2", "Second"), ("", "Two.")]
+    assert await list_shown(harness) == [("m1", "First"), ("", "One."), ("m2", "Second"), ("", "Two.")]
     await harness.say("m4", "Fourth")
     assert prompt(harness) == ["First", "One.", "Second", "Two.", "Fourth"]
     await select(harness, "b4")
-    assert (await shown(harness))[-3:] == [("", "Another two."), ("m3", "Third"), ("", "Three.")]
+    assert (await list_shown(harness))[-3:] == [("", "Another two."), ("m3", "Third"), ("", "Three.")]
     await select(harness, "b2")
-    assert (await shown(harness))[-1] == ("", "Five.")
+    assert (await list_shown(harness))[-1] == ("", "Five.")
 
 
 async def test_tabs_learn_of_a_selected_branch_and_a_repetition_says_nothing() -> None:
-    harness = await talked("Another two.")
+    harness = await hold_conversation("Another two.")
     await harness.live.attach(harness.ada, harness.thread_id, "tab", harness.subscriber("tab").token_expires_at)
     await harness.say("w1", branch=regenerate("m2"))
     seq = (await harness.store.get_thread(harness.ada, harness.thread_id)).last_seq
@@ -220,7 +220,7 @@ async def test_tabs_learn_of_a_selected_branch_and_a_repetition_says_nothing() -
 
 
 async def test_events_of_replaced_answers_are_replayed_with_the_rest() -> None:
-    harness = await talked("Another two.")
+    harness = await hold_conversation("Another two.")
     turn = await harness.say("w1", branch=regenerate("m2"))
     await select(harness, "b2")
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
@@ -232,7 +232,7 @@ async def test_events_of_replaced_answers_are_replayed_with_the_rest() -> None:
 
 
 async def test_no_branch_is_selected_while_an_answer_is_in_progress() -> None:
-    harness = await talked("Another two.")
+    harness = await hold_conversation("Another two.")
     await harness.say("w1", branch=regenerate("m2"))
     gate = asyncio.Event()
     harness.model.script(Answer(("Slow.",), gate=gate))
@@ -246,18 +246,18 @@ async def test_no_branch_is_selected_while_an_answer_is_in_progress() -> None:
 
 
 async def test_no_branch_is_selected_before_a_dead_workers_run_is_finished() -> None:
-    harness = await talked("Another two.")
+    harness = await hold_conversation("Another two.")
     await harness.say("w1", branch=regenerate("m2"))
     await die(harness, "m3", "Third", request=4)
     with pytest.raises(RunInProgress):
         await select(harness, "b2")
     harness.model.script("Third.")
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
-    assert (await shown(harness))[-1] == ("", "Third.")
+    assert (await list_shown(harness))[-1] == ("", "Third.")
 
 
 async def test_a_request_that_is_repeated_asks_no_model() -> None:
-    harness = await talked("Another two.")
+    harness = await hold_conversation("Another two.")
     for _ in range(3):
         await harness.say("w1", branch=regenerate("m2"))
     assert len(harness.model.asked) == 3
@@ -276,13 +276,13 @@ async def die(harness: Harness, message_id: str, content: str, *, request: int, 
 
 @pytest.mark.parametrize("branch", [regenerate("m2"), edit("m2")], ids=["regenerate", "edit"])
 async def test_a_branch_whose_worker_dies_is_finished_by_the_next_one(branch: Any) -> None:
-    harness = await talked()
+    harness = await hold_conversation()
     await die(harness, "w1", "Second, but better", request=3, branch=branch)
-    assert (await shown(harness))[-1] == ("", "Two.")
+    assert (await list_shown(harness))[-1] == ("", "Two.")
     harness.model.script("Found.")
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
     first = ("m2", "Second") if "regenerate" in branch else ("w1", "Second, but better")
-    assert await shown(harness) == [("m1", "First"), ("", "One."), first, ("", "Found.")]
+    assert await list_shown(harness) == [("m1", "First"), ("", "One."), first, ("", "Found.")]
     again = await harness.say("w1", "Second, but better", branch=branch)
     assert again.text == "Found."
     assert branch_of(again)["branchId"] == "b4"
@@ -290,25 +290,25 @@ async def test_a_branch_whose_worker_dies_is_finished_by_the_next_one(branch: An
 
 @pytest.mark.parametrize("kind", [regenerate, edit])
 async def test_a_branch_by_the_id_of_a_regenerate_is_finished_by_the_next_worker_too(kind: Any) -> None:
-    harness = await talked("Another two.")
+    harness = await hold_conversation("Another two.")
     await harness.say("w1", branch=regenerate("m2"))
     await die(harness, "w2", "Better", request=4, branch=kind("w1"))
     harness.model.script("Found.")
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
-    assert (await shown(harness))[-1] == ("", "Found.")
+    assert (await list_shown(harness))[-1] == ("", "Found.")
 
 
 async def test_a_branch_that_is_cancelled_or_fails_keeps_the_other_ones() -> None:
-    harness = await talked()
+    harness = await hold_conversation()
     harness.model.script(Answer(("Half",), error=ModelUnavailable()))
     await harness.say("w1", branch=regenerate("m2"))
-    assert (await shown(harness))[-1] == ("", "Half")
+    assert (await list_shown(harness))[-1] == ("", "Half")
     await select(harness, "b2")
-    assert (await shown(harness))[-1] == ("", "Two.")
+    assert (await list_shown(harness))[-1] == ("", "Two.")
 
 
 async def test_a_conversation_with_a_hundred_branches_takes_no_more_and_goes_on() -> None:
-    harness = await talked()
+    harness = await hold_conversation()
     for number in range(100):
         await harness.say(f"w{number}", branch=regenerate("m2"))
     with pytest.raises(TooManyBranches):
@@ -317,14 +317,14 @@ async def test_a_conversation_with_a_hundred_branches_takes_no_more_and_goes_on(
     with pytest.raises(TooManyBranches):
         await select(harness, "b2")
     await harness.say("m3", "On")
-    assert len(await shown(harness)) == 6
+    assert len(await list_shown(harness)) == 6
 
 
 # Sessions and episodes
 
 
 async def test_an_episode_is_made_of_the_branch_that_was_selected_at_its_end() -> None:
-    harness = await talked("Another two.", "Three.")
+    harness = await hold_conversation("Another two.", "Three.")
     await harness.say("w1", branch=regenerate("m2"))
     await close(harness)
     await harness.say("w2", branch=regenerate("m2"))  # later branches change nothing
@@ -338,7 +338,7 @@ async def test_an_episode_is_made_of_the_branch_that_was_selected_at_its_end() -
 
 
 async def test_a_message_of_an_ended_session_can_be_answered_again() -> None:
-    harness = await talked("Another two.")
+    harness = await hold_conversation("Another two.")
     await close(harness, EndReason.TIMEOUT)
     await harness.say("w1", branch=regenerate("m2"))
     assert prompt(harness) == ["First", "One.", "Second"]
@@ -348,7 +348,7 @@ async def test_a_message_of_an_ended_session_can_be_answered_again() -> None:
 
 
 async def test_selecting_alone_makes_no_episode() -> None:
-    harness = await talked("Another two.")
+    harness = await hold_conversation("Another two.")
     await harness.say("w1", branch=regenerate("m2"))
     episode = await close(harness)
     await select(harness, "b2")
@@ -403,17 +403,17 @@ async def test_no_branch_begins_where_a_specialists_work_has_gone_on() -> None:
     harness.model.script("A name, please.", advance("BUILD", name="Box"), "Building.")
     await harness.say("m2", "Well")
     await harness.say("m3", "Box")
-    before = await shown(harness)
+    before = await list_shown(harness)
     with pytest.raises(BranchCrossesHandoff):
         await harness.say("w1", branch=regenerate("m2"))
     await harness.exit()
     with pytest.raises(BranchCrossesHandoff):
         await harness.say("w1", branch=edit("m3"))
-    assert (await shown(harness))[: len(before)] == before
+    assert (await list_shown(harness))[: len(before)] == before
 
 
 async def test_selecting_a_branch_leaves_the_specialist_of_the_other_one() -> None:
-    harness = await talked()
+    harness = await hold_conversation()
     harness.model.script("Ada wants a thing.", "What shall it be called?")
     await harness.say("m3", "Please make me a thing", branch=edit("m2"))
     assert (await harness.state())["activeAgent"]["id"] == "maker"

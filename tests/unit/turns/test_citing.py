@@ -46,7 +46,7 @@ def last(turn: Said) -> dict[str, Any]:
     return metadata
 
 
-def cited(turn: Said) -> list[tuple[Any, str, list[str]]]:
+def list_cited(turn: Said) -> list[tuple[Any, str, list[str]]]:
     """Number, title and cited texts of the documents that the last answer rests on, by number."""
     sources = [source for source in last(turn)["sources"] if source["kind"] == "document"]
     assert turn.finished is not None
@@ -78,7 +78,7 @@ async def test_passages_of_the_prompt_are_numbered_and_an_answer_cites_them_by_n
     assert '\n[1] 2026-03-14: source "Handbook", page 3: ' in prompt
     assert '\n[2] 2026-03-14: source "Price list", section "May": ' in prompt
     assert turn.text == "Free [1], rising [2]."
-    assert cited(turn) == [(1, "Handbook", ["[1]"]), (2, "Price list", ["[2]"])]
+    assert list_cited(turn) == [(1, "Handbook", ["[1]"]), (2, "Price list", ["[2]"])]
     places = {
         source["title"]: (source["page"], source["section"], source["excerpt"]) for source in last(turn)["sources"]
     }
@@ -107,7 +107,7 @@ async def test_answers_that_cite_by_number_by_title_twice_wrongly_and_not_at_all
     harness.model.script(answer)
     turn = await harness.say(content=QUESTION)
     assert turn.text == answer
-    assert cited(turn) == items
+    assert list_cited(turn) == items
     consulted = [entry["title"] for entry in last(turn).get("consulted", ())]
     assert sorted(consulted) == (["Handbook", "Price list"] if answer == "Free [8]." else [])
 
@@ -142,7 +142,7 @@ async def test_answers_of_agents_that_are_asked_at_once_come_with_numbers_of_one
     prompt = prompt_text(harness)
     assert 'Shop says so [3]. Odd (5).\n\n(It cites [3] "Shop rules", page 7.)' in prompt
     assert 'Bank says so [4][4].\n\n(It cites [4] "Bank rules", page 7.)' in prompt
-    assert cited(turn) == [(1, "Handbook", ["[1]"]), (3, "Shop rules", ["[3]"]), (4, "Bank rules", ["[4]"])]
+    assert list_cited(turn) == [(1, "Handbook", ["[1]"]), (3, "Shop rules", ["[3]"]), (4, "Bank rules", ["[4]"])]
     assert {source["title"]: source["agentId"] for source in last(turn)["sources"] if source["kind"] == "document"} == {
         "Handbook": "assistant",
         "Shop rules": "shop",
@@ -152,7 +152,7 @@ async def test_answers_of_agents_that_are_asked_at_once_come_with_numbers_of_one
 
 async def test_a_consulted_agent_that_cites_nothing_lists_its_documents_as_consulted() -> None:
     _, turn = await two_shops("Shop says so.", "Bank says so (Bank rules, page 7).", "Both, says the bank [3].")
-    assert cited(turn) == [(3, "Bank rules", ["[3]"])]
+    assert list_cited(turn) == [(3, "Bank rules", ["[3]"])]
     consulted = last(turn)["consulted"]
     assert [(entry["title"], entry["agentId"], entry["page"]) for entry in consulted] == [("Shop rules", "shop", 7)]
     assert not {"number", "isConsulted", "excerpt"} & set(consulted[0])
@@ -190,7 +190,7 @@ async def test_a_worker_that_takes_over_has_the_same_numbers_and_sources() -> No
     harness.model.script(Answer.calling(ask("shop")), "It is [3].")
     turn = await harness.say(content=QUESTION)
     assert "So it is [3]." in prompt_text(harness)
-    assert cited(turn) == [(3, "Shop rules", ["[3]"])]
+    assert list_cited(turn) == [(3, "Shop rules", ["[3]"])]
 
 
 async def test_a_remote_agent_of_another_baton_is_cited_like_one_of_this() -> None:
@@ -200,7 +200,7 @@ async def test_a_remote_agent_of_another_baton_is_cited_like_one_of_this() -> No
     harness.model.script(Answer.calling(ask("far")), "It is [3].")
     turn = await harness.say(content=QUESTION)
     assert 'So it is [3] (6).\n\n(It cites [3] "Far rules", page 2.)' in prompt_text(harness)
-    assert cited(turn) == [(3, "Far rules", ["[3]"])]
+    assert list_cited(turn) == [(3, "Far rules", ["[3]"])]
     assert last(turn)["sources"][-1]["agentId"] == "far"
 
 
@@ -246,7 +246,7 @@ async def test_what_is_remembered_of_a_session_has_no_citations() -> None:
 # Handoffs, approvals and coroutines
 
 
-async def handed_over(mode: str, *answers: Answer | str) -> tuple[Harness, Said]:
+async def hand_over(mode: str, *answers: Answer | str) -> tuple[Harness, Said]:
     """The agent has handed the conversation over to the shop, which has a passage, too."""
     handoff = {"agent": "shop", "context_mode": mode, "return_expected": False}
     assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"handoffs": [handoff]})
@@ -256,14 +256,14 @@ async def handed_over(mode: str, *answers: Answer | str) -> tuple[Harness, Said]
     return harness, await harness.say(content=QUESTION)
 
 
-def moved(summary: str = "Returns.") -> ToolCall:
+def make_handoff_call(summary: str = "Returns.") -> ToolCall:
     values = {"reason": "It asks.", "context_summary": summary}
     return ToolCall("call-move", "transfer_to_shop", json.dumps(values))
 
 
 async def test_numbers_go_on_where_a_specialist_goes_on_in_the_same_run() -> None:
-    leaving = Answer.calling(moved("As [1] says."), text="Free [1].")
-    harness, turn = await handed_over("summary", leaving, "Mine [3].")
+    leaving = Answer.calling(make_handoff_call("As [1] says."), text="Free [1].")
+    harness, turn = await hand_over("summary", leaving, "Mine [3].")
     ends = [event.body["metadata"]["sources"] for event in turn.events if event.type == "TEXT_MESSAGE_END"]
     assert [[(source["number"], source["title"]) for source in sources] for sources in ends if sources] == [
         [(1, "Handbook")],
@@ -285,7 +285,7 @@ async def test_an_answer_that_is_merged_from_a_fork_has_its_places_in_the_whole_
 
     harness.tools.add("look", look)
     await learn(harness, harness.ada, "shop", "Returns and prices here.", title="Shop rules")
-    harness.model.script(Answer.calling(moved()), Answer.calling(looked, text="Mine [1]."), "So it is [1].")
+    harness.model.script(Answer.calling(make_handoff_call()), Answer.calling(looked, text="Mine [1]."), "So it is [1].")
     await harness.say(content=QUESTION)
     harness.model.script(Answer.calling(looked, text="Mine [1]."), "So it is [1].")
     turn = await harness.say("m2", content=QUESTION)
@@ -313,7 +313,7 @@ async def test_after_an_approval_the_run_goes_on_with_the_numbers_of_before() ->
     harness.model.script("Gone [3].")
     turn = await answer(harness, yes(interrupt))
     assert "Shop says so [3]." in prompt_text(harness)
-    assert cited(turn) == [(3, "Shop rules", ["[3]"])]
+    assert list_cited(turn) == [(3, "Shop rules", ["[3]"])]
 
 
 async def test_the_text_of_a_coroutine_cites_what_its_model_and_its_agents_have_cited() -> None:
@@ -332,4 +332,4 @@ async def test_the_text_of_a_coroutine_cites_what_its_model_and_its_agents_have_
     harness.model.script("Free [1].", "Mine [1].")
     exchange = await harness.say(content=QUESTION)
     assert exchange.text == "Free [1]. Mine [2]."
-    assert cited(exchange) == [(1, "Handbook", ["[1]"]), (2, "Shop rules", ["[2]"])]
+    assert list_cited(exchange) == [(1, "Handbook", ["[1]"]), (2, "Shop rules", ["[2]"])]

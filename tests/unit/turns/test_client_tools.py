@@ -20,7 +20,7 @@ from baton.threads.requests.parsing import make_decision_request
 from baton.threads.requests.queue_mapping import make_queued_message
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
-from tests.harness.page import PAGE, PAINT, choose, offered, paint, prompt_text, result, waiting
+from tests.harness.page import PAGE, PAINT, choose, list_offered, paint, prompt_text, result, waiting
 from tests.harness.wiki import answer, answer_and_die, call_results, delete, wiki, yes
 
 
@@ -34,7 +34,7 @@ def without(field: str) -> Harness:
     return Harness(assistant=AgentDefinition.model_validate(ASSISTANT.model_dump() | {field: False}))
 
 
-async def painted(harness: Harness) -> list[ToolCallRecord]:
+async def list_painted(harness: Harness) -> list[ToolCallRecord]:
     """The records of calls of the page's tool."""
     calls, _ = await harness.records.list_calls(harness.ada, harness.thread_id, limit=10, cursor=None)
     return [call for call in calls if call.tool_name == "paint"]
@@ -65,7 +65,7 @@ async def test_the_result_is_reported_to_the_model_and_the_answer_goes_on(harnes
     assert (turn.text, prompt_text(turn)) == ("There you are.", [("It is red now.", "succeeded")])
     assert turn.events[0].body["input"]["resume"][0]["payload"] == "It is red now."
     assert call_results(harness) == ["It is red now."]
-    (call,) = await painted(harness)
+    (call,) = await list_painted(harness)
     assert (call.output, call.succeeded, call.input) == ("It is red now.", True, {"colour": "red"})
     (audited,) = [record for record in harness.audit.records if record.action == "tool.client"]
     assert (audited.outcome, audited.detail["tool"]) == ("succeeded", "paint")
@@ -76,7 +76,9 @@ async def test_the_clients_tools_come_after_the_agents_own_in_a_fixed_order(harn
     await harness.say("m1", client=PAGE)
     await harness.say("m2", client=replace(PAGE, tools=PAGE.tools[::-1]))
     assert (
-        offered(harness, 0) == offered(harness, 1) == ["delete", "end_conversation", "look", "read", "choose", "paint"]
+        list_offered(harness, 0)
+        == list_offered(harness, 1)
+        == ["delete", "end_conversation", "look", "read", "choose", "paint"]
     )
     described = harness.model.asked[0].tools[-1].description
     assert 'Its description: "Paints the background."' in described
@@ -198,7 +200,7 @@ async def test_a_run_that_goes_on_offers_the_same_tools_again_and_may_wait_again
     (second,) = turn.last["outcome"]["interrupts"]
     turn = await answer(harness, result(second, "It is blue now."))
     assert turn.text == "Blue it is."
-    assert offered(harness, 0) == offered(harness, 1) == offered(harness, 2)
+    assert list_offered(harness, 0) == list_offered(harness, 1) == list_offered(harness, 2)
     assert call_results(harness) == ["It is red now.", "It is blue now."]
     assert "Cart with 3 items" in str(harness.model.asked[2].contents)
 
@@ -209,11 +211,11 @@ async def test_a_worker_that_takes_over_offers_the_same_tools(harness: Harness) 
     harness.clock.advance(60)
     harness.model.script("Done after all.")
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
-    assert offered(harness) == offered(harness, 0)
+    assert list_offered(harness) == list_offered(harness, 0)
     assert call_results(harness) == ["It is red now."]
     turn = await answer(harness, result(interrupt))
     assert turn.text == "Done after all."
-    assert len(await painted(harness)) == 1
+    assert len(await list_painted(harness)) == 1
 
 
 async def test_a_worker_that_takes_a_message_over_offers_the_same_tools_and_context(harness: Harness) -> None:
@@ -226,7 +228,7 @@ async def test_a_worker_that_takes_a_message_over_offers_the_same_tools_and_cont
     harness.clock.advance(60)
     harness.model.script(Answer.calling(paint()))
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
-    assert offered(harness, 1) == offered(harness, 0)
+    assert list_offered(harness, 1) == list_offered(harness, 0)
     assert harness.model.asked[1].prompts == harness.model.asked[0].prompts
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert [shown_interrupt["reason"] for shown_interrupt in to_client_interrupts(thread.open_interrupts)] == [

@@ -19,7 +19,7 @@ def harness() -> DeskHarness:
     return DeskHarness()
 
 
-async def helped(harness: DeskHarness) -> DeskHarness:
+async def help_user(harness: DeskHarness) -> DeskHarness:
     """Ada was with Anna, and is back."""
     await harness.say("m0", "Hello")
     await harness.ask("m1")
@@ -36,7 +36,7 @@ async def helped(harness: DeskHarness) -> DeskHarness:
 async def test_no_branch_repeats_or_replaces_what_people_said(
     harness: DeskHarness, message_id: str, branch: dict[str, Any]
 ) -> None:
-    await helped(harness)
+    await help_user(harness)
     before = (await harness.thread()).next_ordinal
     with pytest.raises(NotRegenerable):
         await harness.say("m9", "Otherwise", branch={"from": message_id, **branch})
@@ -44,7 +44,7 @@ async def test_no_branch_repeats_or_replaces_what_people_said(
 
 
 async def test_what_was_said_after_people_can_be_answered_again(harness: DeskHarness) -> None:
-    await helped(harness)
+    await help_user(harness)
     harness.model.script("With pleasure.")
     assert texts(await harness.say("m9", "", branch={"from": "m3", **AGAIN})) == [("Assistant", "With pleasure.")]
     with pytest.raises(NotRegenerable):
@@ -73,7 +73,7 @@ async def test_triggers_of_other_agents_are_messages_to_the_person() -> None:
 
 
 async def test_a_fork_keeps_that_a_person_said_it_and_copies_no_note(harness: DeskHarness) -> None:
-    await helped(harness)
+    await help_user(harness)
     await harness.ask("m4")
     await harness.take()
     await harness.note("She is difficult.")
@@ -111,7 +111,7 @@ async def test_nothing_is_merged_into_a_conversation_at_a_desk(harness: DeskHarn
 
 
 async def test_a_sandbox_of_a_turn_at_a_desk_is_answered_by_the_main_agent(harness: DeskHarness) -> None:
-    await helped(harness)
+    await help_user(harness)
     served = Rerunning(harness)
     path = f"/threads/{harness.thread_id}/sandbox"
     copy = await served.post(path, {"messageId": "m2"}, "thread:read_all", "context:inspect", "pii:read", user="boss")
@@ -124,7 +124,7 @@ async def test_a_sandbox_of_a_turn_at_a_desk_is_answered_by_the_main_agent(harne
 
 
 async def test_a_dry_run_reaches_no_people(harness: DeskHarness) -> None:
-    await helped(harness)
+    await help_user(harness)
     served = Rerunning(harness)
     before = served.stored()
     again = await served.rerun("m1")

@@ -125,17 +125,17 @@ GERMAN = {name: f"DE {name}" for name in SENTENCES if name.startswith("desk_") o
 ENGLISH = {name: f"EN {name}" for name in GERMAN}
 
 
-async def _taken_and_returned(harness: DeskHarness) -> list[Said]:
+async def _take_and_return(harness: DeskHarness) -> list[Said]:
     return [await harness.ask(), await harness.take(), await harness.hand_back()]
 
 
-async def _left(harness: DeskHarness) -> list[Said]:
+async def _leave(harness: DeskHarness) -> list[Said]:
     first = await harness.ask()
     request = await harness.controls.request_exit(harness.ada, harness.thread_id, request_id="r")
     return [first, await harness.act(request)]
 
 
-async def _handed_on(harness: DeskHarness) -> list[Said]:
+async def _hand_on(harness: DeskHarness) -> list[Said]:
     await harness.say("m1", "billing")
     await harness.take()
     return [await harness.hand_on("support")]
@@ -148,7 +148,7 @@ async def _in_vain(harness: DeskHarness) -> list[Said]:
     ]
 
 
-async def _over(harness: DeskHarness) -> list[Said]:
+async def _end(harness: DeskHarness) -> list[Said]:
     await harness.ask()
     return [await harness.act(make_expiry_request(await harness.thread(), await harness.session(), ReturnReason.HOURS))]
 
@@ -161,13 +161,13 @@ async def _in_silence(harness: DeskHarness) -> list[Said]:
     ]
 
 
-async def _closed(harness: DeskHarness) -> list[Said]:
+async def _close(harness: DeskHarness) -> list[Said]:
     harness.clock.advance(12 * 3600)
     return [await harness.ask()]
 
 
 @pytest.mark.parametrize("closed", ["tell", "queue"])
-@pytest.mark.parametrize("play", [_taken_and_returned, _left, _handed_on, _in_vain, _over, _in_silence, _closed])
+@pytest.mark.parametrize("play", [_take_and_return, _leave, _hand_on, _in_vain, _end, _in_silence, _close])
 async def test_desks_speak_the_users_language(
     play: Callable[[DeskHarness], Awaitable[list[Said]]], closed: str
 ) -> None:

@@ -104,7 +104,7 @@ async def answer_again(harness: Harness) -> None:
 OPERATIONS = [say, end, end_again, time_out, time_out_too_late, take_over, select, answer_again]
 
 
-async def talked(*, orphaned: bool) -> Harness:
+async def hold_conversation(*, orphaned: bool) -> Harness:
     """A conversation with two branches; ``orphaned``: the worker of its last run has died."""
     harness = HandoffHarness()
     await harness.say("m1", "First")
@@ -128,7 +128,7 @@ async def test_a_store_that_fails_once_leaves_no_lease(
     failing = 0
     while True:
         failing += 1
-        harness = await talked(orphaned=orphaned)
+        harness = await hold_conversation(orphaned=orphaned)
         with pytest.MonkeyPatch.context() as monkeypatch:
             faults = Faults(harness, monkeypatch, failing)
             with contextlib.suppress(BatonError):

@@ -70,7 +70,7 @@ async def a_repeated_message() -> list[str]:
     return entered
 
 
-async def sent_during_an_answer(message_id: str, *further: str) -> list[str]:
+async def send_during_answer(message_id: str, *further: str) -> list[str]:
     """Send a message while the model answers "m1"; ``further`` are the model's next answers."""
     harness = Harness()
     harness.model.script(Answer(("One",), gate=(gate := asyncio.Event()), gate_at=0), *further)
@@ -86,11 +86,11 @@ async def sent_during_an_answer(message_id: str, *further: str) -> list[str]:
 
 
 async def a_message_to_a_busy_thread() -> list[str]:
-    return await sent_during_an_answer("m2", "Two")
+    return await send_during_answer("m2", "Two")
 
 
 async def a_message_that_another_worker_answers() -> list[str]:
-    return await sent_during_an_answer("m1")
+    return await send_during_answer("m1")
 
 
 async def a_message_after_a_worker_has_died() -> list[str]:

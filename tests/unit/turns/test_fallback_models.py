@@ -58,7 +58,7 @@ async def test_a_turn_its_usage_its_cost_and_its_record_name_the_fallback_that_a
     turn = await deployment.turn()
     assert (turn["model"], turn["errorCode"]) == ("llama-4", None)
     assert turn["cost"] == pytest.approx((10 * 1 + 2 * 2) / 1_000_000)
-    [end] = [message.end for message in await stored(harness) if message.end is not None]
+    [end] = [message.end for message in await list_stored(harness) if message.end is not None]
     assert (end.model, end.by_model) == ("llama-4", (ModelUsage("llama-4", Usage(10, 2)),))
     assert [call["model"] for call in await deployment.calls()] == ["llama-4"]
 
@@ -122,7 +122,7 @@ async def test_a_question_that_the_model_refused_is_not_put_to_the_fallback(fail
     assert deployment.groq.asked == []
 
 
-async def stored(harness: Harness) -> Sequence[StoredMessage]:
+async def list_stored(harness: Harness) -> Sequence[StoredMessage]:
     """The stored messages of the conversation."""
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     return (await harness.store.read_messages(harness.ada, thread, limit=50, before=None)).messages

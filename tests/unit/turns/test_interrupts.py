@@ -47,12 +47,12 @@ async def test_a_call_that_needs_approval_ends_the_run_with_a_question(harness: 
         "fields": [{"name": "page", "label": "Page", "text": "home", "depth": 0, "inText": False}],
     }
     assert harness.tools.calls == []
-    assert [open_interrupt.as_ag_ui().metadata for open_interrupt in (await stored(harness)).open_interrupts] == [
+    assert [open_interrupt.as_ag_ui().metadata for open_interrupt in (await get_stored(harness)).open_interrupts] == [
         interrupt["metadata"]
     ]
 
 
-async def stored(harness: Harness) -> Thread:
+async def get_stored(harness: Harness) -> Thread:
     return await harness.store.get_thread(harness.ada, harness.thread_id)
 
 

@@ -68,13 +68,13 @@ def piece(text: str) -> BaseEvent:
     return make_text_content("m1", text)
 
 
-async def leased_run() -> Run:
+async def make_leased_run() -> Run:
     stores = in_memory()
     return Run(stores, await stores.acquire(THREAD))
 
 
 async def test_an_answer_that_ends_before_its_question_is_stored_is_sent_whole_by_a_slow_table() -> None:
-    run = await leased_run()
+    run = await make_leased_run()
     run.slow = 5.0
     async with run.keeper:
         run.send("Hello ")
@@ -86,7 +86,7 @@ async def test_an_answer_that_ends_before_its_question_is_stored_is_sent_whole_b
 
 
 async def test_nothing_is_sent_after_the_lease_was_lost() -> None:
-    run = await leased_run()
+    run = await make_leased_run()
     run.keeper.open()
 
     async def lose() -> None:
@@ -105,7 +105,7 @@ async def test_nothing_is_sent_after_the_lease_was_lost() -> None:
 
 
 async def test_code_that_swallows_the_end_of_its_run_leaves_no_cancelled_task() -> None:
-    run = await leased_run()
+    run = await make_leased_run()
     run.keeper.open()
     run.failure = LeaseLost()
 

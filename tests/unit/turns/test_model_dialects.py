@@ -10,10 +10,10 @@ import httpx2
 import pytest
 
 from baton.adapters.models.openai import OpenAIChatModel
-from tests.harness.armed import CITY, armed
+from tests.harness.armed import CITY, arm_assistant
 from tests.harness.harness import Harness
 from tests.unit.adapters.models.chat_endpoint import Endpoint, chunk, sse
-from tests.unit.adapters.models.three_apis import HARMONY, cut
+from tests.unit.adapters.models.three_apis import HARMONY, cut_text
 from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
 
@@ -40,7 +40,7 @@ class Deployment:
         self.cities: list[str] = []
         self.endpoint = Endpoint(self._answer)
         model = OpenAIChatModel(api_key="k", base_url="http://model.test/v1", transport=self.endpoint)
-        self.harness = Harness(assistant=armed(), model=model)
+        self.harness = Harness(assistant=arm_assistant(), model=model)
 
         async def weather(city: str) -> str:
             self.cities.append(city)
@@ -67,7 +67,7 @@ class Deployment:
 
 @pytest.mark.parametrize("size", [3, 1_000])
 async def test_thoughts_in_other_marks_are_neither_shown_nor_stored_nor_sent_back(size: int) -> None:
-    deployment = Deployment(saying(*cut(HARMONY, size)), saying("[THINK]SECRET[/THINK]Hello."))
+    deployment = Deployment(saying(*cut_text(HARMONY, size)), saying("[THINK]SECRET[/THINK]Hello."))
     texts, events = await deployment.say()
     assert texts == ["Hello."]
     assert "SECRET" not in events
@@ -85,7 +85,7 @@ async def test_thoughts_in_other_marks_are_neither_shown_nor_stored_nor_sent_bac
     ],
 )
 async def test_a_call_that_was_left_in_the_text_is_made_and_never_shown(markup: str) -> None:
-    deployment = Deployment(saying(*cut("I look.\n" + markup, 4)), saying("Sunny."))
+    deployment = Deployment(saying(*cut_text("I look.\n" + markup, 4)), saying("Sunny."))
     texts, events = await deployment.say()
     assert (texts, deployment.cities) == (["I look.", "Sunny."], ["Oslo"])
     assert "<" not in "".join(texts)

@@ -27,7 +27,7 @@ async def daily(began: str, zone: str, at: str, **fields: str) -> tuple[DueHarne
     return due, await due.remind(**{"id": "daily", "at": None, "rule": rule, "time_zone": "user"} | fields)
 
 
-async def kept(due: DueHarness) -> Schedule:
+async def get_kept(due: DueHarness) -> Schedule:
     """The schedule as it is kept."""
     return (await due.app.self_started.schedule_making.get(due.ada, "daily")).schedule
 
@@ -49,14 +49,14 @@ async def test_a_schedule_follows_its_user_and_runs_on_time(
     due, schedule = await daily(began, here, at)
     assert schedule.next_at == datetime.fromisoformat(f"2040-{planned}Z")
     await arrive(due, there)
-    arrived = await kept(due)
+    arrived = await get_kept(due)
     assert (arrived.zone, arrived.next_at) == (there, datetime.fromisoformat(f"2040-{moved}Z"))
     assert arrived.next_at is not None
     due.clock.time = arrived.next_at - timedelta(minutes=1)
     assert await due.pass_time() == 0
     assert await due.pass_time(minutes=1) == 1
     assert (await due.messages())[-2].begun_by == schedule.make_source(schedule.next_at or due.clock.time)
-    following = (await kept(due)).next_slot
+    following = (await get_kept(due)).next_slot
     assert following is not None
     assert following.endswith(f"T{at}:00")
     assert await due.pass_time(hours=1) == 0, "a time that comes twice has one slot"
@@ -66,7 +66,7 @@ async def test_who_flies_west_after_a_slot_is_not_reminded_again_on_that_day() -
     due, _ = await daily("2040-06-01T06:00", VIENNA, "09:00")
     assert await due.pass_time(hours=1) == 1
     await arrive(due, NEW_YORK)
-    assert (await kept(due)).next_slot == "2040-06-02T09:00:00"
+    assert (await get_kept(due)).next_slot == "2040-06-02T09:00:00"
     assert await due.pass_time(hours=12) == 0
 
 
@@ -77,7 +77,7 @@ async def test_a_slot_that_has_passed_on_the_new_clocks_runs_once_and_says_how_l
     cause = (await due.messages())[-2].begun_by
     assert cause is not None
     assert cause.late == 5 * 3600
-    assert (await kept(due)).next_at == datetime(2040, 6, 2, 0, tzinfo=UTC)
+    assert (await get_kept(due)).next_at == datetime(2040, 6, 2, 0, tzinfo=UTC)
 
 
 async def test_schedules_of_a_fixed_zone_and_moments_stay() -> None:

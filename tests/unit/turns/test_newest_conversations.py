@@ -32,7 +32,7 @@ async def talk(due: DueHarness, thread_id: str, message_id: str = "m1", *, agent
     await due.say(message_id, "Hello", agent_id=agent_id)
 
 
-async def reminded(due: DueHarness, *thread_ids: str) -> list[str]:
+async def list_reminded(due: DueHarness, *thread_ids: str) -> list[str]:
     """The conversations among these that a reminder has entered, once for each time."""
     return [
         thread_id
@@ -48,7 +48,7 @@ async def test_a_reminder_enters_the_conversation_in_which_the_user_was_last() -
     await due.remind()
     await talk(due, SECOND)
     assert await due.pass_time(hours=1) == 1
-    assert await reminded(due, FIRST, SECOND) == [SECOND]
+    assert await list_reminded(due, FIRST, SECOND) == [SECOND]
 
 
 async def test_without_the_setting_it_stays_where_it_was_made() -> None:
@@ -57,7 +57,7 @@ async def test_without_the_setting_it_stays_where_it_was_made() -> None:
     await due.remind()
     await talk(due, SECOND)
     await due.pass_time(hours=1)
-    assert await reminded(due, FIRST, SECOND) == [FIRST]
+    assert await list_reminded(due, FIRST, SECOND) == [FIRST]
 
 
 async def test_each_slot_finds_the_conversation_of_its_time() -> None:
@@ -69,7 +69,7 @@ async def test_each_slot_finds_the_conversation_of_its_time() -> None:
     await due.pass_time(hours=24)
     await talk(due, FIRST, "m2")
     await due.pass_time(hours=24)
-    assert await reminded(due, FIRST, SECOND) == [FIRST, FIRST, SECOND]
+    assert await list_reminded(due, FIRST, SECOND) == [FIRST, FIRST, SECOND]
 
 
 async def test_while_a_run_waits_in_one_conversation_none_of_its_schedule_enters_another() -> None:
@@ -88,7 +88,7 @@ async def test_while_a_run_waits_in_one_conversation_none_of_its_schedule_enters
     assert [later.message.thread_id for later in due.due_items.later.values()] == [FIRST]
     due.deployment_limits = DeploymentLimits()
     await due.pass_time(hours=2)
-    assert await reminded(due, FIRST, SECOND) == [FIRST]
+    assert await list_reminded(due, FIRST, SECOND) == [FIRST]
 
 
 async def test_conversations_with_other_agents_and_of_other_users_do_not_count() -> None:
@@ -97,14 +97,14 @@ async def test_conversations_with_other_agents_and_of_other_users_do_not_count()
     await due.remind()
     await talk(due, SECOND, agent_id="other")
     await due.pass_time(hours=1)
-    assert await reminded(due, FIRST, SECOND) == [FIRST]
+    assert await list_reminded(due, FIRST, SECOND) == [FIRST]
 
 
 async def test_a_user_without_a_conversation_gets_the_schedules_own() -> None:
     due = newest()
     schedule = await due.remind(thread=None)
     await due.pass_time(hours=1)
-    assert await reminded(due, schedule.thread_id) == [schedule.thread_id]
+    assert await list_reminded(due, schedule.thread_id) == [schedule.thread_id]
 
 
 async def test_a_forgotten_conversation_gives_way_to_the_newest_one() -> None:
@@ -114,7 +114,7 @@ async def test_a_forgotten_conversation_gives_way_to_the_newest_one() -> None:
     await talk(due, SECOND)
     due.store.bury(due.ada, FIRST)
     await due.pass_time(hours=1)
-    assert await reminded(due, SECOND) == [SECOND]
+    assert await list_reminded(due, SECOND) == [SECOND]
 
 
 async def test_a_conversation_that_begins_between_two_starts_of_a_slot_gets_no_second_run() -> None:
@@ -139,7 +139,7 @@ async def test_a_conversation_that_begins_between_two_starts_of_a_slot_gets_no_s
     assert len(queued) == 1
     await talk(due, SECOND)
     await due.pass_time(minutes=1)
-    assert await reminded(due, FIRST, SECOND) == [FIRST]
+    assert await list_reminded(due, FIRST, SECOND) == [FIRST]
 
 
 async def test_starts_at_once_choose_one_conversation() -> None:
@@ -165,7 +165,7 @@ async def test_starts_at_once_choose_one_conversation() -> None:
     await due.app.self_started.due_starts.start(entry)
     await work_off(due)
     await due.pass_time(minutes=1)
-    assert await reminded(due, FIRST, SECOND) == [SECOND]
+    assert await list_reminded(due, FIRST, SECOND) == [SECOND]
 
 
 async def test_the_runs_id_is_that_of_its_conversation() -> None:

@@ -13,7 +13,7 @@ from baton.domain.threads.events import Event
 from baton.ports.agents.agent_client import AgentDone
 from baton_testing.fakes.agents.agent_client import Reply
 from tests.fakes.chat_model import Answer
-from tests.harness.armed import armed, call
+from tests.harness.armed import arm_assistant, call
 from tests.harness.harness import Harness
 from tests.harness.little_memory import with_little_memory
 from tests.harness.relays import RelayHarness
@@ -46,7 +46,7 @@ def a_second_a_trip(monkeypatch: pytest.MonkeyPatch, *ports: Any) -> None:
                 monkeypatch.setattr(port, name, waits)
 
 
-async def begun(harness: Harness, events: list[Event], message_id: str = "m1") -> asyncio.Task[Any]:
+async def begin_answer(harness: Harness, events: list[Event], message_id: str = "m1") -> asyncio.Task[Any]:
     """Send a message, and wait until the model is asked about it."""
     requests_before = len(harness.model.asked)
     turn = harness.turns.run(harness.ada, harness.request(message_id), events.append, seconds=20)
@@ -61,7 +61,7 @@ async def test_nobody_learns_anything_before_the_question_is_stored(
 ) -> None:
     harness, events = Harness(), list[Event]()
     writes = SlowWrites(monkeypatch, harness.store, operation)
-    turn = await begun(harness, events)
+    turn = await begin_answer(harness, events)
     await asyncio.sleep(0.05)
     assert not events
     writes.gate.set()
@@ -83,13 +83,13 @@ async def test_the_model_waits_for_two_trips_to_the_table(monkeypatch: pytest.Mo
         *(harness.procedures, harness.episodes, harness.documents, harness.agent_definitions, harness.audit),
     )
     at = loop.time()
-    turn = await begun(harness, [], message_id)
+    turn = await begin_answer(harness, [], message_id)
     assert round(loop.time() - at) == 2
     await turn
 
 
 async def test_no_tool_is_called_before_the_question_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    harness, events = Harness(assistant=armed()), list[Event]()
+    harness, events = Harness(assistant=arm_assistant()), list[Event]()
 
     async def weather() -> str:
         return "Sunny."
@@ -97,7 +97,7 @@ async def test_no_tool_is_called_before_the_question_is_stored(monkeypatch: pyte
     harness.tools.add("weather", weather)
     harness.model.script(Answer.calling(call()), "It is sunny.")
     writes = SlowWrites(monkeypatch, harness.store, "open_turn")
-    turn = await begun(harness, events)
+    turn = await begin_answer(harness, events)
     await asyncio.sleep(0.05)
     assert not harness.tools.calls
     writes.gate.set()
@@ -143,7 +143,7 @@ async def test_another_text_under_a_used_id_is_refused_and_changes_nothing() -> 
 async def test_no_heartbeat_comes_before_the_run_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     harness, events = Harness(), list[Event]()
     writes = SlowWrites(monkeypatch, harness.store, "put_message")
-    turn = await begun(harness, events)
+    turn = await begin_answer(harness, events)
     await asyncio.sleep(25)
     writes.gate.set()
     await turn

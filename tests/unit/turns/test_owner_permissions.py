@@ -20,10 +20,10 @@ READS, WRITES = "docs:read", "docs:write"
 
 @pytest.fixture
 def due() -> DueHarness:
-    return owned(DueHarness())
+    return add_owner(DueHarness())
 
 
-def owned(due: DueHarness) -> DueHarness:
+def add_owner(due: DueHarness) -> DueHarness:
     due.ada = replace(due.ada, permissions=frozenset({READS, WRITES}))
     return due
 
@@ -104,7 +104,7 @@ async def test_a_run_that_was_put_off_is_checked_when_it_begins(due: DueHarness)
 
 
 async def test_the_result_of_a_task_is_checked_as_well() -> None:
-    due = owned(DueHarness(assistant=MAIN, others=(RESEARCHER,)))
+    due = add_owner(DueHarness(assistant=MAIN, others=(RESEARCHER,)))
     due.model.script(calling("ask_researcher", message="Why?"), "I am on it.", "Hello.", "Because.", "So it is.")
     await due.say("m1", "Research this.")
     due.clock.advance(60)

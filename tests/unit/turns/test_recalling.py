@@ -334,7 +334,7 @@ async def test_a_link_that_is_too_long_for_the_sources_of_an_answer_is_left_out_
     assert (source["title"], source["url"]) == ("Handbook", None)
 
 
-async def consulted(*, says: str, answer: str) -> list[tuple[str, str]]:
+async def consult(*, says: str, answer: str) -> list[tuple[str, str]]:
     """Return the kinds and ids of the sources of an answer for which an agent with a document was consulted."""
     expert = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Be exact.")
     harness = Harness(
@@ -349,21 +349,21 @@ async def consulted(*, says: str, answer: str) -> list[tuple[str, str]]:
 
 
 async def test_an_answer_names_the_documents_that_consulted_agents_cite() -> None:
-    results = await consulted(says="By hand (Handbook, page 3).", answer="Miso is let in by hand (Expert).")
+    results = await consult(says="By hand (Handbook, page 3).", answer="Miso is let in by hand (Expert).")
     assert results == [("agent", "expert"), ("document", "expert")]
 
 
 async def test_an_answer_names_no_documents_that_consulted_agents_do_not_cite() -> None:
-    assert await consulted(says="She comes when called.", answer="Miso comes.") == [("agent", "expert")]
+    assert await consult(says="She comes when called.", answer="Miso comes.") == [("agent", "expert")]
 
 
 @pytest.mark.parametrize("answer", ["I could not find anything about it.", "Miso is her name."])
 async def test_an_agent_that_found_nothing_is_no_source_and_neither_are_its_documents(answer: str) -> None:
-    assert await consulted(says="I found nothing about this in my documents.", answer=answer) == []
+    assert await consult(says="I found nothing about this in my documents.", answer=answer) == []
 
 
 async def test_an_answer_that_found_nothing_has_no_sources() -> None:
-    assert await consulted(says="By hand (Handbook, page 3).", answer="I don't know what your cat is called.") == []
+    assert await consult(says="By hand (Handbook, page 3).", answer="I don't know what your cat is called.") == []
     harness = Harness(recalls=True)
     await learn(harness, harness.ada, "assistant", PUMP.text, chunk=PUMP)
     harness.model.script("The documents do not mention it.")
@@ -391,7 +391,7 @@ async def test_documents_that_cannot_be_checked_are_not_used_and_the_record_says
 # What fails or is slow
 
 
-def broken_search(harness: Harness) -> None:
+def break_search(harness: Harness) -> None:
     harness.search.failure = SearchUnavailable()
 
 
@@ -406,7 +406,7 @@ def slow_search(harness: Harness) -> None:
 @pytest.mark.parametrize(
     ("breaks", "error"),
     [
-        (broken_search, "search_unavailable: "),
+        (break_search, "search_unavailable: "),
         (crashing_search, "internal_error: "),
         (slow_search, "took more than the deadline of 100 ms"),
     ],

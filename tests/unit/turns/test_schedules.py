@@ -101,7 +101,7 @@ async def test_the_prompt_says_that_nobody_has_written(due: DueHarness) -> None:
     assert f'"{WATER}"' in str(text)
 
 
-def asked_last(due: DueHarness) -> str:
+def read_last_question(due: DueHarness) -> str:
     """The prompts of the last question to the model."""
     return "\n".join(str(prompt.content) for prompt in due.model.asked[-1].prompts)
 
@@ -111,7 +111,7 @@ async def test_the_users_reply_has_the_reminder_before_it(due: DueHarness) -> No
     due.model.script("Water them now.", "Moved to ten.")
     await due.pass_time(hours=1)
     await due.say("m2", "Move it to ten.")
-    prompts = asked_last(due)
+    prompts = read_last_question(due)
     assert prompts.index(WATER) < prompts.index("Water them now.") < prompts.index("Move it to ten.")
 
 
@@ -123,7 +123,7 @@ async def test_the_reply_has_a_reminder_that_has_opened_a_closed_conversation_ag
     await due.pass_time(hours=1)
     due.clock.advance(6 * 24 * 3600)
     await due.say("m2", "Move it to ten.")
-    prompts = asked_last(due)
+    prompts = read_last_question(due)
     assert prompts.index(WATER) < prompts.index("Water them now.") < prompts.index("Move it to ten.")
 
 
@@ -135,7 +135,7 @@ async def test_a_message_that_waited_while_the_reminder_ran_has_it_in_context(du
     request = due.request("m2", "Move it to ten.")
     await due.queue.send(due.ada, make_queued_message(due.ada, request, request_id="m2"))
     assert await due.work() == 2
-    prompts = asked_last(due)
+    prompts = read_last_question(due)
     assert prompts.index(WATER) < prompts.index("Water them now.") < prompts.index("Move it to ten.")
 
 
@@ -147,7 +147,7 @@ async def test_a_reply_in_a_fork_has_the_reminder_in_context(due: DueHarness) ->
     fork = await served.post(f"/threads/{due.thread_id}/fork", {"agentId": "assistant"})
     assert fork.status_code == 201, fork.text
     await due.say("m2", "Move it to ten.", thread_id=fork.json()["id"])
-    prompts = asked_last(due)
+    prompts = read_last_question(due)
     assert prompts.index(WATER) < prompts.index("Water them now.") < prompts.index("Move it to ten.")
 
 

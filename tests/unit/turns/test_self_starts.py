@@ -19,7 +19,7 @@ NIGHT = {"quietHours": {"begin": "11:30", "end": "07:00"}}
 """It is noon in UTC when a harness begins."""
 
 
-def ruled(due: DueHarness | EventSender, **rules: Any) -> None:
+def set_rules(due: DueHarness | EventSender, **rules: Any) -> None:
     harness = due if isinstance(due, DueHarness) else due.harness
     harness.deployment_limits = DeploymentLimits(self_started_runs=SelfStartedRuns.model_validate(rules, by_alias=True))
     if isinstance(due, EventSender):
@@ -31,7 +31,7 @@ def shop() -> EventSender:
     return EventSender()
 
 
-async def begun(shop: EventSender, *event_ids: str, thread_id: str | None = None) -> int:
+async def send_events(shop: EventSender, *event_ids: str, thread_id: str | None = None) -> int:
     """Send events; return how many have begun a run."""
     before = len(shop.harness.model.asked)
     for event_id in event_ids:
@@ -41,33 +41,33 @@ async def begun(shop: EventSender, *event_ids: str, thread_id: str | None = None
 
 
 async def test_a_circle_of_events_ends_at_the_days_limit_of_its_conversation(shop: EventSender) -> None:
-    ruled(shop, perConversationPerDay=3)
-    assert await begun(shop, *(f"e{number}" for number in range(6))) == 3
+    set_rules(shop, perConversationPerDay=3)
+    assert await send_events(shop, *(f"e{number}" for number in range(6))) == 3
     dropped = shop.audited("due.run")
     assert [(user, outcome, detail["code"], detail["id"]) for user, outcome, detail in dropped] == [
         ("ada", "dropped", "limit_reached", f"e{number}") for number in (3, 4, 5)
     ]
-    assert await begun(shop, "other", thread_id="another") == 1
+    assert await send_events(shop, "other", thread_id="another") == 1
     shop.harness.clock.advance(24 * 3600)
-    assert await begun(shop, "tomorrow") == 1
+    assert await send_events(shop, "tomorrow") == 1
 
 
 async def test_a_circle_through_new_conversations_ends_at_the_days_limit_of_its_user(shop: EventSender) -> None:
-    ruled(shop, perUserPerDay=2)
-    assert [await begun(shop, "e", thread_id=f"order-{number}") for number in range(4)] == [1, 1, 0, 0]
+    set_rules(shop, perUserPerDay=2)
+    assert [await send_events(shop, "e", thread_id=f"order-{number}") for number in range(4)] == [1, 1, 0, 0]
 
 
 async def test_an_event_that_comes_again_counts_once_and_the_users_messages_not_at_all(shop: EventSender) -> None:
-    ruled(shop, perConversationPerDay=2)
+    set_rules(shop, perConversationPerDay=2)
     for number in range(3):
         await shop.harness.say(f"m{number}")
-    assert await begun(shop, "e1", "e1", "e1", "e2") == 2
+    assert await send_events(shop, "e1", "e1", "e1", "e2") == 2
     await shop.harness.say("m9")
 
 
 async def test_schedules_count_with_events() -> None:
     due = DueHarness()
-    ruled(due, perConversationPerDay=1)
+    set_rules(due, perConversationPerDay=1)
     await due.remind(rule="FREQ=DAILY")
     await due.remind(id="second", at="2040-03-01T14:00")
     assert await due.pass_time(hours=1) == 1
@@ -78,14 +78,14 @@ async def test_schedules_count_with_events() -> None:
 
 
 async def test_the_switch_stops_events_at_the_door_and_schedules_at_their_time(shop: EventSender) -> None:
-    ruled(shop, enabled=False)
+    set_rules(shop, enabled=False)
     refused = await shop.send()
     assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
     [(sender, outcome, detail)] = shop.audited("event.send")
     assert (sender, outcome, detail["code"], detail["userId"]) == ("shop", "refused", "limit_reached", "ada")
     due = DueHarness()
     await due.remind()
-    ruled(due, enabled=False)
+    set_rules(due, enabled=False)
     await due.pass_time(hours=1)
     assert due.model.asked == []
     assert [record.outcome for record in due.audit.records if record.action == "due.run"] == ["dropped"]
@@ -95,8 +95,8 @@ async def test_the_switch_stops_events_at_the_door_and_schedules_at_their_time(s
 async def test_quiet_hours_put_a_run_off_until_they_end_on_the_users_clocks(shop: EventSender) -> None:
     harness = shop.harness
     await harness.time_zones.put(harness.ada, "Europe/Vienna")
-    ruled(shop, **NIGHT)
-    assert await begun(shop, "e1") == 0
+    set_rules(shop, **NIGHT)
+    assert await send_events(shop, "e1") == 0
     [(_, outcome, detail)] = shop.audited("due.run")
     assert (outcome, detail["id"], detail["code"]) == ("put_off", "e1", "rate_limited")
     harness.clock.advance(17 * 3600)  # five in UTC, six in Vienna
@@ -113,7 +113,7 @@ async def test_a_run_over_a_spending_limit_is_put_off_until_it_is_reset(shop: Ev
     shop.harness.prices = Prices({"test-model": Price(input=1_000_000, output=1_000_000)})
     shop.harness.deployment_limits = DeploymentLimits(spending=SpendingRules(tenant=SpendingLimit(per_day=1.0)))
     shop.served = Served(shop.harness)
-    assert await begun(shop, "e1", "e2") == 1
+    assert await send_events(shop, "e1", "e2") == 1
     [(_, outcome, detail)] = shop.audited("due.run")
     assert (outcome, detail["id"], detail["code"]) == ("put_off", "e2", "spending_limit_reached")
     shop.harness.clock.advance(12 * 3600 + 60)
@@ -140,7 +140,7 @@ async def test_a_run_whose_agent_may_ask_no_model_waits_until_it_may(code: str) 
 
 async def test_a_run_over_a_rate_is_put_off_and_not_lost(shop: EventSender) -> None:
     shop.harness.deployment_limits = DeploymentLimits(user_messages_per_minute=1)
-    assert await begun(shop, "e1", "e2") == 1
+    assert await send_events(shop, "e1", "e2") == 1
     shop.harness.clock.advance(61)
     await shop.harness.app.self_started.due_starts.sweep(seconds=10)
     await shop.work()

@@ -65,21 +65,21 @@ async def test_the_run_ends_and_the_next_one_begins(harness: Harness, failure: E
     assert [exchange.last["outcome"] for exchange in (first, second)] == [{"type": "success"}] * 2
 
 
-async def refused(socketed: Socketed) -> None:
+async def refuse_reused_id(socketed: Socketed) -> None:
     """A message of an id that was used for another one."""
     await socketed.send("message", messageId="m1", content="Something else")
 
 
-async def repeated(socketed: Socketed) -> None:
+async def repeat_message(socketed: Socketed) -> None:
     await socketed.send("message", messageId="m1", content="Hello")
 
 
-async def closed_again(socketed: Socketed) -> None:
+async def close_again(socketed: Socketed) -> None:
     await close(socketed.harness)
     await socketed.send("close")
 
 
-@pytest.mark.parametrize("frame", [refused, repeated, closed_again])
+@pytest.mark.parametrize("frame", [refuse_reused_id, repeat_message, close_again])
 async def test_no_record_of_the_queue_waits_long_for_a_connection(
     harness: Harness, frame: Callable[[Socketed], Awaitable[None]]
 ) -> None:

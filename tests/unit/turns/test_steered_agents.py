@@ -12,7 +12,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.threads.message import StoredMessage
 from tests.fakes.chat_model import Answer
 from tests.harness.busy import SEARCH, BusyAgent, search
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.handoffs import transfer
 from tests.harness.harness import Harness, Said
 from tests.harness.sockets import Socketed
@@ -29,12 +29,12 @@ HOTELS = AgentDefinition.model_validate(
 )
 
 
-def entered(run: Said) -> list[str]:
+def list_entered(run: Said) -> list[str]:
     """The ids of the messages that have entered the run."""
     return [e.body["value"]["messageId"] for e in run.events if e.body.get("name") == "message_steered"]
 
 
-async def stored(harness: Harness, thread_id: str | None = None) -> list[StoredMessage]:
+async def list_stored(harness: Harness, thread_id: str | None = None) -> list[StoredMessage]:
     """The messages of a thread, by default of the conversation."""
     thread = await harness.store.get_thread(harness.ada, thread_id or harness.thread_id)
     return list((await harness.store.read_messages(harness.ada, thread, limit=50, before=None)).messages)
@@ -42,7 +42,7 @@ async def stored(harness: Harness, thread_id: str | None = None) -> list[StoredM
 
 async def texts(harness: Harness, thread_id: str | None = None) -> list[str]:
     """The texts of the user and the agents."""
-    return [message.text for message in await stored(harness, thread_id) if message.is_said]
+    return [message.text for message in await list_stored(harness, thread_id) if message.is_said]
 
 
 class Traveller:
@@ -64,7 +64,7 @@ class Traveller:
                 await asyncio.Event().wait()
             return f"Found: {' '.join([message, *requests])}"
 
-        self.harness = coded(agent)
+        self.harness = make_coded_harness(agent)
         self.tab = Socketed(self.harness)
 
     def _search(self) -> Any:
@@ -88,7 +88,7 @@ async def test_a_coroutine_takes_the_messages_where_it_wants_them() -> None:
     running = await traveller.at_work()
     traveller.goes_on.set()
     run = await running
-    assert (run.text, entered(run)) == ("Found: Graz by train", ["m2"])
+    assert (run.text, list_entered(run)) == ("Found: Graz by train", ["m2"])
     assert await texts(traveller.harness) == ["Graz", "by train", "Found: Graz by train"]
     await traveller.tab.work()
     assert len(traveller.requests) == 1
@@ -98,7 +98,7 @@ async def test_a_coroutine_that_takes_no_messages_leaves_them_to_the_next_turn()
     traveller = Traveller(takes=False)
     running = await traveller.at_work()
     traveller.goes_on.set()
-    assert entered(await running) == []
+    assert list_entered(await running) == []
     await traveller.tab.work()
     assert await texts(traveller.harness) == ["Graz", "Found: Graz", "by train", "Found: by train"]
 
@@ -114,7 +114,7 @@ async def test_a_coroutine_that_begins_again_gets_the_messages_that_it_had_taken
     await asyncio.wait([running])
     run = await traveller.harness.say("m1", "Graz")
     assert traveller.requests == [["by train"], ["by train"]]
-    assert entered(run) == ["m2"]
+    assert list_entered(run) == ["m2"]
     assert await texts(traveller.harness) == ["Graz", "by train", "Found: Graz by train"]
 
 
@@ -122,7 +122,7 @@ async def test_a_specialist_of_the_same_run_sees_the_message_that_entered_before
     busy.model.script(Answer.calling(search()), transfer("hotels"), "A hotel in Graz.")
     async with busy.at_work() as running:
         await busy.write("m2")
-    assert entered(await running) == ["m2"]
+    assert list_entered(await running) == ["m2"]
     assert ("user", "To Graz, please.") in busy.prompt(2)
 
 
@@ -132,7 +132,7 @@ async def test_a_message_enters_the_run_of_the_active_specialist(mode: str) -> N
     busy.model.script(transfer("hotels"), Answer.calling(search(), text="Let me look."), "A hotel in Graz.")
     async with busy.at_work() as running:
         await busy.write("m2")
-    assert entered(await running) == ["m2"]
+    assert list_entered(await running) == ["m2"]
     assert ("user", "To Graz, please.") in busy.prompt(2)
     spoken = [text for text in await texts(busy) if "hand" not in text.lower()]
     assert spoken[0] == "Find a flight."
@@ -159,7 +159,7 @@ def with_specialist(mode: str) -> BusyAgent:
     return BusyAgent(while_busy="steer", handoffs=handoffs, others=(HOTELS,))
 
 
-def guarded(verdict: Any) -> tuple[Harness, Socketed, asyncio.Event, asyncio.Event]:
+def guard(verdict: Any) -> tuple[Harness, Socketed, asyncio.Event, asyncio.Event]:
     """A conversation whose guardrail judges questions about trains."""
     began, goes_on = asyncio.Event(), asyncio.Event()
 
@@ -176,7 +176,7 @@ def guarded(verdict: Any) -> tuple[Harness, Socketed, asyncio.Event, asyncio.Eve
     async def no_trains(context: Any, text: str, origin: str) -> Any:
         return verdict if "train" in text else None
 
-    harness = coded(agent, answers=(Answer.calling(search_call()), "Done."))
+    harness = make_coded_harness(agent, answers=(Answer.calling(search_call()), "Done."))
     return harness, Socketed(harness), began, goes_on
 
 
@@ -185,12 +185,12 @@ def search_call() -> Any:
 
 
 async def test_a_message_that_a_guardrail_replaces_enters_with_the_other_words() -> None:
-    harness, tab, began, goes_on = guarded(Replace("by some means"))
+    harness, tab, began, goes_on = guard(Replace("by some means"))
     running = asyncio.ensure_future(harness.say("m1", "Graz"))
     await began.wait()
     await tab.send("message", messageId="m2", content="by train")
     goes_on.set()
-    assert entered(await running) == ["m2"]
+    assert list_entered(await running) == ["m2"]
     assert await texts(harness) == ["Graz", "by some means", "Done."]
     assert "by train" not in str(harness.model.asked[-1].prompts)
     await tab.work()
@@ -198,13 +198,13 @@ async def test_a_message_that_a_guardrail_replaces_enters_with_the_other_words()
 
 
 async def test_a_message_that_a_guardrail_refuses_does_not_enter_and_is_refused_in_its_turn() -> None:
-    harness, tab, began, goes_on = guarded(Refuse("No trains."))
+    harness, tab, began, goes_on = guard(Refuse("No trains."))
     running = asyncio.ensure_future(harness.say("m1", "Graz"))
     await began.wait()
     await tab.send("message", messageId="m2", content="by train")
     goes_on.set()
     run = await running
-    assert (entered(run), run.text) == ([], "Done.")
+    assert (list_entered(run), run.text) == ([], "Done.")
     await tab.work()
     assert await texts(harness) == ["Graz", "Done.", "by train", "No trains."]
     assert all("by train" not in str(question.prompts) for question in harness.model.asked[:2])
@@ -232,7 +232,7 @@ async def test_the_page_of_messages_and_the_export_have_the_message_once() -> No
     async with busy.at_work():
         await busy.write("m2")
     await busy.tab.work()
-    [steered] = [message for message in await stored(busy) if message.is_steered]
+    [steered] = [message for message in await list_stored(busy) if message.is_steered]
     assert steered.make_metadata()["isSteered"] is True
-    ordinals = [message.ordinal for message in await stored(busy)]
+    ordinals = [message.ordinal for message in await list_stored(busy)]
     assert ordinals == list(range(len(ordinals)))

@@ -31,7 +31,7 @@ def archivist(librarian: AgentDefinition) -> AgentDefinition:
     return librarian.model_copy(update={"id": "archivist", "main": False, "required_permissions": ()})
 
 
-def entered(events: list[Any]) -> list[str]:
+def list_entered(events: list[Any]) -> list[str]:
     """The ids of the messages that have entered the run of ``events``."""
     return [event.body["value"]["messageId"] for event in events if event.body.get("name") == "message_steered"]
 
@@ -66,7 +66,7 @@ async def test_a_message_that_asks_for_another_agent_begins_a_run() -> None:
     async with busy.at_work() as running:
         assert await busy.write("m2", "I want to talk to a librarian, please.") == "queued"
         assert await busy.write("m3", "To Graz, please.") == "steered"
-    assert entered((await running).events) == ["m3"]
+    assert list_entered((await running).events) == ["m3"]
 
 
 async def test_messages_enter_in_the_order_in_which_they_were_sent(busy: BusyAgent) -> None:
@@ -75,7 +75,7 @@ async def test_messages_enter_in_the_order_in_which_they_were_sent(busy: BusyAge
         for number in range(2, 5):
             busy.clock.advance(0.01)
             await busy.write(f"m{number}", f"Wish {number}.")
-    assert entered((await running).events) == ["m2", "m3", "m4"]
+    assert list_entered((await running).events) == ["m2", "m3", "m4"]
 
 
 async def test_a_message_to_a_run_that_ends_first_is_answered_next(busy: BusyAgent) -> None:
@@ -85,7 +85,7 @@ async def test_a_message_to_a_run_that_ends_first_is_answered_next(busy: BusyAge
     await busy.model_is_asked()
     assert await busy.write("m2") == "steered"
     gate.set()
-    assert entered((await running).events) == []
+    assert list_entered((await running).events) == []
     await busy.tab.work()
     assert [text for role, text in await busy.history() if role == "assistant"] == ["Hello there.", "Flights to Graz."]
     assert [event["type"] for event in busy.tab.received()][:1] == ["RUN_STARTED"]
@@ -98,7 +98,7 @@ async def test_a_message_waits_by_default_and_is_answered_after_the_run() -> Non
     async with busy.at_work() as running:
         assert await busy.write("m2") == "queued"
         assert await busy.waiting() == ["m2"]
-    assert entered((await running).events) == []
+    assert list_entered((await running).events) == []
     await busy.tab.work()
     assert (await busy.history())[-2:] == [TO_GRAZ, ("assistant", "To Graz: one.")]
 
@@ -128,7 +128,7 @@ async def test_a_repeated_message_enters_once(busy: BusyAgent) -> None:
     busy.model.script(*searches_then("Done."))
     async with busy.at_work() as running:
         assert [await busy.write("m2") for _ in range(3)] == ["steered"] * 3
-    assert entered((await running).events) == ["m2"]
+    assert list_entered((await running).events) == ["m2"]
     assert await busy.write("m2") is None
     await busy.tab.work()
     assert [text for role, text in await busy.history() if role == "user"] == ["Find a flight.", "To Graz, please."]
@@ -207,7 +207,7 @@ async def test_a_caller_over_http_gets_the_run_that_its_message_has_entered(busy
     run, answered = await running, await sending
     assert answered.types[0] == "RUN_STARTED"
     assert answered.text == run.text == "Here are flights to Graz."
-    assert entered(answered.events) == ["m2"]
+    assert list_entered(answered.events) == ["m2"]
     assert await busy.waiting() == []
     assert len(busy.model.asked) == 2
 
@@ -228,7 +228,7 @@ async def test_a_caller_who_gives_up_waiting_leaves_nothing_that_enters_a_run(bu
             await busy.say("m2", "To Graz, please.", seconds=0.3)
         busy.clock.advance(1)
         assert await busy.waiting() == []
-    assert entered((await running).events) == []
+    assert list_entered((await running).events) == []
 
 
 async def test_the_attempt_after_a_death_has_the_message_where_it_was(busy: BusyAgent) -> None:
@@ -241,7 +241,7 @@ async def test_the_attempt_after_a_death_has_the_message_where_it_was(busy: Busy
         await asyncio.wait([dying])
     busy.model.script(*searches_then("Here are flights to Graz."))
     run = await busy.say("m1", "Find a flight.")
-    assert entered(run.events) == ["m2"]
+    assert list_entered(run.events) == ["m2"]
     assert await busy.history() == [*FOUND, TO_GRAZ, ("assistant", "Here are flights to Graz.")]
     await busy.tab.work()
     assert [text for role, text in await busy.history() if role == "user"] == ["Find a flight.", "To Graz, please."]
@@ -336,7 +336,7 @@ async def test_a_sender_who_may_do_less_than_the_run_does_not_steer_it() -> None
     able = Scope("acme", "ada", frozenset({"refund:write"}))
     async with busy.at_work(scope=able) as running:
         assert await busy.write("m2") == "steered"
-    assert entered((await running).events) == []
+    assert list_entered((await running).events) == []
     await busy.tab.work()
     assert (await busy.history())[-2:] == [TO_GRAZ, ("assistant", "To Graz: one.")]
 
@@ -351,7 +351,7 @@ async def test_a_stranger_learns_nothing_and_changes_nothing(busy: BusyAgent) ->
         await busy.tab.send("message", scope=eve, messageId="m3", content="Buy it!", whileBusy="interrupt")
         assert busy.tab.received()[0]["code"] == "nothing_running"
     assert (await running).text == "Three."
-    assert entered((await running).events) == []
+    assert list_entered((await running).events) == []
 
 
 async def test_a_message_that_was_sent_right_before_a_run_waits_like_one_that_was_sent_during_it() -> None:

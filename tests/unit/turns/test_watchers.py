@@ -26,7 +26,7 @@ class Reads:
         monkeypatch.setattr(harness.live, "live", live)
 
 
-async def watched(monkeypatch: pytest.MonkeyPatch) -> tuple[Harness, Reads]:
+async def watch_thread(monkeypatch: pytest.MonkeyPatch) -> tuple[Harness, Reads]:
     """A thread that one connection watches, after two turns."""
     harness = Harness()
     reads = Reads(harness, monkeypatch)
@@ -44,7 +44,7 @@ def types(harness: Harness, connection_id: str) -> list[str]:
 async def test_a_thread_with_the_same_watchers_is_not_asked_for_them(
     monkeypatch: pytest.MonkeyPatch, connection_id: str | None
 ) -> None:
-    harness, reads = await watched(monkeypatch)
+    harness, reads = await watch_thread(monkeypatch)
     before = types(harness, "tab")
     exchange = await harness.say("m3", subscriber=harness.subscriber(connection_id) if connection_id else None)
     assert reads.count == 0
@@ -52,14 +52,14 @@ async def test_a_thread_with_the_same_watchers_is_not_asked_for_them(
 
 
 async def test_a_connection_that_was_attached_in_between_gets_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    harness, _ = await watched(monkeypatch)
+    harness, _ = await watch_thread(monkeypatch)
     await harness.live.attach(harness.ada, harness.thread_id, "phone", harness.subscriber("phone").token_expires_at)
     exchange = await harness.say("m3")
     assert types(harness, "phone") == exchange.types
 
 
 async def test_a_connection_that_is_attached_during_a_run_gets_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    harness, reads = await watched(monkeypatch)
+    harness, reads = await watch_thread(monkeypatch)
     gate = asyncio.Event()
     harness.model.script(Answer(("Hello ", "there."), gate=gate, gate_at=1))
     saying = asyncio.ensure_future(harness.say("m3"))
@@ -72,7 +72,7 @@ async def test_a_connection_that_is_attached_during_a_run_gets_all_of_it(monkeyp
 
 
 async def test_a_connection_that_has_gone_is_not_known_after_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    harness, _ = await watched(monkeypatch)
+    harness, _ = await watch_thread(monkeypatch)
     harness.connections.gone.add("tab")
     await harness.say("m3")
     await harness.say("m4")
@@ -81,7 +81,7 @@ async def test_a_connection_that_has_gone_is_not_known_after_the_run(monkeypatch
 
 
 async def test_a_run_that_was_cancelled_while_it_waited_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    harness, reads = await watched(monkeypatch)
+    harness, reads = await watch_thread(monkeypatch)
     count_before = len(harness.model.asked)
     request = harness.request("m3")
     await harness.live.request_cancel(harness.ada, harness.thread_id, request.run_id)
@@ -97,7 +97,7 @@ async def test_a_run_that_was_cancelled_while_it_waited_says_nothing(monkeypatch
 async def test_a_run_that_was_cancelled_before_the_one_before_it_ended_says_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    harness, _ = await watched(monkeypatch)
+    harness, _ = await watch_thread(monkeypatch)
     later = harness.request("m4")
     await harness.live.request_cancel(harness.ada, harness.thread_id, later.run_id)
     await harness.say("m3")

@@ -44,11 +44,11 @@ class ForgottenUser:
     def go_on(self, world: World) -> None:
         mona = world.person("mona")
         request = mona.request("DELETE", "/users/me/memory").json()["requestId"]
-        done = wait_for(lambda: _ended(mona.read(f"/forget-requests/{request}")))
+        done = wait_for(lambda: _read_end(mona.read(f"/forget-requests/{request}")))
         assert done["status"] == "completed", done
         assert mona.items("/threads") == []
         assert mona.items("/schedules") == []
 
 
-def _ended(request: dict[str, object]) -> dict[str, object] | None:
+def _read_end(request: dict[str, object]) -> dict[str, object] | None:
     return None if request["status"] == "running" else request

@@ -23,7 +23,7 @@ async def thread() -> Thread:
     return replace(lease.thread, next_ordinal=6, messages_fence=4)
 
 
-def stored(*fences: int, before: dict[int, int]) -> list[dict[str, Any]]:
+def make_items(*fences: int, before: dict[int, int]) -> list[dict[str, Any]]:
     """Return items of the messages from 0 on, with their fences and the fences before some of them."""
     return [
         {"SK": f"MSG#{ordinal:012d}", "fence": fence, **({BEFORE: before[ordinal]} if ordinal in before else {})}
@@ -31,7 +31,7 @@ def stored(*fences: int, before: dict[int, int]) -> list[dict[str, Any]]:
     ]
 
 
-COMMITTED = stored(1, 1, 3, 3, 4, 4, before={2: 1, 4: 3})
+COMMITTED = make_items(1, 1, 3, 3, 4, 4, before={2: 1, 4: 3})
 
 
 def test_the_committed_history_passes_whole_and_in_part(thread: Thread) -> None:
@@ -58,11 +58,11 @@ def test_no_messages_do_not_pass(thread: Thread) -> None:
     ],
 )
 def test_what_a_dead_worker_wrote_does_not_pass(thread: Thread, fences: tuple[int, ...]) -> None:
-    assert not is_current(stored(*fences, before={2: 1, 4: 3}), thread)
+    assert not is_current(make_items(*fences, before={2: 1, 4: 3}), thread)
 
 
 def test_messages_of_an_earlier_version_do_not_pass(thread: Thread) -> None:
-    assert not is_current(stored(1, 1, 3, 3, 4, 4, before={}), thread)
+    assert not is_current(make_items(1, 1, 3, 3, 4, 4, before={}), thread)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_only_a_question_with_its_answer_ends_plainly(roles: tuple[Role, ...], p
         StoredMessage(f"m{ordinal}", role, "Hi", ordinal + 2, "r", from_millis(0), 1)
         for ordinal, role in enumerate(roles)
     ]
-    items = stored(1, 1, *(2 for _ in roles), before={2: 1})
+    items = make_items(1, 1, *(2 for _ in roles), before={2: 1})
     assert ends_plainly(messages, items[2:]) is passes
 
 

@@ -12,7 +12,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import StoredMessage
 from baton.domain.times import to_millis
 from baton.ports.threads.leases import Commit, Lease, LeaseRequest
-from tests.contracts.stores import said
+from tests.contracts.stores import make_question
 from tests.harness.harness import Harness
 
 BUDGET = 10_000
@@ -25,7 +25,7 @@ async def lease_of(thread: str) -> Lease:
     return replace(lease, thread=replace(lease.thread, id=thread))
 
 
-def known(histories: RecentHistories, lease: Lease, size: int) -> list[StoredMessage]:
+def keep_messages(histories: RecentHistories, lease: Lease, size: int) -> list[StoredMessage]:
     """Keep the thread's two messages of ``size`` bytes together, and return them."""
     thread = lease.thread
     histories.begin(
@@ -33,12 +33,12 @@ def known(histories: RecentHistories, lease: Lease, size: int) -> list[StoredMes
         thread.id,
         {"created_at": to_millis(thread.created_at), "committed_fence": 1, "next_ordinal": thread.next_ordinal},
     )
-    messages = [replace(said(lease), ordinal=number) for number in range(thread.next_ordinal)]
+    messages = [replace(make_question(lease), ordinal=number) for number in range(thread.next_ordinal)]
     histories.keep(lease.scope, thread, messages, [size, *(0 for _ in messages[1:])])
     return messages
 
 
-def found(histories: RecentHistories, lease: Lease) -> bool:
+def is_kept(histories: RecentHistories, lease: Lease) -> bool:
     return histories.find(lease.scope, lease.thread, token_budget=BUDGET, first_ordinal=0) is not None
 
 
@@ -47,48 +47,48 @@ async def test_all_that_is_kept_has_one_bound(monkeypatch: pytest.MonkeyPatch) -
     histories = RecentHistories()
     leases = [await lease_of(f"t{number}") for number in range(4)]
     for lease in leases:
-        known(histories, lease, 2 * MESSAGE_SIZE)
-    assert [found(histories, lease) for lease in leases] == [False, False, True, True]
+        keep_messages(histories, lease, 2 * MESSAGE_SIZE)
+    assert [is_kept(histories, lease) for lease in leases] == [False, False, True, True]
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1, MESSAGE_SIZE, 10 * MESSAGE_SIZE])
 async def test_a_history_of_any_size_is_kept_or_left(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
     monkeypatch.setattr(recent_histories, "MAX_SIZE", 10 * MESSAGE_SIZE)
     histories, lease = RecentHistories(), await lease_of("t")
-    known(histories, lease, 7 * MESSAGE_SIZE + more)
-    assert found(histories, lease) is (more <= 0)
+    keep_messages(histories, lease, 7 * MESSAGE_SIZE + more)
+    assert is_kept(histories, lease) is (more <= 0)
 
 
 async def test_messages_of_a_run_in_progress_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent_histories, "MAX_SIZE", 10 * MESSAGE_SIZE)
     histories, lease = RecentHistories(), await lease_of("t")
-    known(histories, lease, 0)
-    histories.note_written(lease, said(lease), 20 * MESSAGE_SIZE)
-    assert not found(histories, lease)
+    keep_messages(histories, lease, 0)
+    histories.note_written(lease, make_question(lease), 20 * MESSAGE_SIZE)
+    assert not is_kept(histories, lease)
 
 
 @pytest.mark.parametrize("fence", [0, 1])
 async def test_what_an_earlier_worker_wrote_is_not_kept(fence: int) -> None:
     """Another worker of the same process may note its write only after it has lost the lease."""
     histories, lease = RecentHistories(), await lease_of("t")
-    known(histories, lease, 0)
+    keep_messages(histories, lease, 0)
     for number in range(2):
-        message = said(lease, index=number)
+        message = make_question(lease, index=number)
         histories.note_written(lease, replace(message, fence=message.fence - fence), 10)
     end = lease.thread.next_ordinal + 2
     histories.extend(lease, Commit(next_ordinal=end, last_seq=9, usage=Usage(1, 1), tokens=20))
     committed = replace(lease, thread=replace(lease.thread, next_ordinal=end))
-    assert found(histories, committed) is (fence == 0)
+    assert is_kept(histories, committed) is (fence == 0)
 
 
 async def test_messages_that_were_dropped_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent_histories, "MAX_SIZE", 20 * MESSAGE_SIZE)
     monkeypatch.setattr(recent_histories, "MAX_MESSAGES", 2)
     histories, lease = RecentHistories(), await lease_of("t")
-    known(histories, lease, 6 * MESSAGE_SIZE)
+    keep_messages(histories, lease, 6 * MESSAGE_SIZE)
     for _ in range(3):
         for index in range(2):
-            histories.note_written(lease, said(lease, index=index), MESSAGE_SIZE)
+            histories.note_written(lease, make_question(lease, index=index), MESSAGE_SIZE)
         end = lease.thread.next_ordinal + 2
         histories.extend(lease, Commit(next_ordinal=end, last_seq=9, usage=Usage(1, 1), tokens=20))
         lease = replace(lease, thread=replace(lease.thread, next_ordinal=end))

@@ -108,7 +108,7 @@ def attempt(passed_on: asyncio.Event) -> Attempt:
     return cast("Attempt", part)
 
 
-def leased() -> Lease:
+def make_lease() -> Lease:
     async def take() -> Lease:
         stores = in_memory()
         return replace(await stores.acquire("7d444840-9dc0-41d1-b245-5ffdce74fad2"), until=datetime.now(UTC))
@@ -118,7 +118,7 @@ def leased() -> Lease:
 
 @pytest.mark.parametrize("hears_nothing_after", [0.0, 9.9, 10.1, 19.9])
 def test_a_run_whose_table_falls_silent_ends_before_its_lease_does(hears_nothing_after: float) -> None:
-    lease, clock = leased(), in_memory().clock
+    lease, clock = make_lease(), in_memory().clock
     renewed: list[float] = []
 
     async def run() -> None:
@@ -157,7 +157,7 @@ def test_a_run_whose_table_falls_silent_ends_before_its_lease_does(hears_nothing
 
 def test_a_slow_table_does_not_keep_the_lease_from_being_renewed() -> None:
     """Every answer takes as long as one may: the renewal has its turn between any two of them."""
-    lease, clock = leased(), in_memory().clock
+    lease, clock = make_lease(), in_memory().clock
     requests: list[tuple[float, str]] = []
 
     class Listed(Mute):

@@ -172,7 +172,7 @@ def end_of(chunks: Sequence[ModelChunk]) -> Finished:
     return end
 
 
-def answered(chunks: Sequence[ModelChunk]) -> Prompt:
+def make_prompt(chunks: Sequence[ModelChunk]) -> Prompt:
     """Return an answer as a later prompt holds it."""
     end = end_of(chunks)
     calls = tuple(calls_of(chunks))
@@ -208,10 +208,10 @@ def reasoning(encrypted: str, *, item_id: str = "rs_1", summary: Sequence[str] =
 
 
 def answers(*items: dict[str, Any], model: str = "gpt-6-sol-2026-09-01", usage: Any = USAGE) -> list[Event]:
-    return [*streamed(*items), ended(*items, model=model, usage=usage)]
+    return [*stream_items(*items), make_end(*items, model=model, usage=usage)]
 
 
-def streamed(*items: dict[str, Any]) -> list[Event]:
+def stream_items(*items: dict[str, Any]) -> list[Event]:
     """Return the events of the items, without the one that ends the answer."""
     events: list[Event] = [{"type": "response.created", "response": {"id": "resp_1", "status": "in_progress"}}]
     for index, item in enumerate(items):
@@ -219,7 +219,7 @@ def streamed(*items: dict[str, Any]) -> list[Event]:
     return [{**event, "sequence_number": number} for number, event in enumerate(events)]
 
 
-def ended(*items: dict[str, Any], status: str = "completed", **fields: Any) -> Event:
+def make_end(*items: dict[str, Any], status: str = "completed", **fields: Any) -> Event:
     response = {"id": "resp_1", "status": status, "output": list(items), "error": None, **fields}
     return {"type": f"response.{status}", "response": response}
 
@@ -229,7 +229,7 @@ def _events(index: int, item: dict[str, Any]) -> Iterator[Event]:
     started = {**item, "status": "in_progress"}
     match item["type"]:
         case "message":
-            yield _added(index, started | {"content": []})
+            yield _make_added(index, started | {"content": []})
             for piece in _pieces(item["content"][0]["text"]):
                 yield {
                     "type": "response.output_text.delta",
@@ -245,12 +245,12 @@ def _events(index: int, item: dict[str, Any]) -> Iterator[Event]:
                 "text": item["content"][0]["text"],
             }
         case "function_call":
-            yield _added(index, started | {"arguments": ""})
+            yield _make_added(index, started | {"arguments": ""})
             for piece in _pieces(item["arguments"]):
                 yield {"type": "response.function_call_arguments.delta", **location, "delta": piece}
             yield {"type": "response.function_call_arguments.done", **location, "arguments": item["arguments"]}
         case "reasoning":
-            yield _added(index, item | {"summary": [], "encrypted_content": "unfinished"})
+            yield _make_added(index, item | {"summary": [], "encrypted_content": "unfinished"})
             for number, part in enumerate(item["summary"]):
                 at = {**location, "summary_index": number}
                 yield {
@@ -264,7 +264,7 @@ def _events(index: int, item: dict[str, Any]) -> Iterator[Event]:
     yield {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
-def _added(index: int, item: dict[str, Any]) -> Event:
+def _make_added(index: int, item: dict[str, Any]) -> Event:
     return {"type": "response.output_item.added", "output_index": index, "item": item}
 
 

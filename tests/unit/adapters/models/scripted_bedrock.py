@@ -133,7 +133,7 @@ class Keys:
         return Credentials("AKIDEXAMPLE", "wJalrXUtnFEMI")
 
 
-def refused(status: int, name: str, message: str) -> Callable[[], httpx2.Response]:
+def make_refusal(status: int, name: str, message: str) -> Callable[[], httpx2.Response]:
     """Return what answers with an error."""
     headers = {"x-amzn-errortype": f"{name}:http://internal.amazon.com/coral/", "x-amzn-requestid": "request-1"}
     body = [json.dumps({"message": message}).encode()]
@@ -168,7 +168,7 @@ def text_of(chunks: Sequence[ModelChunk]) -> str:
     return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
 
 
-def finished(chunks: Sequence[ModelChunk]) -> Finished:
+def get_finished(chunks: Sequence[ModelChunk]) -> Finished:
     last = chunks[-1]
     assert isinstance(last, Finished)
     return last

@@ -32,7 +32,7 @@ def events(values: Sequence[Any], *, begin: str = "data: ", end: str = "\n\n") -
     return "".join(f"{begin}{value if isinstance(value, str) else json.dumps(value)}{end}" for value in values)
 
 
-async def said(body: str | bytes, kind: str | None = "text/event-stream", api: str = "chat") -> list[ModelChunk]:
+async def answer_body(body: str | bytes, kind: str | None = "text/event-stream", api: str = "chat") -> list[ModelChunk]:
     if api == "chat":
         return await ask(Endpoint(lambda _: response(body, kind)))
 
@@ -70,7 +70,7 @@ FORMS = {
 @pytest.mark.parametrize("api", ["chat", "responses"])
 @pytest.mark.parametrize("form", FORMS)
 async def test_an_answer_is_read_in_any_form_and_under_any_content_type(form: str, api: str, kind: str | None) -> None:
-    chunks = await said(FORMS[form](CHAT if api == "chat" else RESPONSES), kind, api)
+    chunks = await answer_body(FORMS[form](CHAT if api == "chat" else RESPONSES), kind, api)
     assert "".join(item.text for item in chunks if isinstance(item, TextDelta)) == "Hello you."
     assert isinstance(chunks[-1], Finished)
     assert chunks[-1].reason is FinishReason.STOP
@@ -80,7 +80,7 @@ async def test_an_answer_is_read_in_any_form_and_under_any_content_type(form: st
 @pytest.mark.parametrize("indent", [None, 2])
 async def test_a_whole_answer_needs_no_reason_to_stop_and_no_content_type(kind: str | None, indent: int | None) -> None:
     whole = {"object": "chat.completion", "model": "m", "choices": [{"message": {"content": "Hello you."}}]}
-    chunks = await said(json.dumps(whole, indent=indent), kind)
+    chunks = await answer_body(json.dumps(whole, indent=indent), kind)
     assert [type(item) for item in chunks] == [TextDelta, Finished]
 
 
@@ -88,7 +88,7 @@ async def test_the_types_of_events_may_be_their_names_only() -> None:
     body = "".join(
         f"event: {response['type']}\ndata: {json.dumps({**response, 'type': None})}\n\n" for response in RESPONSES
     )
-    assert responses_endpoint.text_of(await said(body, api="responses")) == "Hello you."
+    assert responses_endpoint.text_of(await answer_body(body, api="responses")) == "Hello you."
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
@@ -105,7 +105,7 @@ async def test_the_types_of_events_may_be_their_names_only() -> None:
 )
 async def test_operators_learn_what_came_instead_of_an_answer(body: str, words: str, api: str) -> None:
     with pytest.raises(ModelUnavailable) as failed:
-        await said(body, "text/html", api)
+        await answer_body(body, "text/html", api)
     assert failed.value.reason is not None
     assert words in failed.value.reason
 
@@ -127,12 +127,12 @@ async def test_operators_learn_what_came_instead_of_an_answer(body: str, words: 
 )
 async def test_an_error_in_an_answer_is_known_in_any_form(body: str, api: str) -> None:
     with pytest.raises(ModelRateLimited):
-        await said(body, api=api)
+        await answer_body(body, api=api)
 
 
 @pytest.mark.parametrize("form", ["usual", "CRLF", "no empty lines", "lines of JSON"])
 async def test_a_long_answer_is_read_whole_in_any_form(form: str) -> None:
-    chunks = await said(FORMS[form]([chunk({"content": "word "})] * 3_000 + [chunk({}, "stop")]))
+    chunks = await answer_body(FORMS[form]([chunk({"content": "word "})] * 3_000 + [chunk({}, "stop")]))
     assert "".join(item.text for item in chunks if isinstance(item, TextDelta)) == "word " * 3_000
     assert isinstance(chunks[-1], Finished)
     assert chunks[-1].reason is FinishReason.STOP
@@ -172,9 +172,12 @@ async def test_events_before_one_that_is_no_json_are_read_although_they_came_in_
 
 async def test_an_event_that_the_end_cuts_is_no_answer() -> None:
     with pytest.raises(ModelError):
-        await said(events(CHAT)[:-40])
+        await answer_body(events(CHAT)[:-40])
 
 
 async def test_characters_that_are_no_utf8_cost_no_more_than_themselves() -> None:
     body = events(CHAT).encode().replace(b" you", b" y\xffu")
-    assert "".join(message.text for message in await said(body) if isinstance(message, TextDelta)) == "Hello y\ufffdu."
+    assert (
+        "".join(message.text for message in await answer_body(body) if isinstance(message, TextDelta))
+        == "Hello y\ufffdu."
+    )

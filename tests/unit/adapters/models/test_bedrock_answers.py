@@ -32,7 +32,7 @@ from tests.unit.adapters.models.scripted_bedrock import (
     ask,
     call,
     end,
-    finished,
+    get_finished,
     model_over,
     reasoning,
     text,
@@ -46,17 +46,17 @@ SIGNED = reasoning({"text": "I add "}, {"text": "them."}, {"signature": "c2ln"},
 async def test_text_arrives_in_pieces_and_ends_with_the_tokens() -> None:
     chunks = await ask(ScriptedBedrock())
     assert chunks[:-1] == [TextDelta("Hello"), TextDelta(" you")]
-    assert finished(chunks) == Finished(FinishReason.STOP, CLAUDE, Usage(7, 3))
+    assert get_finished(chunks) == Finished(FinishReason.STOP, CLAUDE, Usage(7, 3))
 
 
 async def test_cached_tokens_are_a_part_of_the_input() -> None:
     bedrock = ScriptedBedrock([[*text("Hi"), *end(cacheReadInputTokens=100, cacheWriteInputTokens=20)]])
-    assert finished(await ask(bedrock)).usage == Usage(127, 3, 100, 20)
+    assert get_finished(await ask(bedrock)).usage == Usage(127, 3, 100, 20)
 
 
 async def test_tokens_may_come_before_the_end() -> None:
     stop, metadata = end()
-    assert finished(await ask(ScriptedBedrock([[*text("Hi"), metadata, stop]]))).usage == Usage(7, 3)
+    assert get_finished(await ask(ScriptedBedrock([[*text("Hi"), metadata, stop]]))).usage == Usage(7, 3)
 
 
 async def test_calls_come_after_the_text_with_their_arguments_joined() -> None:
@@ -68,7 +68,7 @@ async def test_calls_come_after_the_text_with_their_arguments_joined() -> None:
     ]
     chunks = await ask(ScriptedBedrock([frames]), tools=[ADD])
     assert chunks[1:3] == [ToolCall("tooluse_1", "add", '{"x": 1}'), ToolCall("tooluse_2", "add", "{}")]
-    assert finished(chunks).reason is FinishReason.TOOL_CALLS
+    assert get_finished(chunks).reason is FinishReason.TOOL_CALLS
 
 
 async def test_calls_with_one_id_get_different_ones() -> None:
@@ -83,14 +83,14 @@ async def test_a_call_that_the_limit_cuts_is_left_out() -> None:
     frames = [*call("add", '{"x": 1}', index=0), *call("add", '{"x": 1', index=1), *end("max_tokens")]
     chunks = await ask(ScriptedBedrock([frames]), tools=[ADD])
     assert [chunk.arguments for chunk in chunks if isinstance(chunk, ToolCall)] == ['{"x": 1}']
-    assert finished(chunks).reason is FinishReason.LENGTH
+    assert get_finished(chunks).reason is FinishReason.LENGTH
 
 
 async def test_a_model_that_may_not_call_has_called_nothing() -> None:
     frames = [*text("Three."), *call("add", "{}", index=1), *end("tool_use")]
     chunks = await ask(ScriptedBedrock([frames]), tools=[ADD], tool_choice="none")
     assert [type(chunk) for chunk in chunks] == [TextDelta, Finished]
-    assert finished(chunks).reason is FinishReason.STOP
+    assert get_finished(chunks).reason is FinishReason.STOP
 
 
 async def test_a_model_that_calls_instead_of_answering_is_asked_without_tools() -> None:
@@ -114,7 +114,7 @@ async def test_thinking_goes_back_unchanged_in_its_place() -> None:
     frames = [*SIGNED, *redacted, *text("So: ", index=2), *call("add", '{"x": 1}', index=3), *end("tool_use")]
     bedrock = ScriptedBedrock([frames, SAYS_HELLO])
     model = model_over(bedrock)
-    done = finished(await ask(bedrock, tools=[ADD], model=model))
+    done = get_finished(await ask(bedrock, tools=[ADD], model=model))
     answer = Prompt(
         Role.ASSISTANT,
         "So: ",
@@ -139,12 +139,12 @@ async def test_thinking_goes_back_unchanged_in_its_place() -> None:
 
 async def test_thinking_without_a_signature_stays_out_for_models_that_sign() -> None:
     chunks = await ask(ScriptedBedrock([[*reasoning({"text": "Hm."}), *text("3", index=1), *end()]]))
-    assert finished(chunks).provider_parts is None
+    assert get_finished(chunks).provider_parts is None
 
 
 async def test_open_models_get_their_thinking_back_without_a_signature() -> None:
     frames = [*reasoning({"text": "Hm."}), *text("3", index=1), *end()]
-    parts = finished(await ask(ScriptedBedrock([frames]), model_id="openai.gpt-oss-120b-1:0")).provider_parts
+    parts = get_finished(await ask(ScriptedBedrock([frames]), model_id="openai.gpt-oss-120b-1:0")).provider_parts
     assert parts is not None
     assert parts.parts == ({"reasoningContent": {"reasoningText": {"text": "Hm."}}}, {"text": 1})
 
@@ -188,7 +188,7 @@ async def test_an_answer_that_the_context_has_no_room_for_is_too_long() -> None:
 
 async def test_an_answer_that_the_context_ends_is_cut() -> None:
     chunks = await ask(ScriptedBedrock([[*text("Once upon"), *end("model_context_window_exceeded")]]))
-    assert finished(chunks).reason is FinishReason.LENGTH
+    assert get_finished(chunks).reason is FinishReason.LENGTH
 
 
 async def test_a_stream_without_its_end_is_no_answer() -> None:
@@ -205,14 +205,14 @@ async def test_the_longest_answer_is_cut() -> None:
     piece = "x" * 100_000
     chunks = await ask(ScriptedBedrock([[*text(*[piece] * 11), *end()]]))
     assert len(text_of(chunks)) == MAX_ANSWER_BYTES
-    assert finished(chunks).reason is FinishReason.LENGTH
+    assert get_finished(chunks).reason is FinishReason.LENGTH
 
 
 async def test_an_answer_of_too_many_pieces_is_cut() -> None:
     frames = [frame for index in range(2_100) for frame in call("add", "{}", call_id=f"c{index}", index=index)]
     chunks = await ask(ScriptedBedrock([[*frames, *end("tool_use")]]), tools=[ADD])
     assert len(chunks) == 2_001
-    assert finished(chunks).reason is FinishReason.LENGTH
+    assert get_finished(chunks).reason is FinishReason.LENGTH
 
 
 async def test_a_model_that_does_not_stream_calls_answers_at_once() -> None:
@@ -234,7 +234,7 @@ async def test_a_model_that_does_not_stream_calls_answers_at_once() -> None:
     chunks = await ask(bedrock, tools=[ADD], model_id="us.meta.llama4-maverick-17b-instruct-v1:0")
     assert bedrock.paths == ["/model/us.meta.llama4-maverick-17b-instruct-v1:0/converse"]
     assert chunks[:2] == [TextDelta("Let me see."), ToolCall("t1", "add", '{"x": 1}')]
-    assert finished(chunks).usage == Usage(7, 3)
+    assert get_finished(chunks).usage == Usage(7, 3)
 
 
 async def test_closing_the_answer_closes_its_connection() -> None:

@@ -15,7 +15,7 @@ from baton.adapters.models.bedrock.embedder import BedrockEmbedder
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from baton.ports.documents.search import EmbeddingPurpose
 from tests.fakes.token_counter import WordCounter
-from tests.unit.adapters.models.scripted_bedrock import Body, Keys, ScriptedBedrock, refused
+from tests.unit.adapters.models.scripted_bedrock import Body, Keys, ScriptedBedrock, make_refusal
 
 TITAN = "amazon.titan-embed-text-v2:0"
 NOVA = "amazon.nova-2-multimodal-embeddings-v1:0"
@@ -41,10 +41,10 @@ class Embedding(ScriptedBedrock):
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(0.01)
         self.at_once -= 1
-        return answered(_answer(request.url.path, json.loads(request.content)))
+        return make_response(_answer(request.url.path, json.loads(request.content)))
 
 
-def answered(answer: object) -> httpx2.Response:
+def make_response(answer: object) -> httpx2.Response:
     return httpx2.Response(200, stream=Body([json.dumps(answer).encode()]))
 
 
@@ -134,7 +134,9 @@ async def test_long_and_empty_texts_are_made_to_fit() -> None:
 
 
 async def test_a_text_that_is_too_long_by_the_models_count_is_halved() -> None:
-    too_long = refused(400, "ValidationException", "Too many input tokens. Max input tokens: 8192, request input: 9000")
+    too_long = make_refusal(
+        400, "ValidationException", "Too many input tokens. Max input tokens: 8192, request input: 9000"
+    )
     bedrock = Embedding(too_long, too_long)
     await embedder(TITAN, bedrock).embed(["word " * 100])
     assert [len(body["inputText"]) for body in bedrock.bodies] == [499, 249, 124]
@@ -143,11 +145,11 @@ async def test_a_text_that_is_too_long_by_the_models_count_is_halved() -> None:
 @pytest.mark.parametrize(
     "failure",
     [
-        refused(429, "ThrottlingException", "Too many requests"),
-        refused(503, "ServiceUnavailableException", "Down"),
+        make_refusal(429, "ThrottlingException", "Too many requests"),
+        make_refusal(503, "ServiceUnavailableException", "Down"),
         httpx2.ConnectError("no route"),
-        lambda: answered({"embedding": []}),
-        lambda: answered([]),
+        lambda: make_response({"embedding": []}),
+        lambda: make_response([]),
         lambda: httpx2.Response(200, stream=Body([b"<html>"])),
     ],
     ids=["throttled", "down", "no connection", "no numbers", "a list", "a page"],
@@ -160,7 +162,7 @@ async def test_what_passes_is_tried_again(failure: Any) -> None:
 
 @pytest.mark.parametrize("name", ["AccessDeniedException", "ResourceNotFoundException"])
 async def test_what_does_not_pass_is_not(name: str) -> None:
-    bedrock = Embedding(*[refused(403, name, "no")] * 9)
+    bedrock = Embedding(*[make_refusal(403, name, "no")] * 9)
     with pytest.raises(EmbedderUnavailable):
         await embedder(TITAN, bedrock).embed(["boat"])
     assert len(bedrock.requests) == 1
@@ -178,7 +180,7 @@ async def test_what_does_not_pass_is_not(name: str) -> None:
     ],
 )
 async def test_what_is_no_embedding_is_refused(answer: Any) -> None:
-    bedrock = Embedding(*[lambda: answered(answer)] * 9)
+    bedrock = Embedding(*[lambda: make_response(answer)] * 9)
     with pytest.raises(EmbedderUnavailable):
         await embedder(COHERE, bedrock).embed(["boat"])
 

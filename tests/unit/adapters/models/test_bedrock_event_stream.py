@@ -15,7 +15,7 @@ STOP = event_frame("messageStop", {"stopReason": "end_turn"})
 LIMITS = StreamLimits(stream_bytes=8_000, event_bytes=3_000, event_values=100)
 
 
-async def decoded(*pieces: bytes, limits: StreamLimits = LIMITS) -> list[StreamEvent]:
+async def decode(*pieces: bytes, limits: StreamLimits = LIMITS) -> list[StreamEvent]:
     async def body() -> AsyncIterator[bytes]:
         for piece in pieces:
             yield piece
@@ -23,20 +23,20 @@ async def decoded(*pieces: bytes, limits: StreamLimits = LIMITS) -> list[StreamE
     return [event async for event in EventStream(body(), limits)]
 
 
-def cut(stream: bytes, size: int) -> Sequence[bytes]:
+def cut_stream(stream: bytes, size: int) -> Sequence[bytes]:
     return [stream[start : start + size] for start in range(0, len(stream), size)]
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 4096])
 async def test_frames_may_be_cut_anywhere(size: int) -> None:
-    events = await decoded(*cut(HELLO + STOP, size))
+    events = await decode(*cut_stream(HELLO + STOP, size))
     assert [event.name for event in events] == ["contentBlockDelta", "messageStop"]
     assert events[0].fields["delta"] == {"text": "Grüezi 👋"}
     assert not events[0].is_exception
 
 
 async def test_an_exception_has_its_name_and_fields() -> None:
-    [event] = await decoded(exception_frame("throttlingException", "Too many requests", originalStatusCode=429))
+    [event] = await decode(exception_frame("throttlingException", "Too many requests", originalStatusCode=429))
     assert event == StreamEvent(
         "throttlingException", {"message": "Too many requests", "originalStatusCode": 429}, is_exception=True
     )
@@ -44,20 +44,20 @@ async def test_an_exception_has_its_name_and_fields() -> None:
 
 async def test_an_error_of_the_connection_is_an_exception_too() -> None:
     headers = {":message-type": "error", ":error-code": "InternalError", ":error-message": "An internal error."}
-    assert await decoded(frame(headers, b"")) == [
+    assert await decode(frame(headers, b"")) == [
         StreamEvent("InternalError", {"message": "An internal error."}, is_exception=True)
     ]
 
 
 async def test_an_event_without_payload_has_no_fields() -> None:
-    assert await decoded(event_frame("somethingNew", b"")) == [StreamEvent("somethingNew", {})]
+    assert await decode(event_frame("somethingNew", b"")) == [StreamEvent("somethingNew", {})]
 
 
 @pytest.mark.parametrize("location", range(0, len(STOP), 5))
 async def test_a_changed_byte_is_found_by_the_sums(location: int) -> None:
     changed = STOP[:location] + bytes([STOP[location] ^ 0x10]) + STOP[location + 1 :]
     with pytest.raises(BrokenStream):
-        await decoded(changed)
+        await decode(changed)
 
 
 @pytest.mark.parametrize(
@@ -65,29 +65,29 @@ async def test_a_changed_byte_is_found_by_the_sums(location: int) -> None:
 )
 async def test_a_payload_that_is_no_object_is_refused(payload: bytes) -> None:
     with pytest.raises(BrokenStream):
-        await decoded(event_frame("messageStop", payload))
+        await decode(event_frame("messageStop", payload))
 
 
 async def test_a_web_page_is_no_event_stream() -> None:
     with pytest.raises(BrokenStream):
-        await decoded(b"<html><body>Service Unavailable</body></html>")
+        await decode(b"<html><body>Service Unavailable</body></html>")
 
 
 async def test_a_stream_that_ends_inside_a_frame_is_broken() -> None:
     with pytest.raises(BrokenStream, match="inside a frame"):
-        await decoded(HELLO, STOP[:-1])
+        await decode(HELLO, STOP[:-1])
 
 
 async def test_a_long_frame_is_refused_before_it_is_complete() -> None:
     with pytest.raises(StreamTooLong, match="event"):
-        await decoded(*cut(event_frame("x", {"text": "x" * 7_000}), 1_000)[:6])
+        await decode(*cut_stream(event_frame("x", {"text": "x" * 7_000}), 1_000)[:6])
 
 
 async def test_a_long_stream_is_refused() -> None:
     with pytest.raises(StreamTooLong, match="stream"):
-        await decoded(*[HELLO] * 100)
+        await decode(*[HELLO] * 100)
 
 
 async def test_a_frame_of_many_values_is_refused() -> None:
     with pytest.raises(StreamTooLong, match="values"):
-        await decoded(event_frame("x", {"values": [0] * 101}))
+        await decode(event_frame("x", {"values": [0] * 101}))

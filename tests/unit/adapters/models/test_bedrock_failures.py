@@ -37,10 +37,10 @@ from tests.unit.adapters.models.scripted_bedrock import (
     ask,
     call,
     end,
-    finished,
+    get_finished,
+    make_refusal,
     model_over,
     reasoning,
-    refused,
     text_of,
 )
 
@@ -83,7 +83,7 @@ ON_DEMAND = (
 async def test_an_error_before_the_answer_has_its_class(
     status: int, name: str, message: str, error: type[ModelError]
 ) -> None:
-    bedrock = ScriptedBedrock([refused(status, name, message)])
+    bedrock = ScriptedBedrock([make_refusal(status, name, message)])
     with pytest.raises(ModelError) as raised:
         await ask(bedrock)
     assert type(raised.value) is error
@@ -123,8 +123,8 @@ async def test_an_overflow_in_the_stream_is_one() -> None:
 @pytest.mark.parametrize(
     "failure",
     [
-        refused(429, "ThrottlingException", "Too many requests"),
-        refused(424, "ModelErrorException", "The model failed."),
+        make_refusal(429, "ThrottlingException", "Too many requests"),
+        make_refusal(424, "ModelErrorException", "The model failed."),
         [exception_frame("throttlingException", "Too many tokens")],
         [b"<html>Bad gateway</html>"],
         httpx2.ConnectError("no route"),
@@ -140,7 +140,7 @@ async def test_what_may_pass_is_tried_again(failure: Any) -> None:
 
 async def test_a_model_that_is_being_subscribed_to_is_not_asked_again() -> None:
     bedrock = ScriptedBedrock(
-        [refused(403, "AccessDeniedException", "Marketplace: MPAgreementBeingCreated. Try later.")]
+        [make_refusal(403, "AccessDeniedException", "Marketplace: MPAgreementBeingCreated. Try later.")]
     )
     with pytest.raises(ModelUnavailable):
         await ask(bedrock)
@@ -155,7 +155,7 @@ async def test_expired_credentials_are_looked_for_again_once() -> None:
             results.append(Credentials(f"AKID{len(results)}", "secret"))
             return results[-1]
 
-    expired = refused(403, "ExpiredTokenException", "The security token included in the request is expired")
+    expired = make_refusal(403, "ExpiredTokenException", "The security token included in the request is expired")
     bedrock = ScriptedBedrock([expired, SAYS_HELLO])
     model = BedrockChatModel(BedrockConnection("eu-west-1", Renewed, transport=bedrock))
     assert text_of(await ask(bedrock, model=model)) == "Hello you"
@@ -182,7 +182,7 @@ async def test_missing_credentials_are_the_operators_matter(caplog: pytest.LogCa
 async def test_neither_keys_nor_signatures_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "baton")
     with pytest.raises(ModelRefused):
-        await ask(ScriptedBedrock([refused(400, "ValidationException", "No.")]))
+        await ask(ScriptedBedrock([make_refusal(400, "ValidationException", "No.")]))
     reported = " ".join(str(record.__dict__) for record in caplog.records)
     assert "request-1" in reported
     assert "wJalrXUtnFEMI" not in reported
@@ -217,14 +217,14 @@ async def test_neither_keys_nor_signatures_are_logged(caplog: pytest.LogCaptureF
 async def test_a_setting_that_is_refused_is_left_out_and_reported(
     message: str, settings: dict[str, Any], model: str
 ) -> None:
-    bedrock = ScriptedBedrock([refused(400, "ValidationException", message), SAYS_HELLO])
+    bedrock = ScriptedBedrock([make_refusal(400, "ValidationException", message), SAYS_HELLO])
     chunks = await ask(bedrock, model_id=model, **settings)
     assert text_of(chunks) == "Hello you"
-    assert finished(chunks).dropped == tuple(settings)
+    assert get_finished(chunks).dropped == tuple(settings)
 
 
 async def test_what_was_learned_is_kept() -> None:
-    bedrock = ScriptedBedrock([refused(400, "ValidationException", "`temperature` is deprecated"), SAYS_HELLO])
+    bedrock = ScriptedBedrock([make_refusal(400, "ValidationException", "`temperature` is deprecated"), SAYS_HELLO])
     model = model_over(bedrock)
     for _ in range(2):
         await ask(bedrock, model=model, temperature=0.1)
@@ -234,21 +234,21 @@ async def test_what_was_learned_is_kept() -> None:
 async def test_a_model_without_a_cache_gets_no_cache_points() -> None:
     """The refusal has the status of a missing permission."""
     message = "You invoked an unsupported model or your request did not allow prompt caching. See the documentation."
-    bedrock = ScriptedBedrock([refused(403, "AccessDeniedException", message), SAYS_HELLO])
+    bedrock = ScriptedBedrock([make_refusal(403, "AccessDeniedException", message), SAYS_HELLO])
     await ask(bedrock, Prompt(Role.SYSTEM, "Be brief.", ends_prefix=True), *HELLO)
     assert ["cachePoint" in str(body) for body in bedrock.bodies] == [True, False]
 
 
 async def test_a_model_that_streams_no_calls_is_asked_at_once() -> None:
     message = "This model doesn't support tool use in streaming mode."
-    bedrock = ScriptedBedrock([refused(400, "ValidationException", message), SAYS_HELLO])
+    bedrock = ScriptedBedrock([make_refusal(400, "ValidationException", message), SAYS_HELLO])
     assert text_of(await ask(bedrock, tools=[ADD], model_id="some.model-v1:0")) == "Hello you"
     assert [path.rpartition("/")[2] for path in bedrock.paths] == ["converse-stream", "converse"]
 
 
 async def test_a_model_without_system_messages_gets_them_from_the_user() -> None:
     message = "This model doesn't support system messages. Try again without system messages."
-    bedrock = ScriptedBedrock([refused(400, "ValidationException", message), SAYS_HELLO])
+    bedrock = ScriptedBedrock([make_refusal(400, "ValidationException", message), SAYS_HELLO])
     await ask(bedrock, Prompt(Role.SYSTEM, "Be brief."), *HELLO)
     assert "system" not in bedrock.body
     assert "Be brief." in bedrock.body["messages"][0]["content"][0]["text"]
@@ -256,7 +256,7 @@ async def test_a_model_without_system_messages_gets_them_from_the_user() -> None
 
 async def test_a_model_that_wants_results_alone_gets_them_so() -> None:
     message = "Conversation blocks and tool result blocks cannot be provided in the same turn."
-    bedrock = ScriptedBedrock([refused(400, "ValidationException", message), SAYS_HELLO])
+    bedrock = ScriptedBedrock([make_refusal(400, "ValidationException", message), SAYS_HELLO])
     called = (
         Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall("t1", "add", "{}"),)),
         Prompt(Role.TOOL, "1", tool_call_id="t1"),
@@ -267,10 +267,10 @@ async def test_a_model_that_wants_results_alone_gets_them_so() -> None:
 
 async def test_thinking_that_is_refused_stays_out() -> None:
     signed = reasoning({"text": "Hm."}, {"signature": "c2ln"})
-    invalid = refused(400, "ValidationException", "messages.1.content.0: Invalid `signature` in `thinking` block")
+    invalid = make_refusal(400, "ValidationException", "messages.1.content.0: Invalid `signature` in `thinking` block")
     bedrock = ScriptedBedrock([[*signed, *call("add", "{}", index=1), *end("tool_use")], invalid, SAYS_HELLO])
     model = model_over(bedrock)
-    done = finished(await ask(bedrock, tools=[ADD], model=model))
+    done = get_finished(await ask(bedrock, tools=[ADD], model=model))
     answer = Prompt(
         Role.ASSISTANT, "", tool_calls=(ToolCall("tooluse_1", "add", "{}"),), provider_parts=done.provider_parts
     )
@@ -321,7 +321,7 @@ async def test_a_silent_model_times_out_and_its_connection_is_closed() -> None:
 
 
 async def test_repeated_outages_open_the_circuit() -> None:
-    bedrock = ScriptedBedrock([refused(503, "ServiceUnavailableException", "Down.")])
+    bedrock = ScriptedBedrock([make_refusal(503, "ServiceUnavailableException", "Down.")])
     model = model_over(bedrock, max_retries=0)
     for _ in range(7):
         with pytest.raises(ModelUnavailable):

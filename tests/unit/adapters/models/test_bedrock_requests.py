@@ -21,7 +21,15 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.content import Content
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import Prompt, ToolSpec
-from tests.unit.adapters.models.scripted_bedrock import ADD, CLAUDE, HELLO, ScriptedBedrock, ask, finished, model_over
+from tests.unit.adapters.models.scripted_bedrock import (
+    ADD,
+    CLAUDE,
+    HELLO,
+    ScriptedBedrock,
+    ask,
+    get_finished,
+    model_over,
+)
 
 LLAMA = "us.meta.llama4-maverick-17b-instruct-v1:0"
 NOVA = "us.amazon.nova-pro-v1:0"
@@ -200,7 +208,7 @@ async def test_tools_stay_declared_where_none_may_be_called(bedrock: ScriptedBed
 async def test_a_demand_that_a_model_refuses_is_left_out_and_reported(bedrock: ScriptedBedrock) -> None:
     chunks = await ask(bedrock, tools=[ADD], tool_choice="required", model_id=NEWEST)
     assert "toolChoice" not in bedrock.body["toolConfig"]
-    assert finished(chunks).dropped == ("tool_choice",)
+    assert get_finished(chunks).dropped == ("tool_choice",)
 
 
 # Settings
@@ -227,10 +235,10 @@ async def test_models_of_anthropic_get_room_for_their_answer(
 async def test_sampling_is_left_out_where_it_is_refused(bedrock: ScriptedBedrock) -> None:
     chunks = await ask(bedrock, temperature=0.2, top_p=0.9)
     assert bedrock.body["inferenceConfig"] == {"maxTokens": 128_000, "temperature": 0.2}
-    assert finished(chunks).dropped == ("top_p",)
+    assert get_finished(chunks).dropped == ("top_p",)
     for model in (NEWEST, "openai.gpt-6-sol", "us.xai.grok-4.6"):
         chunks = await ask(bedrock, temperature=0.2, top_p=0.9, model_id=model)
-        assert finished(chunks).dropped == ("temperature", "top_p")
+        assert get_finished(chunks).dropped == ("temperature", "top_p")
     await ask(bedrock, temperature=2.0, top_p=0.9, model_id=NOVA)
     assert bedrock.body["inferenceConfig"] == {"temperature": 1.0, "topP": 0.9}
 
@@ -268,7 +276,7 @@ async def test_effort_is_asked_for_in_the_words_of_the_family(
 async def test_effort_is_left_out_where_the_model_does_not_think(bedrock: ScriptedBedrock) -> None:
     chunks = await ask(bedrock, model_id=NOVA, reasoning_effort="low", verbosity="low", parallel_tool_calls=False)
     assert "additionalModelRequestFields" not in bedrock.body
-    assert finished(chunks).dropped == ("parallel_tool_calls", "reasoning_effort", "verbosity")
+    assert get_finished(chunks).dropped == ("parallel_tool_calls", "reasoning_effort", "verbosity")
 
 
 async def test_thinking_with_a_budget_takes_neither_sampling_nor_demands(bedrock: ScriptedBedrock) -> None:
@@ -281,7 +289,7 @@ async def test_thinking_with_a_budget_takes_neither_sampling_nor_demands(bedrock
         tool_choice="required",
     )
     assert bedrock.body["inferenceConfig"] == {"maxTokens": 16_384 + 4_096}
-    assert finished(chunks).dropped == ("temperature", "tool_choice")
+    assert get_finished(chunks).dropped == ("temperature", "tool_choice")
     await ask(
         bedrock, model_id="anthropic.claude-sonnet-4-20250514-v1:0", reasoning_effort="high", max_output_tokens=5000
     )
@@ -309,7 +317,7 @@ async def test_further_fields_go_to_the_model_but_replace_none_of_batons(bedrock
         "guardrailVersion": "2",
         "streamProcessingMode": "sync",
     }
-    assert finished(chunks).dropped == ("guardrailConfig",)
+    assert get_finished(chunks).dropped == ("guardrailConfig",)
 
 
 async def test_metadata_is_sent_where_it_is_wanted_in_the_letters_that_aws_takes(bedrock: ScriptedBedrock) -> None:
@@ -361,12 +369,12 @@ async def test_a_schema_stands_in_the_prompt_elsewhere(bedrock: ScriptedBedrock)
 # Caching
 
 
-def marked(role: Role, content: str, **further: Any) -> Prompt:
+def make_marked(role: Role, content: str, **further: Any) -> Prompt:
     return Prompt(role, content, ends_prefix=True, **further)
 
 
 async def test_prefixes_that_come_again_end_with_cache_points(bedrock: ScriptedBedrock) -> None:
-    prompts = (marked(Role.SYSTEM, "Be brief."), Prompt(Role.SYSTEM, "Thursday."), marked(Role.USER, "Hello"))
+    prompts = (make_marked(Role.SYSTEM, "Be brief."), Prompt(Role.SYSTEM, "Thursday."), make_marked(Role.USER, "Hello"))
     await ask(bedrock, *prompts)
     assert bedrock.body["system"] == [{"text": "Be brief."}, POINT, {"text": "Thursday."}]
     assert bedrock.body["messages"][0]["content"] == [{"text": "Hello"}, POINT]
@@ -375,8 +383,8 @@ async def test_prefixes_that_come_again_end_with_cache_points(bedrock: ScriptedB
 
 
 async def test_of_many_cache_points_the_first_and_the_newest_are_kept(bedrock: ScriptedBedrock) -> None:
-    turns = [marked(Role.USER if number % 2 == 0 else Role.ASSISTANT, f"{number}") for number in range(9)]
-    await ask(bedrock, marked(Role.SYSTEM, "Be brief."), *turns)
+    turns = [make_marked(Role.USER if number % 2 == 0 else Role.ASSISTANT, f"{number}") for number in range(9)]
+    await ask(bedrock, make_marked(Role.SYSTEM, "Be brief."), *turns)
     content = [
         *bedrock.body["system"],
         *(block for message in bedrock.body["messages"] for block in message["content"]),
@@ -386,7 +394,7 @@ async def test_of_many_cache_points_the_first_and_the_newest_are_kept(bedrock: S
 
 
 async def test_a_cache_point_stands_only_where_it_may(bedrock: ScriptedBedrock) -> None:
-    result = marked(Role.TOOL, "1", tool_call_id="tooluse_1")
+    result = make_marked(Role.TOOL, "1", tool_call_id="tooluse_1")
     await ask(bedrock, *HELLO, CALLED[0], result, tools=[ADD])
     assert bedrock.body["messages"][2]["content"][-1] == POINT
     await ask(bedrock, *HELLO, CALLED[0], result, tools=[ADD], model_id=NOVA)

@@ -36,7 +36,7 @@ class Found:
         return self.found[min(self.asked, len(self.found)) - 1]
 
 
-async def signed(signer: Signer, model: str = MODELS[0], body: bytes = b"{}") -> dict[str, str]:
+async def sign(signer: Signer, model: str = MODELS[0], body: bytes = b"{}") -> dict[str, str]:
     url = make_model_url(ENDPOINT, model, "converse-stream")
     return await signer.sign(url, {"Content-Type": "application/json"}, body)
 
@@ -47,7 +47,7 @@ async def test_a_request_is_signed_as_boto3_signs_it(monkeypatch: pytest.MonkeyP
     url, theirs, body = _as_boto3_sends(session, model)
     moment = time.strptime(theirs["X-Amz-Date"], "%Y%m%dT%H%M%SZ")
     monkeypatch.setattr("baton.adapters.aws.signature.time.gmtime", lambda seconds: moment)
-    ours = await signed(Signer("eu-west-1", ENDPOINT, lambda: session), model, body)
+    ours = await sign(Signer("eu-west-1", ENDPOINT, lambda: session), model, body)
     assert url == make_model_url(ENDPOINT, model, "converse-stream")
     assert ours["X-Amz-Security-Token"] == "a-token"
     assert parts(ours) == parts(theirs)
@@ -60,17 +60,17 @@ def parts(headers: dict[str, str]) -> dict[str, str]:
 async def test_credentials_are_found_once() -> None:
     session = Found(Credentials("AKID", "secret"))
     signer = Signer("eu-west-1", ENDPOINT, lambda: session)
-    await signed(signer)
-    assert "X-Amz-Security-Token" not in await signed(signer)
+    await sign(signer)
+    assert "X-Amz-Security-Token" not in await sign(signer)
     assert session.asked == 1
 
 
 async def test_forgotten_credentials_are_found_again() -> None:
     session = Found(Credentials("OLD", "secret"), Credentials("NEW", "secret"))
     signer = Signer("eu-west-1", ENDPOINT, lambda: session)
-    assert "Credential=OLD/" in (await signed(signer))["Authorization"]
+    assert "Credential=OLD/" in (await sign(signer))["Authorization"]
     signer.forget()
-    assert "Credential=NEW/" in (await signed(signer))["Authorization"]
+    assert "Credential=NEW/" in (await sign(signer))["Authorization"]
 
 
 async def test_credentials_that_end_soon_are_renewed() -> None:
@@ -78,13 +78,13 @@ async def test_credentials_that_end_soon_are_renewed() -> None:
     credentials = issued.credentials()
     issued.lasts = timedelta(hours=1)
     signer = Signer("eu-west-1", ENDPOINT, lambda: Found(credentials))
-    assert "Credential=AKID2/" in (await signed(signer))["Authorization"]
-    assert "Credential=AKID2/" in (await signed(signer))["Authorization"]
+    assert "Credential=AKID2/" in (await sign(signer))["Authorization"]
+    assert "Credential=AKID2/" in (await sign(signer))["Authorization"]
 
 
 async def test_no_credentials_are_an_error_with_its_reason() -> None:
     with pytest.raises(NoCredentials, match="no AWS credentials"):
-        await signed(Signer("eu-west-1", ENDPOINT, lambda: Found(None)))
+        await sign(Signer("eu-west-1", ENDPOINT, lambda: Found(None)))
 
 
 async def test_credentials_that_cannot_be_found_are_an_error_with_its_reason() -> None:
@@ -93,7 +93,7 @@ async def test_credentials_that_cannot_be_found_are_an_error_with_its_reason() -
             raise CredentialRetrievalError(provider="sso", error_msg="Token has expired and refresh failed")
 
     with pytest.raises(NoCredentials, match="Token has expired"):
-        await signed(Signer("eu-west-1", ENDPOINT, Broken))
+        await sign(Signer("eu-west-1", ENDPOINT, Broken))
 
 
 class Issued:

@@ -13,7 +13,7 @@ from baton.adapters.models.tool_schemas import ModelTools, OfferedTool
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta, ToolSpec
 from tests.unit.adapters.models import chat_endpoint
 from tests.unit.adapters.models.responses_endpoint import calls_of, text_of
-from tests.unit.adapters.models.three_apis import APIS, LOOKUP, cut
+from tests.unit.adapters.models.three_apis import APIS, LOOKUP, cut_text
 
 NOW = ToolSpec("now", "Tells the time.", {"type": "object"})
 K1 = '{"key": "k1"}'
@@ -82,7 +82,7 @@ NOTATIONS = {
 async def test_a_call_in_the_notation_of_a_model_is_a_call(api: str, markup: str) -> None:
     for size in (1, 6, 1_000):
         for words in ("", "I look.\n"):
-            chunks = await APIS[api](cut(words + markup, size), tools=[LOOKUP, NOW])
+            chunks = await APIS[api](cut_text(words + markup, size), tools=[LOOKUP, NOW])
             assert text_of(chunks) == words.strip()
             assert [(call.name, json.loads(call.arguments)) for call in calls_of(chunks)] == [("lookup", {"key": "k1"})]
             assert isinstance(chunks[-1], Finished)
@@ -94,7 +94,7 @@ async def test_several_calls_are_several(api: str) -> None:
     hermes = f"{NOTATIONS['Hermes']}\n" + '<tool_call>{"name": "now"}</tool_call>'
     llama = '{"name": "now", "parameters": {}}; ' + NOTATIONS["Llama with a type"]
     for markup in (hermes, '[lookup(key="k1"), now()]', llama):
-        calls = calls_of(await APIS[api](cut(markup, 4), tools=[LOOKUP, NOW]))
+        calls = calls_of(await APIS[api](cut_text(markup, 4), tools=[LOOKUP, NOW]))
         assert sorted(call.name for call in calls) == ["lookup", "now"]
         assert len({call.id for call in calls}) == 2
 
@@ -117,7 +117,7 @@ async def test_arguments_that_were_written_as_text_have_the_types_of_the_schema(
 )
 @pytest.mark.parametrize("api", APIS)
 async def test_a_call_that_cannot_be_read_has_arguments_that_are_no_json(api: str, markup: str) -> None:
-    chunks = await APIS[api](cut("I look.\n" + markup, 5), tools=[LOOKUP])
+    chunks = await APIS[api](cut_text("I look.\n" + markup, 5), tools=[LOOKUP])
     assert text_of(chunks) == "I look."
     [call] = calls_of(chunks)
     assert (call.name, call.parse_arguments()) in (("lookup", None), ("lookup", {}))
@@ -145,7 +145,7 @@ TEXTS = [
 @pytest.mark.parametrize("api", APIS)
 async def test_markup_that_is_no_call_of_an_offered_tool_stays_text(api: str, text: str) -> None:
     for size in (1, 5, 1_000):
-        chunks = await APIS[api](cut(text, size), tools=[LOOKUP, NOW])
+        chunks = await APIS[api](cut_text(text, size), tools=[LOOKUP, NOW])
         assert (text_of(chunks), calls_of(chunks)) == (text, [])
 
 
@@ -164,8 +164,8 @@ async def test_an_answer_with_a_schema_is_json_and_no_call() -> None:
 async def test_nothing_of_a_call_is_shown_where_no_tool_may_be_called_or_the_answer_was_cut(api: str) -> None:
     markup = "I look.\n" + NOTATIONS["Hermes"]
     for chunks in (
-        await APIS[api](cut(markup, 5), tools=[LOOKUP], tool_choice="none"),
-        await APIS[api](cut(markup[:-20], 5), tools=[LOOKUP], finish="length"),
+        await APIS[api](cut_text(markup, 5), tools=[LOOKUP], tool_choice="none"),
+        await APIS[api](cut_text(markup[:-20], 5), tools=[LOOKUP], finish="length"),
     ):
         assert (text_of(chunks), calls_of(chunks)) == ("I look.", [])
 
@@ -182,7 +182,7 @@ async def test_text_after_a_mark_is_held_back_for_a_bounded_length() -> None:
 async def test_a_text_of_nothing_but_marks_is_read_in_time_that_its_length_bounds() -> None:
     for mark in ("<tool_call>", "`<tool_call>`", '\n{"name":"', "[TOOL_CALLS]lookup", "<function=lookup>"):
         text = "Hello " + mark * (20_000 // len(mark))
-        assert len(text_of(await APIS["chat"](cut(text, 100), tools=[LOOKUP]))) <= len(text)
+        assert len(text_of(await APIS["chat"](cut_text(text, 100), tools=[LOOKUP]))) <= len(text)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ async def test_a_name_that_is_offered_as_it_is_stays_so() -> None:
 @pytest.mark.parametrize("value", ["{1, 2}", "b'x'", "1j", "{[]: 1}", "{(1, 2): 3}"])
 @pytest.mark.parametrize("api", APIS)
 async def test_values_that_json_has_not_do_not_end_a_turn(api: str, value: str) -> None:
-    [call] = calls_of(await APIS[api](cut(f"<|python_tag|>lookup(key={value})", 5), tools=[LOOKUP]))
+    [call] = calls_of(await APIS[api](cut_text(f"<|python_tag|>lookup(key={value})", 5), tools=[LOOKUP]))
     assert (call.name, call.parse_arguments()) == ("lookup", None)
 
 

@@ -10,7 +10,7 @@ import pytest
 from baton.adapters.models.attachments.file_types import FileKind, detect_file_type
 from baton_documents.formats import DocumentFormat
 from baton_documents.media_types import TEXTS, MediaType
-from tests.encoded_texts import ENCODED, encoded
+from tests.encoded_texts import ENCODED, encode
 
 
 @pytest.mark.parametrize(("text", "labels"), ENCODED)
@@ -22,7 +22,7 @@ def test_the_same_bytes_are_the_same_text_in_an_attachment(
     line = " ".join(text.split())
     for label in labels:
         for charset in (label, None):
-            file = detect_file_type(encoded(line, label), f"a.{form}", str(MediaType(essence, charset)))
+            file = detect_file_type(encode(line, label), f"a.{form}", str(MediaType(essence, charset)))
             assert (file.kind, file.mime_type, file.text) == (FileKind.TEXT, essence, line)
 
 

@@ -49,7 +49,7 @@ class Endpoint(httpx.AsyncBaseTransport):
 
 
 @asynccontextmanager
-async def asked_of(rule: Rule, status: int = 400) -> AsyncIterator[OpenAIChatModel]:
+async def serve_rule(rule: Rule, status: int = 400) -> AsyncIterator[OpenAIChatModel]:
     model = OpenAIChatModel(
         api_key=KEY, base_url="http://model.test/v1", transport=Endpoint(rule, status), max_retries=0
     )
@@ -59,7 +59,7 @@ async def asked_of(rule: Rule, status: int = 400) -> AsyncIterator[OpenAIChatMod
         await model.aclose()
 
 
-async def finished(model: OpenAIChatModel, content: Content = "Hello", **settings: Any) -> Finished:
+async def ask(model: OpenAIChatModel, content: Content = "Hello", **settings: Any) -> Finished:
     stream = model.stream(
         ModelSettings(model="m", **settings), [Prompt(Role.USER, content)], thread_files=MemoryThreadFiles()
     )
@@ -82,48 +82,48 @@ def refuses_parts(body: dict[str, Any]) -> str | None:
 
 
 async def test_an_error_has_the_providers_reason_and_not_its_key_and_users_do_not_read_it() -> None:
-    async with asked_of(lambda _: f"The key {KEY} is wrong for project 7", status=401) as model:
+    async with serve_rule(lambda _: f"The key {KEY} is wrong for project 7", status=401) as model:
         with pytest.raises(ModelMisconfigured) as raised:
-            await finished(model)
+            await ask(model)
     assert raised.value.reason == "The key *** is wrong for project 7"
     assert "project 7" not in str(raised.value) + raised.value.detail
 
 
 async def test_a_setting_that_was_learned_to_be_refused_is_dropped_and_can_be_declared() -> None:
-    async with asked_of(refuses("temperature")) as model:
+    async with serve_rule(refuses("temperature")) as model:
         assert isinstance(model, LearningModel)
-        assert (await finished(model)).dropped == ()
+        assert (await ask(model)).dropped == ()
         assert model.list_learned_facts("m") == {}
-        assert (await finished(model, temperature=0.5)).dropped == ("temperature",)
+        assert (await ask(model, temperature=0.5)).dropped == ("temperature",)
         assert model.list_learned_facts("m") == {"dropped": ["temperature"]}
 
 
 async def test_images_that_the_model_does_not_get_are_dropped() -> None:
-    async with asked_of(refuses_parts) as model:
-        end = await finished(model, (image(b"\x89PNG\r\n\x1a\n and so on"),))
+    async with serve_rule(refuses_parts) as model:
+        end = await ask(model, (image(b"\x89PNG\r\n\x1a\n and so on"),))
         assert end.dropped == ("images",)
         assert model.list_learned_facts("m")["images"] is False
-        assert (await finished(model)).dropped == ()
+        assert (await ask(model)).dropped == ()
 
 
 async def test_a_document_whose_text_the_model_gets_is_dropped() -> None:
-    async with asked_of(refuses_parts) as model:
-        end = await finished(model, (document(b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n", "application/pdf", "a.pdf"),))
+    async with serve_rule(refuses_parts) as model:
+        end = await ask(model, (document(b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n", "application/pdf", "a.pdf"),))
         assert end.dropped == ("documents",)
 
 
 async def test_a_schema_that_stands_in_the_prompt_only_is_dropped() -> None:
-    async with asked_of(
+    async with serve_rule(
         lambda body: "response_format is not supported" if "response_format" in body else None
     ) as model:
-        assert (await finished(model, answer_schema=SCHEMA)).dropped == ("answer_schema",)
-        assert (await finished(model)).dropped == ()
+        assert (await ask(model, answer_schema=SCHEMA)).dropped == ("answer_schema",)
+        assert (await ask(model)).dropped == ()
 
 
 async def test_a_refusal_that_names_nothing_has_its_reason_too() -> None:
-    async with asked_of(lambda _: "Computer says no") as model:
+    async with serve_rule(lambda _: "Computer says no") as model:
         with pytest.raises(ModelRefused) as raised:
-            await finished(model)
+            await ask(model)
     assert raised.value.reason == "Computer says no"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from baton.adapters.models.openai.replayed_fields import MAX_ENTRIES, ReplayedFields
 
 
-def joined(*deltas: dict[str, Any]) -> dict[str, Any]:
+def join(*deltas: dict[str, Any]) -> dict[str, Any]:
     fields = ReplayedFields(("reasoning_details", "extra_content", "reasoning"))
     for delta in deltas:
         fields.take(delta)
@@ -19,7 +19,7 @@ def details(**entry: Any) -> dict[str, Any]:
 
 
 def test_pieces_of_an_entry_are_joined_and_its_signature_stays_with_it() -> None:
-    assert joined(
+    assert join(
         details(index=0, text="One "),
         details(index=0, text="two."),
         details(index=0, text=None, signature="c2ln"),
@@ -33,13 +33,13 @@ def test_pieces_of_an_entry_are_joined_and_its_signature_stays_with_it() -> None
 
 
 def test_entries_without_an_index_end_with_their_signature() -> None:
-    result = joined(details(text="One "), details(text="two.", signature="a"), details(text="Three."))
+    result = join(details(text="One "), details(text="two.", signature="a"), details(text="Three."))
     assert [entry["text"] for entry in result["reasoning_details"]] == ["One two.", "Three."]
 
 
 def test_halves_of_a_character_become_one() -> None:
-    assert joined({"reasoning": "\ud83d"}, {"reasoning": "\ude00"}) == {"reasoning": "\U0001f600"}
-    assert joined(details(index=0, text="\ud83d"), details(index=0, text="\ude00"))["reasoning_details"] == [
+    assert join({"reasoning": "\ud83d"}, {"reasoning": "\ude00"}) == {"reasoning": "\U0001f600"}
+    assert join(details(index=0, text="\ud83d"), details(index=0, text="\ude00"))["reasoning_details"] == [
         {"type": "reasoning.text", "index": 0, "text": "\U0001f600"}
     ]
 
@@ -58,9 +58,9 @@ def test_unknown_text_counts_and_thinking_does_not_count_twice() -> None:
 
 
 def test_entries_are_bounded() -> None:
-    result = joined(*(details(index=at, text="x") for at in range(MAX_ENTRIES + 10)))
+    result = join(*(details(index=at, text="x") for at in range(MAX_ENTRIES + 10)))
     assert len(result["reasoning_details"]) == MAX_ENTRIES
 
 
 def test_values_that_are_no_entries_are_left_out() -> None:
-    assert joined({"reasoning_details": [5, "x", None, []]}, {"reasoning_details": None}) == {}
+    assert join({"reasoning_details": [5, "x", None, []]}, {"reasoning_details": None}) == {}

@@ -34,23 +34,23 @@ from tests.unit.adapters.models.responses_endpoint import (
     call,
     calls_of,
     end_of,
-    ended,
+    make_end,
     message,
     reasoning,
     settings,
-    streamed,
+    stream_items,
     text_of,
     thinking_of,
 )
 
 
-async def heard(*events: Event, **fields: Any) -> list[Any]:
+async def read_chunks(*events: Event, **fields: Any) -> list[Any]:
     """Return what the product yields of these events."""
     return await ask(Endpoint(list(events)).model(), tools=[ADD], **fields)
 
 
 async def test_text_streams_in_pieces_and_ends_with_the_usage_and_the_model_that_answered() -> None:
-    chunks = await heard(*answers(message("One two three.")))
+    chunks = await read_chunks(*answers(message("One two three.")))
     assert chunks == [
         TextDelta("One two"),
         TextDelta(" three."),
@@ -60,37 +60,37 @@ async def test_text_streams_in_pieces_and_ends_with_the_usage_and_the_model_that
 
 async def test_cached_tokens_are_counted_once() -> None:
     usage = {"input_tokens": 10, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 99}}
-    assert end_of(await heard(*answers(message("Hi."), usage=usage))).usage == Usage(10, 2, 10)
+    assert end_of(await read_chunks(*answers(message("Hi."), usage=usage))).usage == Usage(10, 2, 10)
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"input_tokens": "many", "output_tokens": 2}])
 async def test_an_answer_without_usage_has_none(usage: Any) -> None:
-    assert end_of(await heard(*answers(message("Hi."), usage=usage))).usage is None
+    assert end_of(await read_chunks(*answers(message("Hi."), usage=usage))).usage is None
 
 
 async def test_parallel_calls_come_whole_and_in_order() -> None:
     items = [call("add", f'{{"x": {n}}}', item_id=f"fc_{n}", call_id=f"call_{n}") for n in range(3)]
-    chunks = await heard(*answers(*items))
+    chunks = await read_chunks(*answers(*items))
     assert calls_of(chunks) == [ToolCall(f"call_{n}", "add", f'{{"x": {n}}}') for n in range(3)]
     assert end_of(chunks).reason is FinishReason.TOOL_CALLS
 
 
 @pytest.mark.parametrize("arguments", ["", "null", "{}"])
 async def test_a_call_without_arguments_has_an_empty_object(arguments: str) -> None:
-    [tool_call] = calls_of(await heard(*answers(call("add", arguments))))
+    [tool_call] = calls_of(await read_chunks(*answers(call("add", arguments))))
     assert tool_call.arguments == "{}"
 
 
 async def test_calls_with_the_same_id_get_ids_of_their_own() -> None:
     items = [call("add", f'{{"x": {n}}}', item_id=f"fc_{n}", call_id="call_0") for n in range(2)]
-    first, second = calls_of(await heard(*answers(*items)))
+    first, second = calls_of(await read_chunks(*answers(*items)))
     assert first.id == "call_0"
     assert second.id != first.id
     assert (first.arguments, second.arguments) == ('{"x": 0}', '{"x": 1}')
 
 
 async def test_no_call_is_yielded_where_none_may_be_made() -> None:
-    chunks = await heard(*answers(message("Done."), call("add", "{}")), tool_choice="none")
+    chunks = await read_chunks(*answers(message("Done."), call("add", "{}")), tool_choice="none")
     assert calls_of(chunks) == []
     assert end_of(chunks).reason is FinishReason.STOP
 
@@ -112,23 +112,23 @@ async def test_a_question_without_tools_has_earlier_calls_as_text() -> None:
 
 async def test_thinking_is_shown_only_if_it_is_asked_for() -> None:
     events = answers(reasoning("secret", summary=["Add them.", "Check it."]), message("2"))
-    assert thinking_of(await heard(*events, shows_reasoning=True)) == "Add them.\n\nCheck it."
-    assert not any(isinstance(chunk, ReasoningDelta) for chunk in await heard(*events))
+    assert thinking_of(await read_chunks(*events, shows_reasoning=True)) == "Add them.\n\nCheck it."
+    assert not any(isinstance(chunk, ReasoningDelta) for chunk in await read_chunks(*events))
 
 
 async def test_thinking_of_open_models_is_shown_in_its_own_words() -> None:
     words = {"type": "response.reasoning_text.delta", "item_id": "rs_1", "output_index": 0, "delta": "Hm."}
-    chunks = await heard(words, *answers(message("2")), shows_reasoning=True)
+    chunks = await read_chunks(words, *answers(message("2")), shows_reasoning=True)
     assert thinking_of(chunks) == "Hm."
 
 
 async def test_tags_in_the_text_are_thinking() -> None:
-    chunks = await heard(*answers(message("<think>Hm, two.</think>\nIt is 2.")), shows_reasoning=True)
+    chunks = await read_chunks(*answers(message("<think>Hm, two.</think>\nIt is 2.")), shows_reasoning=True)
     assert (thinking_of(chunks), text_of(chunks)) == ("Hm, two.", "It is 2.")
 
 
 async def test_text_that_was_thinking_is_taken_back_and_does_not_go_back() -> None:
-    chunks = await heard(*answers(reasoning("secret"), message("Hm, two.\n</think>\nIt is 2.")))
+    chunks = await read_chunks(*answers(reasoning("secret"), message("Hm, two.\n</think>\nIt is 2.")))
     assert TextTakenBack() in chunks
     assert text_of(chunks) == "It is 2."
     parts = end_of(chunks).provider_parts
@@ -138,9 +138,9 @@ async def test_text_that_was_thinking_is_taken_back_and_does_not_go_back() -> No
 
 async def test_reasoning_is_taken_from_the_complete_item_only() -> None:
     whole = reasoning("complete")
-    events = streamed(whole, message("2"))
-    lying = ended(whole | {"encrypted_content": "other"}, message("2"))
-    parts = end_of(await heard(*events, lying)).provider_parts
+    events = stream_items(whole, message("2"))
+    lying = make_end(whole | {"encrypted_content": "other"}, message("2"))
+    parts = end_of(await read_chunks(*events, lying)).provider_parts
     assert parts is not None
     assert parts.parts[0] == {"item": whole}
 
@@ -150,25 +150,29 @@ async def test_reasoning_is_taken_from_the_complete_item_only() -> None:
 
 @pytest.mark.parametrize("reason", ["max_output_tokens", "max_messages", "something_new"])
 async def test_an_answer_that_is_not_complete_is_cut(reason: str) -> None:
-    cut = ended(status="incomplete", incomplete_details={"reason": reason})
-    chunks = await heard(*streamed(message("One two")), cut)
+    cut = make_end(status="incomplete", incomplete_details={"reason": reason})
+    chunks = await read_chunks(*stream_items(message("One two")), cut)
     assert (text_of(chunks), end_of(chunks).reason) == ("One two", FinishReason.LENGTH)
 
 
 async def test_a_cut_answer_keeps_whole_calls_only_and_sends_no_reasoning_back() -> None:
-    whole = streamed(reasoning("secret"), call("add", '{"x": 1}'))
+    whole = stream_items(reasoning("secret"), call("add", '{"x": 1}'))
     tasks = [
         {"type": "response.output_item.added", "output_index": 2, "item": call("add", "", item_id="fc_2")},
         {"type": "response.function_call_arguments.delta", "output_index": 2, "item_id": "fc_2", "delta": '{"x": 12'},
     ]
-    chunks = await heard(*whole, *tasks, ended(status="incomplete", incomplete_details={"reason": "max_output_tokens"}))
+    chunks = await read_chunks(
+        *whole, *tasks, make_end(status="incomplete", incomplete_details={"reason": "max_output_tokens"})
+    )
     assert calls_of(chunks) == [ToolCall("call_1", "add", '{"x": 1}')]
     assert (end_of(chunks).reason, end_of(chunks).provider_parts) == (FinishReason.LENGTH, None)
 
 
 async def test_thinking_that_used_up_all_tokens_is_a_cut_answer_and_no_overflow() -> None:
-    cut = ended(status="incomplete", incomplete_details={"reason": "max_output_tokens"})
-    chunks = await ask(Endpoint([*streamed(reasoning("secret")), cut]).model(), [Prompt(Role.USER, "word " * 2_000)])
+    cut = make_end(status="incomplete", incomplete_details={"reason": "max_output_tokens"})
+    chunks = await ask(
+        Endpoint([*stream_items(reasoning("secret")), cut]).model(), [Prompt(Role.USER, "word " * 2_000)]
+    )
     assert end_of(chunks).reason is FinishReason.LENGTH
 
 
@@ -181,31 +185,31 @@ async def test_an_answer_of_nothing_to_a_long_prompt_is_an_overflow() -> None:
 REFUSALS = [
     [{"type": "response.refusal.delta", "output_index": 0, "item_id": "msg_1", "content_index": 0, "delta": "I"}],
     [{"type": "response.output_item.done", "item": {"type": "message", "content": [{"type": "refusal"}]}}],
-    [ended(status="incomplete", incomplete_details={"reason": "content_filter"})],
-    [ended(status="failed", error={"code": "bio_policy", "message": "No."})],
-    [ended(status="failed", error={"code": "misalignment_policy_violation", "message": "No."})],
-    [ended(status="failed", error={"code": "image_content_policy_violation", "message": "No."})],
+    [make_end(status="incomplete", incomplete_details={"reason": "content_filter"})],
+    [make_end(status="failed", error={"code": "bio_policy", "message": "No."})],
+    [make_end(status="failed", error={"code": "misalignment_policy_violation", "message": "No."})],
+    [make_end(status="failed", error={"code": "image_content_policy_violation", "message": "No."})],
 ]
 
 
 @pytest.mark.parametrize("events", REFUSALS)
 async def test_refusals_and_filters_are_reported_as_such_and_not_repeated(events: list[Event]) -> None:
-    endpoint = Endpoint([*streamed(message("Well, ")), *events])
+    endpoint = Endpoint([*stream_items(message("Well, ")), *events])
     with pytest.raises(ContentFiltered):
         await ask(endpoint.model())
     assert len(endpoint.requests) == 1
 
 
-@pytest.mark.parametrize("events", [streamed(message("Half ")), streamed(call("add", "{}"))])
+@pytest.mark.parametrize("events", [stream_items(message("Half ")), stream_items(call("add", "{}"))])
 async def test_an_answer_without_its_end_is_no_answer(events: list[Event]) -> None:
     with pytest.raises(ModelUnavailable):
-        await heard(*events)
+        await read_chunks(*events)
 
 
 @pytest.mark.parametrize("event", [["no object"], "text", 7])
 async def test_events_that_are_no_objects_are_no_answer(event: Any) -> None:
     with pytest.raises(ModelError):
-        await heard(event)
+        await read_chunks(event)
 
 
 async def test_what_is_not_known_is_left_out() -> None:
@@ -216,7 +220,7 @@ async def test_what_is_not_known_is_left_out() -> None:
         {"type": "response.output_text.delta", "item_id": "msg_1", "delta": None},
         {"no": "type"},
     ]
-    assert text_of(await heard(*unknown, *answers(message("Hi.")))) == "Hi."
+    assert text_of(await read_chunks(*unknown, *answers(message("Hi.")))) == "Hi."
 
 
 # Servers that leave things out
@@ -251,7 +255,7 @@ async def test_streams_with_gaps_are_read_alike(names: tuple[str, ...], kinds: t
         call("add", '{"x": 1}'),
         call("add", '{"x": 22}', item_id="fc_2", call_id="call_2"),
     )
-    chunks = await heard(*without(answers(*items), *names, kinds=kinds))
+    chunks = await read_chunks(*without(answers(*items), *names, kinds=kinds))
     assert text_of(chunks) == "One two three."
     assert calls_of(chunks) == [ToolCall("call_1", "add", '{"x": 1}'), ToolCall("call_2", "add", '{"x": 22}')]
     assert end_of(chunks).reason is FinishReason.TOOL_CALLS
@@ -259,19 +263,19 @@ async def test_streams_with_gaps_are_read_alike(names: tuple[str, ...], kinds: t
 
 async def test_items_under_one_index_are_distinguished_by_their_ids() -> None:
     events = answers(message("Hi."), call("add", '{"x": 1}'), call("add", '{"x": 2}', item_id="fc_2", call_id="call_2"))
-    chunks = await heard(*[event | ({"output_index": 0} if "output_index" in event else {}) for event in events])
+    chunks = await read_chunks(*[event | ({"output_index": 0} if "output_index" in event else {}) for event in events])
     assert text_of(chunks) == "Hi."
     assert [tool_call.arguments for tool_call in calls_of(chunks)] == ['{"x": 1}', '{"x": 2}']
 
 
 async def test_arguments_as_an_object_are_taken() -> None:
     event = {"type": "response.output_item.done", "output_index": 0, "item": call("add", "") | {"arguments": {"x": 1}}}
-    [tool_call] = calls_of(await heard(event, ended()))
+    [tool_call] = calls_of(await read_chunks(event, make_end()))
     assert tool_call.parse_arguments() == {"x": 1}
 
 
 async def test_an_answer_that_is_no_stream_is_read_whole() -> None:
-    body = ended(reasoning("secret"), message("One two."), call("add", '{"x": 1}'), usage=USAGE)["response"]
+    body = make_end(reasoning("secret"), message("One two."), call("add", '{"x": 1}'), usage=USAGE)["response"]
     chunks = await ask(Endpoint(Whole(body)).model(), tools=[ADD])
     assert text_of(chunks) == "One two."
     assert calls_of(chunks) == [ToolCall("call_1", "add", '{"x": 1}')]
@@ -291,7 +295,7 @@ async def test_a_failure_that_is_no_stream_is_reported_as_such(body: Any) -> Non
 
 async def test_text_is_cut_at_the_limit_of_an_answer() -> None:
     piece = {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "delta": "x" * 100_000}
-    chunks = await heard(*[piece] * 20, ended())
+    chunks = await read_chunks(*[piece] * 20, make_end())
     assert len(text_of(chunks)) == MAX_ANSWER_BYTES
     assert end_of(chunks).reason is FinishReason.LENGTH
 
@@ -300,14 +304,14 @@ async def test_ten_thousand_fragments_of_a_call_are_one_call() -> None:
     started = {"type": "response.output_item.added", "output_index": 0, "item": call("add", "")}
     fragment = {"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "fc_1", "delta": " "}
     whole = {"type": "response.output_item.done", "output_index": 0, "item": call("add", '{"x": 1}')}
-    chunks = await heard(started, *[fragment] * 10_000, whole, ended())
+    chunks = await read_chunks(started, *[fragment] * 10_000, whole, make_end())
     assert calls_of(chunks) == [ToolCall("call_1", "add", '{"x": 1}')]
 
 
 async def test_more_calls_than_an_answer_may_have_end_it() -> None:
     items = [call("add", "{}", item_id=f"fc_{n}", call_id=f"call_{n}") for n in range(1_200)]
     events = [{"type": "response.output_item.done", "output_index": n, "item": item} for n, item in enumerate(items)]
-    chunks = await heard(*events, ended())
+    chunks = await read_chunks(*events, make_end())
     assert len(calls_of(chunks)) == 1_000
     assert end_of(chunks).reason is FinishReason.LENGTH
 
@@ -316,7 +320,7 @@ async def test_events_that_repeat_many_tools_are_read() -> None:
     schema = {"properties": {f"p{n}": {"type": "string", "enum": [str(m) for m in range(20)]} for n in range(8)}}
     tools = [{"type": "function", "name": f"t{n}", "parameters": schema} for n in range(128)]
     created = {"type": "response.created", "response": {"tools": tools}}
-    assert text_of(await heard(created, *answers(message("Hi.")))) == "Hi."
+    assert text_of(await read_chunks(created, *answers(message("Hi.")))) == "Hi."
 
 
 # Leaving
@@ -324,7 +328,7 @@ async def test_events_that_repeat_many_tools_are_read() -> None:
 
 @pytest.mark.parametrize("items", [(message("One two three."),), (reasoning("secret", summary=["Hm."]),)])
 async def test_the_connection_is_closed_as_soon_as_the_reader_leaves(items: tuple[dict[str, Any], ...]) -> None:
-    endpoint = Endpoint(streamed(*items), stays=True)
+    endpoint = Endpoint(stream_items(*items), stays=True)
     stream = endpoint.model().stream(settings(shows_reasoning=True), HELLO, thread_files=MemoryThreadFiles())
     async with aclosing(stream) as chunks:
         await anext(chunks)
@@ -333,7 +337,7 @@ async def test_the_connection_is_closed_as_soon_as_the_reader_leaves(items: tupl
 
 
 async def test_the_connection_is_closed_if_the_reader_leaves_before_the_first_word() -> None:
-    endpoint = Endpoint(streamed(call("add", "{}")), stays=True)
+    endpoint = Endpoint(stream_items(call("add", "{}")), stays=True)
     task = asyncio.create_task(ask(endpoint.model()))
     await endpoint.is_waiting.wait()
     task.cancel()
@@ -352,15 +356,15 @@ async def test_the_connection_is_closed_if_the_reader_leaves_before_the_first_wo
 )
 async def test_operators_learn_why_a_response_has_failed(event: Event, reason: str) -> None:
     with pytest.raises(ModelUnavailable) as failed:
-        await heard(event)
+        await read_chunks(event)
     assert failed.value.reason == reason
 
 
 async def test_text_that_comes_at_its_end_only_is_read() -> None:
     done = {"type": "response.output_text.done", "output_index": 0, "text": "Hi."}
-    assert text_of(await heard(done, ended())) == "Hi."
+    assert text_of(await read_chunks(done, make_end())) == "Hi."
 
 
 async def test_the_name_of_a_call_may_come_with_its_arguments() -> None:
     done = {"type": "response.function_call_arguments.done", "item_id": "fc_1", "name": "add", "arguments": "{}"}
-    assert [item.name for item in calls_of(await heard(done, ended()))] == ["add"]
+    assert [item.name for item in calls_of(await read_chunks(done, make_end()))] == ["add"]

@@ -27,16 +27,16 @@ from tests.unit.adapters.models.responses_endpoint import (
     Endpoint,
     Event,
     Refusal,
-    answered,
     answers,
     ask,
     call,
     end_of,
-    ended,
+    make_end,
+    make_prompt,
     message,
     reasoning,
     settings,
-    streamed,
+    stream_items,
     text_of,
 )
 
@@ -55,10 +55,10 @@ CHAT = [
 ]
 
 
-async def worked() -> list[Prompt]:
+async def make_tool_conversation() -> list[Prompt]:
     """Return a conversation in a loop of tools, with reasoning of gpt-6-sol at OpenAI."""
     endpoint = Endpoint(answers(reasoning("secret"), call("add", '{"x": 1}')))
-    return [*HELLO, answered(await ask(endpoint.model(), tools=[ADD])), RESULT]
+    return [*HELLO, make_prompt(await ask(endpoint.model(), tools=[ADD])), RESULT]
 
 
 def kinds(body: dict[str, Any]) -> list[str]:
@@ -75,13 +75,17 @@ def kinds(body: dict[str, Any]) -> list[str]:
         Refusal(400, "Item 'rs_1' of type 'reasoning' was provided without its required following item."),
         Refusal(400, "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'."),
         Refusal(404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."),
-        [ended(status="failed", error={"code": "invalid_encrypted_content", "message": "It could not be verified."})],
+        [
+            make_end(
+                status="failed", error={"code": "invalid_encrypted_content", "message": "It could not be verified."}
+            )
+        ],
     ],
 )
 async def test_a_request_is_repeated_once_without_reasoning_that_is_refused(refusal: Any) -> None:
     endpoint = Endpoint(refusal, HI, HI)
     model = endpoint.model()
-    prompts = await worked()
+    prompts = await make_tool_conversation()
     assert text_of(await ask(model, prompts, tools=[ADD])) == "Hi."
     assert kinds(endpoint.bodies[0]) == ["message", "reasoning", "function_call", "function_call_output"]
     assert kinds(endpoint.bodies[1]) == ["message", "function_call", "function_call_output"]
@@ -93,7 +97,7 @@ async def test_a_request_is_repeated_once_without_reasoning_that_is_refused(refu
 async def test_reasoning_that_is_refused_twice_ends_the_turn() -> None:
     endpoint = Endpoint(Refusal(400, "It could not be verified.", code="invalid_encrypted_content"))
     with pytest.raises(ModelRefused):
-        await ask(endpoint.model(), await worked(), tools=[ADD])
+        await ask(endpoint.model(), await make_tool_conversation(), tools=[ADD])
     assert len(endpoint.requests) == 2
 
 
@@ -167,7 +171,7 @@ async def test_an_endpoint_that_refuses_both_apis_is_not_asked_again_and_again(t
 
 async def test_a_tool_loop_goes_on_over_the_other_api_without_what_only_the_first_can_read() -> None:
     endpoint = Endpoint(Refusal(404, "Not Found"), CHAT)
-    await ask(endpoint.model(), await worked(), tools=[ADD])
+    await ask(endpoint.model(), await make_tool_conversation(), tools=[ADD])
     assert [item["role"] for item in endpoint.bodies[1]["messages"]] == ["user", "assistant", "tool"]
     assert "secret" not in str(endpoint.bodies[1])
 
@@ -252,8 +256,8 @@ async def test_a_schema_of_the_answer_that_is_refused_is_put_into_the_prompt() -
 # Failures
 
 
-def failed(code: str, text: str = "It failed.") -> list[Event]:
-    return [ended(status="failed", error={"code": code, "message": text})]
+def fail(code: str, text: str = "It failed.") -> list[Event]:
+    return [make_end(status="failed", error={"code": code, "message": text})]
 
 
 def error(code: str | None, text: str = "It failed.") -> list[Event]:
@@ -263,12 +267,12 @@ def error(code: str | None, text: str = "It failed.") -> list[Event]:
 @pytest.mark.parametrize(
     "answer",
     [
-        failed("server_error"),
-        failed("rate_limit_exceeded"),
+        fail("server_error"),
+        fail("rate_limit_exceeded"),
         error("server_error"),
         error(None),
         [{"type": "error", "error": {"type": "server_error", "message": "It failed."}}],
-        [ended(status="failed", error=None)],
+        [make_end(status="failed", error=None)],
         Refusal(503, "Overloaded"),
         Refusal(429, "Slow down", code="rate_limit_exceeded"),
     ],
@@ -280,10 +284,10 @@ async def test_what_may_pass_is_tried_again_before_the_first_word(answer: Any) -
 
 
 @pytest.mark.parametrize(
-    ("answer", "meant"), [(failed("server_error"), ModelUnavailable), (failed("rate_limit_exceeded"), ModelRateLimited)]
+    ("answer", "meant"), [(fail("server_error"), ModelUnavailable), (fail("rate_limit_exceeded"), ModelRateLimited)]
 )
 async def test_nothing_is_tried_again_after_the_first_word(answer: list[Event], meant: type[ModelError]) -> None:
-    endpoint = Endpoint([*streamed(message("Half ")), *answer])
+    endpoint = Endpoint([*stream_items(message("Half ")), *answer])
     stream = endpoint.model().stream(settings(), HELLO, thread_files=MemoryThreadFiles())
     assert await anext(stream) == TextDelta("Half ")
     with pytest.raises(meant):
@@ -293,7 +297,7 @@ async def test_nothing_is_tried_again_after_the_first_word(answer: list[Event], 
 
 async def test_an_answer_that_fills_the_context_ends_there() -> None:
     overflow = error("context_length_exceeded", "Your input exceeds the context window of this model.")
-    endpoint = Endpoint([*streamed(message("Half ")), *overflow])
+    endpoint = Endpoint([*stream_items(message("Half ")), *overflow])
     stream = endpoint.model().stream(settings(), HELLO, thread_files=MemoryThreadFiles())
     chunks = [chunk async for chunk in stream]
     assert chunks[0] == TextDelta("Half ")
@@ -305,8 +309,8 @@ async def test_an_answer_that_fills_the_context_ends_there() -> None:
 @pytest.mark.parametrize(
     ("answer", "meant"),
     [
-        (failed("invalid_prompt", "Invalid prompt."), ModelRefused),
-        (failed("data_residency_mismatch"), ModelRefused),
+        (fail("invalid_prompt", "Invalid prompt."), ModelRefused),
+        (fail("data_residency_mismatch"), ModelRefused),
         (error("insufficient_quota"), OutOfCredit),
         (Refusal(400, "Your input exceeds the context window.", code="context_length_exceeded"), ContextTooLong),
         (Refusal(401, "Incorrect API key provided.", code="invalid_api_key"), ModelMisconfigured),

@@ -22,12 +22,12 @@ from tests.unit.adapters.models.responses_endpoint import (
     HELLO,
     OPENAI,
     Endpoint,
-    answered,
     answers,
     ask,
     call,
     calls_of,
     end_of,
+    make_prompt,
     message,
     reasoning,
 )
@@ -47,7 +47,7 @@ def user(content: Any) -> dict[str, Any]:
     return {"type": "message", "role": "user", "content": content}
 
 
-async def asked(
+async def make_request(
     *prompts: Prompt, tools: Sequence[ToolSpec] = (), base_url: str = OPENAI, **fields: Any
 ) -> dict[str, Any]:
     """Return the request for these prompts."""
@@ -58,7 +58,7 @@ async def asked(
 
 
 async def test_a_plain_question_asks_for_nothing_to_be_stored() -> None:
-    assert await asked() == {
+    assert await make_request() == {
         "model": "gpt-6-sol",
         "input": [user("Hello")],
         "store": False,
@@ -93,24 +93,24 @@ async def test_settings_are_sent_in_their_fields_and_those_that_the_model_refuse
     ("model", "effort", "most"), [("gpt-6-sol", None, 4_200), ("gpt-6-sol", "none", 200), ("gpt-5", "low", 4_200)]
 )
 async def test_short_answers_have_room_for_thinking(model: str, effort: str | None, most: int) -> None:
-    body = await asked(model=model, max_output_tokens=200, reasoning_effort=effort)
+    body = await make_request(model=model, max_output_tokens=200, reasoning_effort=effort)
     assert body["max_output_tokens"] == most
 
 
 async def test_the_limit_is_never_below_the_least_that_openai_takes() -> None:
-    body = await asked(model="gpt-6-sol", max_output_tokens=5, reasoning_effort="none")
+    body = await make_request(model="gpt-6-sol", max_output_tokens=5, reasoning_effort="none")
     assert body["max_output_tokens"] == 16
 
 
 async def test_further_fields_are_passed_through_and_join_objects_of_their_name() -> None:
     extra = {"service_tier": "flex", "reasoning": {"context": "current_turn"}}
-    body = await asked(reasoning_effort="low", extra=extra)
+    body = await make_request(reasoning_effort="low", extra=extra)
     assert body["service_tier"] == "flex"
     assert body["reasoning"] == {"effort": "low", "context": "current_turn"}
 
 
 async def test_system_prompts_stay_where_they_stand() -> None:
-    body = await asked(
+    body = await make_request(
         Prompt(Role.SYSTEM, "Be kind."), *HELLO, Prompt(Role.ASSISTANT, "Hi!"), Prompt(Role.SYSTEM, "It rains.")
     )
     assert [(item["role"], item["content"]) for item in body["input"]] == [
@@ -124,7 +124,7 @@ async def test_system_prompts_stay_where_they_stand() -> None:
 
 async def test_blank_messages_are_left_out_and_an_empty_result_has_a_sentence() -> None:
     calls = (ToolCall("call_1", "add", ""),)
-    body = await asked(
+    body = await make_request(
         Prompt(Role.ASSISTANT, " "), *HELLO, Prompt(Role.ASSISTANT, "", tool_calls=calls), replace(RESULT, content="")
     )
     assert body["input"] == [
@@ -142,7 +142,7 @@ async def test_attachments_are_parts_of_the_users_message() -> None:
         ImagePart(source=DataSource(value=encoded, mime_type="image/png")),
         DocumentPart(source=DataSource(value=pdf, mime_type="application/pdf")),
     )
-    body = await asked(Prompt(Role.USER, parts))
+    body = await make_request(Prompt(Role.USER, parts))
     assert body["input"] == [
         user(
             [
@@ -169,7 +169,7 @@ STRICT = {"type": "object", "properties": {"x": {"type": "number"}}, "required":
     ],
 )
 async def test_tools_say_whether_their_schema_is_strict(schema: dict[str, Any], is_strict: bool) -> None:
-    body = await asked(tools=[ToolSpec("add", "Adds.", schema)])
+    body = await make_request(tools=[ToolSpec("add", "Adds.", schema)])
     [tool] = body["tools"]
     assert (tool["type"], tool["name"], tool["description"], tool["strict"]) == ("function", "add", "Adds.", is_strict)
     assert tool["parameters"]["type"] == "object"
@@ -180,7 +180,7 @@ async def test_tools_say_whether_their_schema_is_strict(schema: dict[str, Any], 
     [("auto", "auto"), ("required", "required"), ("none", "none"), ("add", {"type": "function", "name": "add"})],
 )
 async def test_the_choice_of_a_tool_is_sent(choice: str, sent: Any) -> None:
-    body = await asked(
+    body = await make_request(
         *HELLO,
         Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall("call_1", "add", "{}"),)),
         RESULT,
@@ -206,7 +206,7 @@ async def test_a_tools_name_that_the_api_refuses_is_changed_alike_in_all_places(
 @pytest.mark.parametrize("is_strict", [True, False])
 async def test_the_schema_of_the_answer_is_its_format(is_strict: bool) -> None:
     schema = STRICT if is_strict else ADD.parameters
-    body = await asked(answer_schema=schema)
+    body = await make_request(answer_schema=schema)
     assert body["text"] == {
         "format": {"type": "json_schema", "name": "answer", "strict": is_strict, "schema": dict(schema)}
     }
@@ -217,11 +217,11 @@ async def test_the_schema_of_the_answer_is_its_format(is_strict: bool) -> None:
 
 async def answer(*items: dict[str, Any]) -> Prompt:
     """Return an answer of gpt-6-sol at OpenAI, as later prompts hold it."""
-    return answered(await ask(Endpoint(answers(*items)).model(), tools=[ADD]))
+    return make_prompt(await ask(Endpoint(answers(*items)).model(), tools=[ADD]))
 
 
 async def test_reasoning_goes_back_verbatim_and_in_its_place() -> None:
-    body = await asked(*HELLO, await answer(*WORKS), RESULT, tools=[ADD])
+    body = await make_request(*HELLO, await answer(*WORKS), RESULT, tools=[ADD])
     first, text, second, called = WORKS
     assert body["input"][1:] == [
         first,
@@ -236,12 +236,14 @@ async def test_two_messages_of_an_answer_go_back_as_they_were() -> None:
     messages = (message("First."), message("Second.", item_id="msg_2", phase="final_answer"))
     reported = await answer(reasoning("secret"), *messages)
     assert reported.content == "First.\n\nSecond."
-    body = await asked(*HELLO, reported)
+    body = await make_request(*HELLO, reported)
     assert body["input"][2:] == list(messages)
 
 
 async def test_reasoning_of_an_earlier_turn_is_left_out_and_so_are_the_ids_that_ask_for_it() -> None:
-    body = await asked(*HELLO, await answer(*WORKS), RESULT, Prompt(Role.ASSISTANT, "2"), Prompt(Role.USER, "Thanks."))
+    body = await make_request(
+        *HELLO, await answer(*WORKS), RESULT, Prompt(Role.ASSISTANT, "2"), Prompt(Role.USER, "Thanks.")
+    )
     assert body["input"][1:4] == [
         {"type": "message", "role": "assistant", "content": "One moment.", "phase": "commentary"},
         {"type": "function_call", "call_id": "call_1", "name": "add", "arguments": '{"x": 1}'},
@@ -267,13 +269,13 @@ async def test_parts_of_other_models_are_not_sent() -> None:
         "bedrock:eu-west-1/claude", Replay.ALWAYS, ({"item": {"type": "reasoning", "signature": "x"}}, {"call": 0})
     )
     reported = Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall("tooluse_1", "add", "{}"),), provider_parts=signed)
-    body = await asked(*HELLO, reported, Prompt(Role.TOOL, "2", tool_call_id="tooluse_1"), tools=[ADD])
+    body = await make_request(*HELLO, reported, Prompt(Role.TOOL, "2", tool_call_id="tooluse_1"), tools=[ADD])
     assert [item["type"] for item in body["input"]] == ["message", "function_call", "function_call_output"]
 
 
 async def test_parts_that_no_longer_fit_their_message_are_left_out() -> None:
     reported = await answer(*WORKS)
-    body = await asked(*HELLO, replace(reported, content="One..."), RESULT, tools=[ADD])
+    body = await make_request(*HELLO, replace(reported, content="One..."), RESULT, tools=[ADD])
     assert [item["type"] for item in body["input"]] == ["message", "message", "function_call", "function_call_output"]
     assert body["input"][1] == {"type": "message", "role": "assistant", "content": "One..."}
 
@@ -289,14 +291,14 @@ async def test_reasoning_without_its_content_spoils_all_of_an_answers_reasoning(
 async def test_a_call_keeps_the_id_that_its_history_gave_it() -> None:
     reported = await answer(reasoning("secret"), call("add", "{}", call_id="call_0"))
     renamed = replace(reported, tool_calls=(replace(reported.tool_calls[0], id="call_ours"),))
-    body = await asked(*HELLO, renamed, Prompt(Role.TOOL, "2", tool_call_id="call_ours"), tools=[ADD])
+    body = await make_request(*HELLO, renamed, Prompt(Role.TOOL, "2", tool_call_id="call_ours"), tools=[ADD])
     assert [item["call_id"] for item in body["input"][2:]] == ["call_ours", "call_ours"]
 
 
 async def test_an_id_that_openai_refuses_is_replaced_alike_for_a_call_and_its_result() -> None:
     foreign = "functions/add:" + "x" * 80
     reported = Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall(foreign, "add", "{}"),))
-    body = await asked(*HELLO, reported, Prompt(Role.TOOL, "2", tool_call_id=foreign), tools=[ADD])
+    body = await make_request(*HELLO, reported, Prompt(Role.TOOL, "2", tool_call_id=foreign), tools=[ADD])
     [called, result] = body["input"][1:]
     assert called["call_id"] == result["call_id"]
     assert re.fullmatch(r"\w{1,40}", called["call_id"])

@@ -7,7 +7,7 @@ import pytest
 from baton.adapters.models.answers.thinking_tags import ANSWERS, TAGS, WORDS
 from baton.ports.agents.chat_model import ReasoningDelta, TextDelta
 from tests.unit.adapters.models.responses_endpoint import text_of, thinking_of
-from tests.unit.adapters.models.three_apis import APIS, HARMONY, LOOKUP, cut
+from tests.unit.adapters.models.three_apis import APIS, HARMONY, LOOKUP, cut_text
 
 THOUGHTS = {
     "gpt-oss": HARMONY,
@@ -48,13 +48,13 @@ THOUGHTS = {
 @pytest.mark.parametrize("api", APIS)
 async def test_thoughts_are_no_part_of_the_answer(api: str, text: str) -> None:
     for size in (1, 5, 1_000):
-        assert text_of(await APIS[api](cut(text, size))).strip() == "Hello."
+        assert text_of(await APIS[api](cut_text(text, size))).strip() == "Hello."
 
 
 @pytest.mark.parametrize("opening", TAGS)
 @pytest.mark.parametrize("api", APIS)
 async def test_thoughts_are_shown_as_thinking_where_the_agent_shows_it(api: str, opening: str) -> None:
-    chunks = await APIS[api](cut(f"{opening}A plan.{TAGS[opening]}Hello.", 3), shows_reasoning=True)
+    chunks = await APIS[api](cut_text(f"{opening}A plan.{TAGS[opening]}Hello.", 3), shows_reasoning=True)
     assert (text_of(chunks), thinking_of(chunks)) == ("Hello.", "A plan.")
 
 
@@ -83,7 +83,7 @@ SPOKEN = [
 @pytest.mark.parametrize("api", APIS)
 async def test_marks_that_the_answer_speaks_of_stay(api: str, text: str) -> None:
     for size in (1, 4, 1_000):
-        chunks = await APIS[api](cut(text, size), tools=[LOOKUP])
+        chunks = await APIS[api](cut_text(text, size), tools=[LOOKUP])
         assert "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta)) == text
         assert text_of(chunks) == text
 
@@ -97,5 +97,5 @@ async def test_an_unclosed_thought_is_shown_to_nobody(api: str) -> None:
 async def test_a_text_of_nothing_but_marks_is_read_in_time_that_its_length_bounds() -> None:
     for mark in (*TAGS, *TAGS.values(), *ANSWERS, *WORDS, "<think></think>", "a</think>", "`<think>`", "<|channel|>"):
         text = "Hello " + mark * (20_000 // len(mark))
-        chunks = await APIS["chat"](cut(text, 100), shows_reasoning=True)
+        chunks = await APIS["chat"](cut_text(text, 100), shows_reasoning=True)
         assert len(text_of(chunks)) + sum(len(c.text) for c in chunks if isinstance(c, ReasoningDelta)) <= len(text)

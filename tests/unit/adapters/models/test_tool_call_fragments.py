@@ -25,7 +25,7 @@ def calls_of(*fragments: Any, cut: bool = False) -> list[ToolCall]:
     return drafts.take(cut=cut)
 
 
-def said(calls: list[ToolCall]) -> list[tuple[str, str]]:
+def list_calls(calls: list[ToolCall]) -> list[tuple[str, str]]:
     return [(call.name, call.arguments) for call in calls]
 
 
@@ -46,18 +46,18 @@ def test_whole_calls_stay_apart_without_useful_indexes_or_ids(
     index: int | None, ids: tuple[str | None, str | None], names: tuple[str, str]
 ) -> None:
     calls = calls_of(*(fragment(index, id, name, '{"x": 1}') for id, name in zip(ids, names, strict=True)))  # noqa: A001
-    assert said(calls) == [(name, '{"x": 1}') for name in names]
+    assert list_calls(calls) == [(name, '{"x": 1}') for name in names]
 
 
 def test_calls_without_arguments_stay_apart_by_their_names_or_ids() -> None:
-    assert said(calls_of(fragment(name="one"), fragment(name="two"))) == [("one", "{}"), ("two", "{}")]
+    assert list_calls(calls_of(fragment(name="one"), fragment(name="two"))) == [("one", "{}"), ("two", "{}")]
     assert len(calls_of(fragment(0, "a", "one"), fragment(0, "b", "one"))) == 2
 
 
 def test_a_name_or_id_repeated_in_each_fragment_is_one_call() -> None:
     pieces = ("", '{"x"', ": 1", "}", "")
     assert calls_of(*(fragment(0, "a", "add", piece) for piece in pieces)) == [ToolCall("a", "add", '{"x": 1}')]
-    assert said(calls_of(*(fragment(None, None, "add", piece) for piece in pieces))) == [("add", '{"x": 1}')]
+    assert list_calls(calls_of(*(fragment(None, None, "add", piece) for piece in pieces))) == [("add", '{"x": 1}')]
 
 
 def test_an_id_that_changes_with_each_piece_does_not_part_a_call() -> None:
@@ -74,7 +74,7 @@ def test_missing_and_repeated_ids_become_unique_ones() -> None:
 
 @pytest.mark.parametrize("arguments", [None, "", " ", "null", "{}", {}])
 def test_no_arguments_are_an_empty_object(arguments: Any) -> None:
-    assert said(calls_of(fragment(0, "a", "one", arguments))) == [("one", "{}")]
+    assert list_calls(calls_of(fragment(0, "a", "one", arguments))) == [("one", "{}")]
 
 
 def test_arguments_that_come_as_an_object_become_json() -> None:
@@ -83,12 +83,12 @@ def test_arguments_that_come_as_an_object_become_json() -> None:
 
 
 def test_malformed_arguments_are_passed_on_as_they_are() -> None:
-    assert said(calls_of(fragment(0, "a", "one", '{"x": '))) == [("one", '{"x":')]
+    assert list_calls(calls_of(fragment(0, "a", "one", '{"x": '))) == [("one", '{"x":')]
 
 
 def test_a_call_that_was_cut_off_is_left_out() -> None:
     fragments = (fragment(0, "a", "one", '{"x": 1}'), fragment(1, "b", "two", '{"x": 1'), fragment(2, "c", "three"))
-    assert said(calls_of(*fragments, cut=True)) == [("one", '{"x": 1}')]
+    assert list_calls(calls_of(*fragments, cut=True)) == [("one", '{"x": 1}')]
 
 
 @pytest.mark.parametrize("nameless", [{}, None, "text", fragment(0, "a", None, "{}")])

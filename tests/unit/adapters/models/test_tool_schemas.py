@@ -17,7 +17,7 @@ INLINES = replace(KEEPS, inlines_refs=True)
 TEXT = {"type": "string"}
 
 
-def offered(schema: dict[str, Any], profile: ModelProfile = KEEPS) -> dict[str, Any]:
+def offer(schema: dict[str, Any], profile: ModelProfile = KEEPS) -> dict[str, Any]:
     return make_model_tools([ToolSpec("tool", "Does it.", schema)], profile).tools[0].parameters
 
 
@@ -33,7 +33,7 @@ def offered(schema: dict[str, Any], profile: ModelProfile = KEEPS) -> dict[str, 
 def test_references_and_combinations_at_the_top_become_properties(
     schema: dict[str, Any], profile: ModelProfile
 ) -> None:
-    result = offered(schema, profile)
+    result = offer(schema, profile)
     assert (result["type"], result["properties"], result["required"]) == ("object", {"x": TEXT}, ["x"])
     assert not result.keys() & {"$ref", "allOf"}
 
@@ -52,7 +52,7 @@ def test_references_and_combinations_at_the_top_become_properties(
 )
 @pytest.mark.parametrize("profile", [KEEPS, INLINES])
 def test_an_odd_schema_is_one_without_properties(schema: dict[str, Any], profile: ModelProfile) -> None:
-    result = offered(schema, profile)
+    result = offer(schema, profile)
     assert {key: result[key] for key in result.keys() - {"$defs"}} == {"type": "object", "properties": {}}
 
 
@@ -66,7 +66,7 @@ def test_a_reference_is_looked_up_by_its_place_in_the_same_schema() -> None:
         },
         "$defs": {"a/b c": {"type": "integer"}, "A": TEXT},
     }
-    assert offered(schema, INLINES)["properties"] == {
+    assert offer(schema, INLINES)["properties"] == {
         "a": TEXT,
         "same": TEXT,
         "escaped": {"type": "integer"},
@@ -89,7 +89,7 @@ def test_a_reference_may_lead_through_lists_and_many_levels() -> None:
             "too_long": {"$ref": f"#{'/properties/deep' * 100}"},
         }
     }
-    result = offered(schema, INLINES)["properties"]
+    result = offer(schema, INLINES)["properties"]
     assert {name: result[name] for name in schema["properties"] if name not in ("a", "deep")} == {
         "second": TEXT,
         "missing": {},
@@ -101,21 +101,21 @@ def test_a_reference_may_lead_through_lists_and_many_levels() -> None:
 
 def test_schemas_that_refer_to_themselves_stay_small() -> None:
     node = {"properties": {name: {"$ref": "#/$defs/N"} for name in "abcdefgh"}}
-    assert len(json.dumps(offered({"properties": {"n": {"$ref": "#/$defs/N"}}, "$defs": {"N": node}}, INLINES))) < 5_000
+    assert len(json.dumps(offer({"properties": {"n": {"$ref": "#/$defs/N"}}, "$defs": {"N": node}}, INLINES))) < 5_000
     many = {
         f"D{at}": {"properties": {f"p{index}": {"$ref": f"#/$defs/D{index}"} for index in range(12)}}
         for at in range(12)
     }
-    result = json.dumps(offered({"properties": {"n": {"$ref": "#/$defs/D0"}}, "$defs": many}, INLINES))
+    result = json.dumps(offer({"properties": {"n": {"$ref": "#/$defs/D0"}}, "$defs": many}, INLINES))
     assert result.count("{") < 2 * MAX_INLINED
     branches = {"anyOf": [{"$ref": "#/$defs/A"}] * 30}
-    assert offered({**branches, "$defs": {"A": branches}}, INLINES) == {"type": "object", "properties": {}}
+    assert offer({**branches, "$defs": {"A": branches}}, INLINES) == {"type": "object", "properties": {}}
 
 
 def test_properties_may_have_the_names_of_keywords() -> None:
     names = ("$schema", "$ref", "$defs", "properties", "const", "anyOf", "not", "additionalProperties", "required")
     profile = replace(INLINES, dropped_keywords=frozenset({"const", "not", "additionalProperties", "$schema"}))
-    result = offered({"properties": {name: {**TEXT, "const": "x"} for name in names}}, profile)
+    result = offer({"properties": {name: {**TEXT, "const": "x"} for name in names}}, profile)
     assert result["properties"] == dict.fromkeys(names, TEXT)
 
 
@@ -140,7 +140,7 @@ def test_a_schema_that_is_too_deep_for_a_request_allows_any_object(number: float
     for _ in range(100_000):
         deep = {"x": deep}
     schema = {"properties": {"a": {"const": number}, "b": {"default": deep}}}
-    assert offered(schema, KEEPS) == {"type": "object", "properties": {}}
+    assert offer(schema, KEEPS) == {"type": "object", "properties": {}}
 
 
 @pytest.mark.parametrize("required", [True, 5, [{}], None])

@@ -34,7 +34,7 @@ class Queue:
             raise self.failure
 
 
-def held(queue: Queue, receives: int, work: Callable[[HeldRecord], Awaitable[None]]) -> None:
+def hold(queue: Queue, receives: int, work: Callable[[HeldRecord], Awaitable[None]]) -> None:
     """Do the work while the record is hidden."""
 
     async def hide() -> None:
@@ -57,7 +57,7 @@ def test_a_record_is_hidden_for_seconds_and_extended_while_its_worker_lives() ->
             await asyncio.sleep(1)
             assert record.count_seconds_left() >= TIMES.hidden - TIMES.extend
 
-    held(queue, 1, work)
+    hold(queue, 1, work)
     assert set(queue.asked) == {TIMES.hidden}
 
 
@@ -69,7 +69,7 @@ def test_work_that_fails_gives_its_record_back_at_once() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        held(queue, 1, work)
+        hold(queue, 1, work)
     assert queue.asked == [TIMES.hidden, RETRY_SECONDS]
 
 
@@ -82,7 +82,7 @@ def test_an_unexpected_failure_does_not_end_the_extensions() -> None:
         await asyncio.sleep(2 * TIMES.extend)
         assert record.count_seconds_left() >= TIMES.hidden - TIMES.extend
 
-    held(queue, 1, work)
+    hold(queue, 1, work)
 
 
 def test_from_the_second_attempt_on_a_record_is_hidden_for_longer_from_the_start() -> None:
@@ -93,7 +93,7 @@ def test_from_the_second_attempt_on_a_record_is_hidden_for_longer_from_the_start
         record.note_attempt(2)
         await asyncio.sleep(0.5)
 
-    held(queue, 2, work)
+    hold(queue, 2, work)
     assert queue.asked == [TIMES.hidden_again]
 
 
@@ -106,7 +106,7 @@ def test_a_record_that_came_back_before_its_run_began_is_hidden_for_seconds_only
         await asyncio.sleep(0.5)
         assert record.count_seconds_left() <= TIMES.hidden
 
-    held(queue, 2, work)
+    hold(queue, 2, work)
     assert queue.asked == [TIMES.hidden_again, TIMES.hidden]
 
 
@@ -118,7 +118,7 @@ def test_a_first_delivery_that_takes_over_a_run_is_hidden_for_longer_at_once() -
         record.note_attempt(2)
         await asyncio.sleep(0.5)
 
-    held(queue, 1, work)
+    hold(queue, 1, work)
     assert queue.asked == [TIMES.hidden, TIMES.hidden_again]
 
 
@@ -134,7 +134,7 @@ def test_while_the_queue_does_not_answer_the_time_runs_down_and_is_regained_if_i
         await asyncio.sleep(TIMES.extend)
         assert record.count_seconds_left() > TIMES.hidden - TIMES.extend - 1
 
-    held(queue, 1, work)
+    hold(queue, 1, work)
 
 
 def test_a_record_that_was_visible_for_a_moment_is_never_taken_for_hidden_again() -> None:
@@ -148,7 +148,7 @@ def test_a_record_that_was_visible_for_a_moment_is_never_taken_for_hidden_again(
         await asyncio.sleep(2 * TIMES.extend)
         assert record.count_seconds_left() < 0
 
-    held(queue, 1, work)
+    hold(queue, 1, work)
 
 
 def test_a_receipt_that_is_refused_means_that_somebody_else_has_the_record() -> None:
@@ -161,4 +161,4 @@ def test_a_receipt_that_is_refused_means_that_somebody_else_has_the_record() -> 
         await asyncio.sleep(TIMES.extend)
         assert record.count_seconds_left() < 0
 
-    held(queue, 1, work)
+    hold(queue, 1, work)

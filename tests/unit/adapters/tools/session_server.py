@@ -16,13 +16,13 @@ VERSION = "2026-07-28"
 LOOKUP: Json = {"name": "lookup", "description": "Looks up.", "inputSchema": {"type": "object"}}
 
 
-def failed(code: int, message: str, status: int | None = None) -> Json | Response:
+def make_failure(code: int, message: str, status: int | None = None) -> Json | Response:
     """An error of JSON-RPC, in an answer with another HTTP ``status`` if there is one."""
     error = {"code": code, "message": message}
     return error if status is None else JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status)
 
 
-def said(text: str, **more: Any) -> Json:
+def make_text_result(text: str, **more: Any) -> Json:
     """The result of a tool that says ``text``."""
     return {"content": [{"type": "text", "text": text}], **more}
 
@@ -31,7 +31,7 @@ def said(text: str, **more: Any) -> Json:
 class SessionServer:
     """The server. ``call`` returns the result of a tool, or the answer to the call as it is."""
 
-    call: Callable[[], Json | Response] = lambda: said("found")
+    call: Callable[[], Json | Response] = lambda: make_text_result("found")
     closing: Callable[[], Response] = lambda: JSONResponse({})
     """The answer to the end of a session."""
     tools: list[Json] = field(default_factory=lambda: [LOOKUP])

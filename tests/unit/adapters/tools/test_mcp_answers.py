@@ -18,7 +18,7 @@ from baton.domain.agents.tool import McpServer
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.tools import CallContext, ToolFailed
 from tests.unit.adapters.tools.no_secrets import NoSecrets
-from tests.unit.adapters.tools.session_server import LOOKUP, SessionServer, failed, said
+from tests.unit.adapters.tools.session_server import LOOKUP, SessionServer, make_failure, make_text_result
 from tests.unit.identity.signing import Monotonic
 
 ADA = Scope("acme", "ada")
@@ -62,16 +62,16 @@ class Client:
 REFUSALS: list[tuple[Callable[[], Any], str, bool]] = [
     (lambda: JSONResponse({"error": "invalid_token"}, 401), "credentials", False),
     (lambda: JSONResponse({"error": "insufficient_scope"}, 403), "credentials", False),
-    (lambda: failed(-32001, "Unauthorized", 401), "credentials", False),
+    (lambda: make_failure(-32001, "Unauthorized", 401), "credentials", False),
     (lambda: JSONResponse({"error": "slow down"}, 429), "too often", True),
-    (lambda: failed(-32000, "Too many requests", 429), "too often", True),
+    (lambda: make_failure(-32000, "Too many requests", 429), "too often", True),
     (lambda: page(502), r"failed \(HTTP 502\)", True),
-    (lambda: failed(-32603, "Internal error", 500), r"failed \(HTTP 500\)", True),
+    (lambda: make_failure(-32603, "Internal error", 500), r"failed \(HTTP 500\)", True),
     (lambda: JSONResponse({}, 418), r"refuses the request \(HTTP 418\)", True),
-    (lambda: failed(-32602, "key is required", 400), "key is required", False),
-    (lambda: failed(-32602, "key is required"), "key is required", False),
-    (lambda: failed(-32603, "The database is away"), "The database is away", True),
-    (lambda: failed(-32042, "Ask for less"), "Ask for less", False),
+    (lambda: make_failure(-32602, "key is required", 400), "key is required", False),
+    (lambda: make_failure(-32602, "key is required"), "key is required", False),
+    (lambda: make_failure(-32603, "The database is away"), "The database is away", True),
+    (lambda: make_failure(-32042, "Ask for less"), "Ask for less", False),
 ]
 
 
@@ -89,14 +89,14 @@ async def test_the_status_of_a_call_is_its_own(
 @pytest.mark.parametrize(
     "lost",
     [
-        lambda: failed(-32001, "Session not found", 404),
+        lambda: make_failure(-32001, "Session not found", 404),
         lambda: JSONResponse({"error": "gone"}, 404),
         lambda: Response(status_code=404),
-        lambda: failed(-32000, "Bad Request: No valid session ID provided", 400),
+        lambda: make_failure(-32000, "Bad Request: No valid session ID provided", 400),
     ],
 )
 async def test_a_lost_session_is_replaced_once(lost: Callable[[], Any]) -> None:
-    answers = chain([lost()], repeat(said("found")))
+    answers = chain([lost()], repeat(make_text_result("found")))
     server = SessionServer(call=lambda: next(answers))
     assert await Client(server).call() == "found"
     server = SessionServer(call=lost)
@@ -136,12 +136,12 @@ async def test_a_notification_beside_a_result_shows_that_the_list_is_old() -> No
 @pytest.mark.parametrize(
     "unknown",
     [
-        lambda: failed(-32602, "Unknown tool: lookup"),
-        lambda: failed(-32602, "MCP error -32602: Tool lookup not found", 400),
-        lambda: failed(-32601, "no tool"),
-        lambda: said("Unknown tool: lookup", isError=True),
-        lambda: said("MCP error -32602: Tool lookup not found", isError=True),
-        lambda: said("Tool lookup disabled", isError=True),
+        lambda: make_failure(-32602, "Unknown tool: lookup"),
+        lambda: make_failure(-32602, "MCP error -32602: Tool lookup not found", 400),
+        lambda: make_failure(-32601, "no tool"),
+        lambda: make_text_result("Unknown tool: lookup", isError=True),
+        lambda: make_text_result("MCP error -32602: Tool lookup not found", isError=True),
+        lambda: make_text_result("Tool lookup disabled", isError=True),
     ],
 )
 async def test_an_unknown_tool_shows_that_the_list_is_old(unknown: Callable[[], Any]) -> None:
@@ -155,7 +155,7 @@ async def test_an_unknown_tool_shows_that_the_list_is_old(unknown: Callable[[], 
 
 
 async def test_a_failure_of_another_kind_leaves_the_list() -> None:
-    server = SessionServer(call=lambda: said("The record 7 was not found.", isError=True))
+    server = SessionServer(call=lambda: make_text_result("The record 7 was not found.", isError=True))
     client = Client(server)
     with pytest.raises(ToolFailed):
         await client.call()

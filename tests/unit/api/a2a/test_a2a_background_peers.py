@@ -20,7 +20,7 @@ from tests.harness.handoffs import calling
 from tests.harness.harness import ASSISTANT
 from tests.harness.wiki import delete, wiki
 from tests.unit.api.a2a_client import A2AServed
-from tests.unit.api.pushed import worked_off
+from tests.unit.api.pushed import work_off
 from tests.unit.api.served import Served
 
 PEER = "http://127.0.0.1"
@@ -60,7 +60,7 @@ class Peers:
     async def notify(self) -> list[int]:
         """Deliver the notifications that the peer sends. Return the statuses of the answers."""
         statuses = []
-        for posted in await worked_off(self.peer):
+        for posted in await work_off(self.peer):
             path = posted.url.removeprefix("https://asking.example")
             transport = httpx.ASGITransport(self.own.app)
             async with httpx.AsyncClient(transport=transport, base_url="http://asking.example") as client:

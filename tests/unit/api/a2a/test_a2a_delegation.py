@@ -31,11 +31,11 @@ def served() -> A2AServed:
     return A2AServed(wiki())
 
 
-def said(text: str, reported: Json, **fields: Any) -> Json:
+def make_message(text: str, reported: Json, **fields: Any) -> Json:
     return message(text, metadata={EXTENSION_URI: reported}, **fields)
 
 
-async def sent(served: A2AServed, params: Json) -> Json:
+async def send(served: A2AServed, params: Json) -> Json:
     task: Json = (await served.call("message/send", params))["result"]
     return task
 
@@ -48,8 +48,8 @@ def notes(served: A2AServed, role: Role = Role.SYSTEM) -> str:
 
 @pytest.mark.parametrize("is_blocking", [True, False])
 async def test_a_task_names_the_task_that_it_serves(served: A2AServed, is_blocking: bool) -> None:
-    request = said("One", {"parent_task_id": "their-task"})
-    task = await sent(served, {"message": request, "configuration": {"blocking": is_blocking}})
+    request = make_message("One", {"parent_task_id": "their-task"})
+    task = await send(served, {"message": request, "configuration": {"blocking": is_blocking}})
     assert task["metadata"][EXTENSION_URI]["parent_task_id"] == "their-task"
     await served.queue.settled()
     read = (await served.call("tasks/get", {"id": task["id"]}))["result"]
@@ -57,14 +57,14 @@ async def test_a_task_names_the_task_that_it_serves(served: A2AServed, is_blocki
 
 
 async def test_a_stream_begins_with_the_parent_too(served: A2AServed) -> None:
-    first, *_ = await served.calls("message/stream", {"message": said("One", {"parent_task_id": "their-task"})})
+    first, *_ = await served.calls("message/stream", {"message": make_message("One", {"parent_task_id": "their-task"})})
     assert first["result"]["metadata"][EXTENSION_URI]["parent_task_id"] == "their-task"
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])
 async def test_delegated_work_is_followed_to_its_origin_in_the_audit(served: A2AServed, is_blocking: bool) -> None:
-    request = said("One", {"parent_task_id": "their-task", "handoff": HANDOFF})
-    task = await sent(served, {"message": request, "configuration": {"blocking": is_blocking}})
+    request = make_message("One", {"parent_task_id": "their-task", "handoff": HANDOFF})
+    task = await send(served, {"message": request, "configuration": {"blocking": is_blocking}})
     await served.queue.settled()
     records = [record for record in served.harness.audit.records if record.action == "task.delegate"]
     (record,) = records
@@ -75,14 +75,16 @@ async def test_delegated_work_is_followed_to_its_origin_in_the_audit(served: A2A
 
 
 async def test_ordinary_messages_are_not_audited_as_delegated(served: A2AServed) -> None:
-    task = await sent(served, blocking(message("One")))
+    task = await send(served, blocking(message("One")))
     assert "parent_task_id" not in task["metadata"][EXTENSION_URI]
     assert [record for record in served.harness.audit.records if record.action == "task.delegate"] == []
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])
 async def test_the_agent_learns_that_the_conversation_was_handed_over(served: A2AServed, is_blocking: bool) -> None:
-    await sent(served, {"message": said("One", {"handoff": HANDOFF}), "configuration": {"blocking": is_blocking}})
+    await send(
+        served, {"message": make_message("One", {"handoff": HANDOFF}), "configuration": {"blocking": is_blocking}}
+    )
     await served.queue.settled()
     reported = notes(served, Role.CONTEXT)
     assert "handed this conversation over to you" in reported
@@ -92,21 +94,23 @@ async def test_the_agent_learns_that_the_conversation_was_handed_over(served: A2
 
 
 async def test_a_handoff_counts_in_the_rest_of_the_session(served: A2AServed) -> None:
-    task = await sent(served, blocking(said("One", {"handoff": HANDOFF, "parent_task_id": "first"})))
-    await sent(served, blocking(message("Two", contextId=task["contextId"])))
-    later = await sent(served, blocking(said("Three", {"parent_task_id": "third"}, contextId=task["contextId"])))
+    task = await send(served, blocking(make_message("One", {"handoff": HANDOFF, "parent_task_id": "first"})))
+    await send(served, blocking(message("Two", contextId=task["contextId"])))
+    later = await send(
+        served, blocking(make_message("Three", {"parent_task_id": "third"}, contextId=task["contextId"]))
+    )
     assert "Ada wants to go to Rome." in notes(served, Role.CONTEXT)
     assert later["metadata"][EXTENSION_URI]["parent_task_id"] == "third"
     served.harness.thread_id = task["contextId"]
     await close(served.harness)
-    await sent(served, blocking(message("Four", contextId=task["contextId"])))
+    await send(served, blocking(message("Four", contextId=task["contextId"])))
     assert "Ada wants to go to Rome." not in notes(served, Role.CONTEXT)
 
 
 async def test_a_task_serves_one_task_of_its_sender(served: A2AServed) -> None:
     served.harness.model.script(Answer.calling(delete("home"), text="May I?"))
-    task = await sent(served, blocking(said("One", {"handoff": HANDOFF, "parent_task_id": "first"})))
-    later = await sent(served, blocking(said("Two", {"parent_task_id": "second"}, taskId=task["id"])))
+    task = await send(served, blocking(make_message("One", {"handoff": HANDOFF, "parent_task_id": "first"})))
+    later = await send(served, blocking(make_message("Two", {"parent_task_id": "second"}, taskId=task["id"])))
     assert "Ada wants to go to Rome." in notes(served, Role.CONTEXT)
     assert later["metadata"][EXTENSION_URI]["parent_task_id"] == "first"
 
@@ -124,7 +128,7 @@ async def test_a_task_serves_one_task_of_its_sender(served: A2AServed) -> None:
     ],
 )
 async def test_what_is_of_another_shape_is_refused(served: A2AServed, expected: Json) -> None:
-    assert (await served.call("message/send", blocking(said("One", expected))))["error"]["code"] == -32602
+    assert (await served.call("message/send", blocking(make_message("One", expected))))["error"]["code"] == -32602
     assert served.harness.model.asked == []
 
 
@@ -148,19 +152,19 @@ def test_a_message_may_bring_nothing(expected: Json) -> None:
 
 @pytest.mark.parametrize("name", ["time_zone", "timeZone"])
 async def test_a_message_carries_the_users_time_zone(served: A2AServed, name: str) -> None:
-    await sent(served, blocking(said("One", {name: "Asia/Tokyo"})))
+    await send(served, blocking(make_message("One", {name: "Asia/Tokyo"})))
     assert "Today is Thursday, 1 March 2040 (Asia/Tokyo)." in notes(served)
 
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "UTC+02:00"])
 async def test_a_zone_that_only_the_other_agent_knows_keeps_nobody_from_answering(served: A2AServed, zone: str) -> None:
-    await sent(served, blocking(said("One", {"time_zone": zone})))
+    await send(served, blocking(make_message("One", {"time_zone": zone})))
     assert "Today is Thursday, 1 March 2040 (UTC)." in notes(served)
 
 
 @pytest.mark.parametrize("zone", [1, ["Asia/Tokyo"], "", "A" * 65, "Asia/\nTokyo"])
 async def test_what_is_no_name_of_a_zone_is_refused(served: A2AServed, zone: Any) -> None:
-    refused = await served.call("message/send", blocking(said("One", {"time_zone": zone})))
+    refused = await served.call("message/send", blocking(make_message("One", {"time_zone": zone})))
     assert refused["error"]["code"] == -32602
     assert "time_zone" in str(refused["error"])
     assert served.harness.model.asked == []

@@ -9,8 +9,8 @@ from a2a.compat.v0_3 import types as v03
 
 from tests.harness.desks import DeskHarness
 from tests.unit.api.a2a_client import A2AServed, Json, message, text_of
-from tests.unit.api.asked_tasks import sent
-from tests.unit.api.pushed import worked_off
+from tests.unit.api.asked_tasks import send
+from tests.unit.api.pushed import work_off
 
 ANNA = {"kind": "person", "id": "anna", "name": "Anna"}
 
@@ -38,7 +38,7 @@ class AtDesk:
 @pytest.fixture
 async def at_desk(served: A2AServed) -> AtDesk:
     served.harness.model.script("Ada wants a person.")
-    return AtDesk(served, await sent(served, message("I want to talk to a human", "m-1")))
+    return AtDesk(served, await send(served, message("I want to talk to a human", "m-1")))
 
 
 def state(task: Json) -> Any:
@@ -49,7 +49,7 @@ async def test_a_task_at_a_desk_is_working_and_says_that_people_answer(at_desk: 
     assert state(at_desk.first) == "working"
     assert "Somebody will answer here soon" in text_of(at_desk.first["status"]["message"])
     context = at_desk.first["contextId"]
-    delivered = await sent(served, message("Are you there?", "m-2", taskId=at_desk.id, contextId=context))
+    delivered = await send(served, message("Are you there?", "m-2", taskId=at_desk.id, contextId=context))
     assert state(delivered) == "working"
     assert text_of(delivered["status"]["message"]) == "The message was delivered. People answer here."
 
@@ -79,7 +79,7 @@ async def test_a_task_is_completed_by_the_return(at_desk: AtDesk) -> None:
 async def test_the_task_of_the_latest_message_at_the_desk_has_the_answers_and_all_end_with_the_return(
     at_desk: AtDesk, served: A2AServed
 ) -> None:
-    later = AtDesk(served, await sent(served, message("And my invoice?", "m-2", contextId=at_desk.first["contextId"])))
+    later = AtDesk(served, await send(served, message("And my invoice?", "m-2", contextId=at_desk.first["contextId"])))
     assert later.id != at_desk.id
     await at_desk.harness.take()
     await at_desk.harness.reply("It is paid.", "p1")
@@ -104,6 +104,6 @@ async def test_receivers_are_notified_of_what_people_say_and_of_the_return(at_de
     await at_desk.harness.take()
     await at_desk.harness.reply("I am here.", "p1")
     await at_desk.harness.hand_back()
-    bodies = [v03.Task.model_validate_json(posted.body) for posted in await worked_off(served)]
+    bodies = [v03.Task.model_validate_json(posted.body) for posted in await work_off(served)]
     assert [body.status.state.value for body in bodies] == ["working", "working", "completed"]
     assert "I am here." in bodies[-1].model_dump_json()

@@ -20,14 +20,14 @@ def served() -> A2AServed:
     return A2AServed(wiki())
 
 
-async def begun(served: A2AServed, text: str, message_id: str, **fields: Any) -> Json:
+async def begin_task(served: A2AServed, text: str, message_id: str, **fields: Any) -> Json:
     """A task, an hour after the previous one."""
     served.harness.clock.advance(HOUR)
     task: Json = (await served.call("message/send", blocking(message(text, message_id, **fields))))["result"]
     return task
 
 
-async def listed(served: A2AServed, who: str = "ada", **params: Any) -> Json:
+async def list_tasks(served: A2AServed, who: str = "ada", **params: Any) -> Json:
     page: Json = (await served.call("ListTasks", params, user=who))["result"]
     return page
 
@@ -37,7 +37,7 @@ async def all_of(served: A2AServed, **params: Any) -> list[Json]:
     results: list[Json] = []
     token = ""
     for _ in range(50):
-        page = await listed(served, **params, **({"pageToken": token} if token else {}))
+        page = await list_tasks(served, **params, **({"pageToken": token} if token else {}))
         results += page["tasks"]
         token = page["nextPageToken"]
         if not token:
@@ -52,11 +52,11 @@ def ids(tasks: list[Json]) -> list[str]:
 
 async def four(served: A2AServed) -> list[str]:
     """Four tasks in three conversations, one without; the latest first, as they are listed."""
-    one = await begun(served, "One", "m-1")
-    two = await begun(served, "Two", "m-2")
+    one = await begin_task(served, "One", "m-1")
+    two = await begin_task(served, "Two", "m-2")
     await served.harness.say("m-0", "By the web page")
-    three = await begun(served, "Three", "m-3", contextId=one["contextId"])
-    four = await begun(served, "Four", "m-4")
+    three = await begin_task(served, "Three", "m-3", contextId=one["contextId"])
+    four = await begin_task(served, "Four", "m-4")
     return ids([four, three, one, two])
 
 
@@ -79,37 +79,37 @@ async def test_a_list_may_need_several_looks_at_many_conversations(
 async def test_long_tasks_make_short_pages(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "MAX_BYTES", 100)
     expected = await four(served)
-    assert len((await listed(served))["tasks"]) == 1
+    assert len((await list_tasks(served))["tasks"]) == 1
     assert ids(await all_of(served)) == expected
 
 
 async def test_history_and_artifacts_are_left_out_unless_they_are_wanted(served: A2AServed) -> None:
-    task = await begun(served, "One", "m-1")
-    [bare] = (await listed(served))["tasks"]
+    task = await begin_task(served, "One", "m-1")
+    [bare] = (await list_tasks(served))["tasks"]
     assert bare.get("history", []) == []
     assert "artifacts" not in bare
-    [whole] = (await listed(served, historyLength=1, includeArtifacts=True))["tasks"]
+    [whole] = (await list_tasks(served, historyLength=1, includeArtifacts=True))["tasks"]
     assert [text_of(item) for item in whole["history"]] == ["Hello there."]
     assert [text_of(artifact) for artifact in whole["artifacts"]] == ["Hello there."]
     assert whole["id"] == task["id"]
 
 
 async def test_tasks_of_one_context(served: A2AServed) -> None:
-    one = await begun(served, "One", "m-1")
-    await begun(served, "Two", "m-2")
-    three = await begun(served, "Three", "m-3", contextId=one["contextId"])
+    one = await begin_task(served, "One", "m-1")
+    await begin_task(served, "Two", "m-2")
+    three = await begin_task(served, "Three", "m-3", contextId=one["contextId"])
     expected = ids([three, one])
     assert ids(await all_of(served, contextId=one["contextId"])) == expected
     assert ids(await all_of(served, contextId=one["contextId"], pageSize=1)) == expected
-    assert (await listed(served, contextId=one["contextId"], who="bob"))["tasks"] == []
-    assert (await listed(served, contextId="unknown"))["tasks"] == []
+    assert (await list_tasks(served, contextId=one["contextId"], who="bob"))["tasks"] == []
+    assert (await list_tasks(served, contextId="unknown"))["tasks"] == []
 
 
 async def test_tasks_in_one_state_and_since_a_time(served: A2AServed) -> None:
-    one = await begun(served, "One", "m-1")
+    one = await begin_task(served, "One", "m-1")
     served.harness.clock.advance(3_600)
     served.harness.model.script(Answer.calling(delete("home"), text="May I?"))
-    two = await begun(served, "Two", "m-2")
+    two = await begin_task(served, "Two", "m-2")
     assert ids(await all_of(served, status="TASK_STATE_COMPLETED")) == [one["id"]]
     assert ids(await all_of(served, status="TASK_STATE_INPUT_REQUIRED")) == [two["id"]]
     assert await all_of(served, status="TASK_STATE_FAILED") == []
@@ -118,8 +118,8 @@ async def test_tasks_in_one_state_and_since_a_time(served: A2AServed) -> None:
 
 
 async def test_everybody_sees_their_own_tasks(served: A2AServed) -> None:
-    await begun(served, "One", "m-1")
-    assert (await listed(served, who="bob"))["tasks"] == []
+    await begin_task(served, "One", "m-1")
+    assert (await list_tasks(served, who="bob"))["tasks"] == []
     read_all = (await served.call("ListTasks", {}, "thread:read_all", user="bob"))["result"]
     assert read_all["tasks"] == []
 

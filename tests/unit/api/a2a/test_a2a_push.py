@@ -28,8 +28,8 @@ from tests.harness.local_clock import run_ahead
 from tests.harness.sessions import close
 from tests.harness.wiki import wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of
-from tests.unit.api.asked_tasks import opened, sent
-from tests.unit.api.pushed import hooks_of, queue_of, worked_off
+from tests.unit.api.asked_tasks import open_task, send
+from tests.unit.api.pushed import hooks_of, queue_of, work_off
 
 URL = "https://client.example/hook"
 SET, GET, LIST, DELETE = (f"tasks/pushNotificationConfig/{each}" for each in ("set", "get", "list", "delete"))
@@ -55,7 +55,7 @@ def states(posted: list[Posted]) -> list[str]:
 
 
 async def test_a_configuration_is_kept_as_it_was_given_and_shown_without_its_secrets(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     options = {
         "id": "c-1",
         "url": URL,
@@ -78,7 +78,7 @@ async def test_a_configuration_is_kept_as_it_was_given_and_shown_without_its_sec
     "question", [{}, {"pushNotificationConfigId": "default"}, {"pushNotificationConfigId": "task"}]
 )
 async def test_a_configuration_without_an_id_is_the_default_one(served: A2AServed, question: Json) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     await with_config(served, task)
     question = {key: task["id"] if item == "task" else item for key, item in question.items()}
     results = (await served.call(GET, {"id": task["id"]} | question))["result"]
@@ -86,7 +86,7 @@ async def test_a_configuration_without_an_id_is_the_default_one(served: A2AServe
 
 
 async def test_clients_of_both_lines_see_the_same_configurations(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     params = {"taskId": task["id"], "id": "c-1", "url": URL, "authentication": {"scheme": "Basic", "credentials": "x"}}
     assert (await served.call("CreateTaskPushNotificationConfig", params))["result"] == params
     params = params | {"authentication": {"scheme": "Basic"}}
@@ -102,7 +102,7 @@ async def test_clients_of_both_lines_see_the_same_configurations(served: A2AServ
     "value", [{"token": "very-secret"}, {"authentication": {"scheme": "B", "credentials": "very-secret"}}]
 )
 async def test_no_reading_shows_what_a_receiver_is_entrusted_with(served: A2AServed, value: Json) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     sent_ = {"taskId": task["id"], "id": "c-1", "url": URL} | value
     assert "result" in await served.call("CreateTaskPushNotificationConfig", sent_)
     request = {"taskId": task["id"], "id": "c-1"}
@@ -122,7 +122,7 @@ async def test_no_reading_shows_what_a_receiver_is_entrusted_with(served: A2ASer
 
 
 async def test_the_same_id_again_replaces_and_there_are_not_too_many(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     for number in range(MAX_CONFIGS):
         await with_config(served, task, id=f"c-{number}")
     assert "result" in await with_config(served, task, id="c-0", url=f"{URL}/other")
@@ -156,7 +156,7 @@ async def test_the_same_id_again_replaces_and_there_are_not_too_many(served: A2A
 )
 async def test_what_no_request_can_be_made_of_is_refused(served: A2AServed, config: Json) -> None:
     hooks_of(served).refused = {"refused.example"}
-    task = await opened(served, message("One", "m-1"))
+    task = await open_task(served, message("One", "m-1"))
     assert (await with_config(served, task, **config))["error"]["code"] == -32602
     refused = {"pushNotificationConfig": {"url": URL} | config}
     response = await served.call("message/send", blocking(message("Two", "m-2", taskId=task["id"]), **refused))
@@ -167,7 +167,7 @@ async def test_what_no_request_can_be_made_of_is_refused(served: A2AServed, conf
 
 @pytest.mark.parametrize("who", [{"user": "bob"}, {"tenant": "elsewhere"}])
 async def test_the_configurations_of_others_are_not_found(served: A2AServed, who: Json) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     await with_config(served, task)
     theirs = {"taskId": task["id"], "pushNotificationConfig": {"url": URL}}
     request = {"id": task["id"], "pushNotificationConfigId": "default"}
@@ -181,7 +181,7 @@ async def test_the_configurations_of_others_are_not_found(served: A2AServed, who
 async def test_a_conversation_that_is_deleted_meanwhile_is_not_found(
     served: A2AServed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     configs = served.harness.app.ports.push_configs
     put = configs.put
 
@@ -195,7 +195,7 @@ async def test_a_conversation_that_is_deleted_meanwhile_is_not_found(
 
 async def test_a_deployment_may_send_none(served: A2AServed) -> None:
     off = A2AServed(served.harness, a2a=A2AAccess())
-    task = await sent(off, message("One", "m-1"))
+    task = await send(off, message("One", "m-1"))
     assert (await with_config(off, task))["error"]["code"] == -32003
     config = {"pushNotificationConfig": {"url": URL}}
     assert (await off.call("message/send", blocking(message("Two"), **config)))["error"]["code"] == -32003
@@ -206,7 +206,7 @@ async def test_a_deployment_may_send_none(served: A2AServed) -> None:
 
 
 async def test_a_configuration_is_forgotten_in_time(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     await with_config(served, task)
     served.harness.clock.advance(LIFETIME.total_seconds() + 1)
     assert (await served.call(LIST, {"id": task["id"]}))["result"] == []
@@ -217,19 +217,19 @@ async def test_a_configuration_is_forgotten_in_time(served: A2AServed) -> None:
 
 async def test_every_state_of_a_task_is_reported(served: A2AServed) -> None:
     config = {"pushNotificationConfig": {"url": URL}}
-    task = await opened(served, message("One", "m-1"), **config)
-    posted = await worked_off(served)
+    task = await open_task(served, message("One", "m-1"), **config)
+    posted = await work_off(served)
     assert states(posted) == ["working", "input-required"]
     started, end = (json.loads(notice.body) for notice in posted)
     assert [text_of(notice) for notice in started["history"]] == ["One"]
     assert end == (await served.call("tasks/get", {"id": task["id"]}))["result"]
-    await sent(served, message("Two", "m-2", taskId=task["id"]))
-    posted = await worked_off(served)
+    await send(served, message("Two", "m-2", taskId=task["id"]))
+    posted = await work_off(served)
     assert states(posted) == ["working", "completed"]
     assert [text_of(notice) for notice in json.loads(posted[0].body)["history"]] == ["One", "Hello there.", "Two"]
     served.harness.thread_id = task["contextId"]
     await close(served.harness)
-    assert await worked_off(served) == []
+    assert await work_off(served) == []
 
 
 async def test_a_task_that_goes_on_is_not_reported_as_completed(served: A2AServed) -> None:
@@ -238,11 +238,11 @@ async def test_a_task_that_goes_on_is_not_reported_as_completed(served: A2AServe
     served.harness.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
     first = {"message": message("One", "m-1"), "configuration": {"pushNotificationConfig": {"url": URL}}}
     task = (await served.call("message/send", first))["result"]
-    waiting = asyncio.ensure_future(sent(served, message("Two", "m-2", taskId=task["id"])))
+    waiting = asyncio.ensure_future(send(served, message("Two", "m-2", taskId=task["id"])))
     await asyncio.sleep(0.1)
     gate.set()
     await waiting
-    assert states(await worked_off(served)) == ["working", "working", "completed"]
+    assert states(await work_off(served)) == ["working", "working", "completed"]
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])
@@ -251,20 +251,20 @@ async def test_a_message_that_begins_a_conversation_brings_its_configuration(
 ) -> None:
     config = {"pushNotificationConfig": {"url": URL}, "blocking": is_blocking}
     await served.call("message/send", blocking(message("One", "m-1"), **config))
-    assert states(await worked_off(served)) == ["working", "completed"]
+    assert states(await work_off(served)) == ["working", "completed"]
 
 
 async def test_a_stream_brings_one_too(served: A2AServed) -> None:
     params = {"message": message("One", "m-1"), "configuration": {"pushNotificationConfig": {"url": URL}}}
     await served.calls("message/stream", params)
-    assert states(await worked_off(served)) == ["working", "completed"]
+    assert states(await work_off(served)) == ["working", "completed"]
 
 
 async def test_clients_of_1_0_get_the_task_as_an_event(served: A2AServed) -> None:
     sent_message = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "One"}]}
     configuration = {"taskPushNotificationConfig": {"url": URL}}
     await served.call("SendMessage", {"message": sent_message, "configuration": configuration})
-    posted = await worked_off(served)
+    posted = await work_off(served)
     for notice in posted:
         [(name, task)] = json.loads(notice.body).items()
         assert name == "task"
@@ -279,55 +279,55 @@ async def test_a_configuration_that_is_set_during_a_run_hears_of_its_end(served:
     await with_config(served, task)
     gate.set()
     await served.queue.settled()
-    assert states(await worked_off(served)) == ["completed"]
+    assert states(await work_off(served)) == ["completed"]
 
 
 async def test_nothing_is_queued_for_tasks_without_a_configuration(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     served.harness.thread_id = task["contextId"]
     await close(served.harness)
     assert queue_of(served).sent == []
 
 
 async def test_other_tasks_of_the_conversation_are_not_reported(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
-    await worked_off(served)
-    await sent(served, message("Elsewhere", "m-2", contextId=task["contextId"]))
+    task = await send(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
+    await work_off(served)
+    await send(served, message("Elsewhere", "m-2", contextId=task["contextId"]))
     await served.harness.say("m-3", "By the web page")
-    assert await worked_off(served) == []
+    assert await work_off(served) == []
 
 
 async def test_the_end_of_a_session_completes_a_task_that_asks_once(served: A2AServed) -> None:
     config = {"pushNotificationConfig": {"url": URL}}
-    first = await sent(served, message("One", "m-1"), **config)
-    await opened(served, message("Two", "m-2", contextId=first["contextId"]), **config)
-    await worked_off(served)
+    first = await send(served, message("One", "m-1"), **config)
+    await open_task(served, message("Two", "m-2", contextId=first["contextId"]), **config)
+    await work_off(served)
     served.harness.thread_id = first["contextId"]
     await close(served.harness)
-    assert states(await worked_off(served)) == ["completed"]
-    await sent(served, message("Three", "m-3", contextId=first["contextId"]))
+    assert states(await work_off(served)) == ["completed"]
+    await send(served, message("Three", "m-3", contextId=first["contextId"]))
     await close(served.harness)
-    assert await worked_off(served) == []
+    assert await work_off(served) == []
 
 
 async def test_a_cancellation_is_reported(served: A2AServed) -> None:
-    task = await opened(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
-    await worked_off(served)
+    task = await open_task(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
+    await work_off(served)
     await served.call("tasks/cancel", {"id": task["id"]})
-    assert states(await worked_off(served)) == ["canceled"]
+    assert states(await work_off(served)) == ["canceled"]
 
 
 async def test_two_marks_of_a_task_within_minutes_are_both_reported(served: A2AServed) -> None:
     """Here a configuration was set as the run ended, and the task is cancelled then. The queue drops repeated names."""
-    task = await opened(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
-    await worked_off(served)
+    task = await open_task(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
+    await work_off(served)
     await served.harness.app.change_notifications.note_mark(
         served.harness.ada, task["contextId"], "m-1", "configured.2"
     )
-    assert states(await worked_off(served)) == ["input-required"]
+    assert states(await work_off(served)) == ["input-required"]
     await served.call("tasks/cancel", {"id": task["id"]})
     await served.call("tasks/cancel", {"id": task["id"]})
-    assert states(await worked_off(served)) == ["canceled"]
+    assert states(await work_off(served)) == ["canceled"]
 
 
 async def test_a_refused_message_is_reported(served: A2AServed) -> None:
@@ -342,21 +342,21 @@ async def test_a_refused_message_is_reported(served: A2AServed) -> None:
     await harness.app.change_notifications.note_mark(scope, task["contextId"], "m-1", "refused.m-1")
     assert isinstance(queued, QueuedMessage)
     assert queued.request.notifies
-    assert states(await worked_off(served)) == ["rejected"]
+    assert states(await work_off(served)) == ["rejected"]
 
 
 # How it is sent
 
 
-async def configured(served: A2AServed, **config: Any) -> Json:
+async def configure_push(served: A2AServed, **config: Any) -> Json:
     """A task with notifications that wait in the queue."""
-    return await sent(served, message("One", "m-1"), pushNotificationConfig={"url": URL} | config)
+    return await send(served, message("One", "m-1"), pushNotificationConfig={"url": URL} | config)
 
 
 async def test_receivers_can_check_who_sent_it(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
     run_ahead(served.harness, monkeypatch)
-    task = await configured(served, token="its token", authentication={"schemes": ["Basic"], "credentials": "YTpi"})
-    posted = (await worked_off(served))[-1]
+    task = await configure_push(served, token="its token", authentication={"schemes": ["Basic"], "credentials": "YTpi"})
+    posted = (await work_off(served))[-1]
     assert posted.headers["X-A2A-Notification-Token"] == "its token"
     assert posted.headers["Authorization"] == "Basic YTpi"
     published = (await served.request("GET", "/.well-known/jwks.json")).json()
@@ -377,71 +377,71 @@ async def test_receivers_can_check_who_sent_it(served: A2AServed, monkeypatch: p
 
 
 async def test_the_signature_authenticates_where_the_client_names_nothing_else(served: A2AServed) -> None:
-    await configured(served)
-    for posted in await worked_off(served):
+    await configure_push(served)
+    for posted in await work_off(served):
         assert posted.headers["Authorization"] == f"Bearer {posted.headers['X-A2A-Notification-Signature']}"
         assert "X-A2A-Notification-Token" not in posted.headers
 
 
 @pytest.mark.parametrize("answer", [500, 503, 429, 408, WebhookUnreachable])
 async def test_what_may_succeed_later_is_sent_again_in_order(served: A2AServed, answer: Any) -> None:
-    await configured(served)
+    await configure_push(served)
     hooks_of(served).answers = [answer, answer]
-    assert states(await worked_off(served)) == ["working"]
-    assert states(await worked_off(served, receives=2)) == ["working"]
-    assert states(await worked_off(served, receives=3)) == ["working", "completed"]
+    assert states(await work_off(served)) == ["working"]
+    assert states(await work_off(served, receives=2)) == ["working"]
+    assert states(await work_off(served, receives=3)) == ["working", "completed"]
     assert [seconds for _, seconds in queue_of(served).postponed] == [2, 4]
     assert queue_of(served).sent == []
 
 
 @pytest.mark.parametrize("answer", [301, 307, 400, 401, 404, WebhookRefused])
 async def test_what_cannot_succeed_is_given_up(served: A2AServed, answer: Any) -> None:
-    await configured(served)
+    await configure_push(served)
     hooks_of(served).answers = [answer, 200]
-    assert states(await worked_off(served)) == ["working", "completed"][: len(hooks_of(served).posted)]
+    assert states(await work_off(served)) == ["working", "completed"][: len(hooks_of(served).posted)]
     assert queue_of(served).sent == []
 
 
 async def test_a_receiver_that_is_gone_gets_nothing_more(served: A2AServed) -> None:
-    task = await configured(served)
+    task = await configure_push(served)
     hooks_of(served).answers = [410]
-    assert len(await worked_off(served)) == 1
+    assert len(await work_off(served)) == 1
     assert (await served.call(LIST, {"id": task["id"]}))["result"] == []
 
 
 async def test_a_receiver_that_fails_delays_no_other(served: A2AServed) -> None:
-    task = await opened(served, message("One", "m-1"))
+    task = await open_task(served, message("One", "m-1"))
     await with_config(served, task, id="a")
     await with_config(served, task, id="b")
-    await sent(served, message("Two", "m-2", taskId=task["id"]))
+    await send(served, message("Two", "m-2", taskId=task["id"]))
     hooks_of(served).answers = [500, 200, 200]
-    assert states(await worked_off(served)) == ["working", "working", "completed"]
-    assert states(await worked_off(served)) == ["working", "completed"]
+    assert states(await work_off(served)) == ["working", "working", "completed"]
+    assert states(await work_off(served)) == ["working", "completed"]
 
 
 async def test_a_configuration_that_was_removed_is_not_used_any_more(served: A2AServed) -> None:
-    task = await configured(served)
+    task = await configure_push(served)
     hooks_of(served).answers = [500]
-    await worked_off(served)
+    await work_off(served)
     await served.call(DELETE, {"id": task["id"], "pushNotificationConfigId": "default"})
-    assert await worked_off(served) == []
+    assert await work_off(served) == []
     assert queue_of(served).sent == []
 
 
 async def test_addresses_that_are_not_allowed_any_more_are_not_called(served: A2AServed) -> None:
-    await configured(served)
+    await configure_push(served)
     hooks_of(served).refused = {"client.example"}
-    assert await worked_off(served) == []
+    assert await work_off(served) == []
     hooks_of(served).is_on = False
-    assert await worked_off(served) == []
+    assert await work_off(served) == []
 
 
 async def test_an_end_is_not_announced_before_it_is_committed(served: A2AServed) -> None:
     """The worker queues it first, so that its death loses nothing."""
     gate = asyncio.Event()
-    task = await opened(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
+    task = await open_task(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
     served.harness.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
-    await worked_off(served)
+    await work_off(served)
     await served.call("message/send", {"message": message("Two", "m-2", taskId=task["id"])})
     thread = await served.harness.store.get_thread(served.harness.ada, task["contextId"])
     assert thread.run is not None
@@ -460,19 +460,19 @@ async def test_an_end_is_not_announced_before_it_is_committed(served: A2AServed)
     gate.set()
     await served.queue.settled()
     await sender.run(early.model_dump_json(by_alias=True), "handle", 2)
-    assert sorted(states(await worked_off(served))) == ["completed", "completed", "working"]
+    assert sorted(states(await work_off(served))) == ["completed", "completed", "working"]
 
 
 async def test_a_queue_that_is_down_fails_no_turn(served: A2AServed) -> None:
     queue_of(served).is_down = True
-    task = await configured(served)
+    task = await configure_push(served)
     assert task["status"]["state"] == "completed"
 
 
 async def test_a_notification_of_something_deleted_is_dropped(served: A2AServed) -> None:
-    task = await configured(served)
+    task = await configure_push(served)
     served.harness.store.rows.clear()
-    assert await worked_off(served) == []
+    assert await work_off(served) == []
     assert task["id"]
 
 
@@ -486,12 +486,12 @@ def test_pauses_grow_up_to_a_quarter_of_an_hour() -> None:
 async def test_secrets_are_in_no_log_and_no_audit(
     served: A2AServed, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    task = await configured(
+    task = await configure_push(
         served, token="very-secret-token", authentication={"schemes": ["B"], "credentials": "very-secret"}
     )
     hooks_of(served).answers = [500, 404]
-    await worked_off(served)
-    await worked_off(served)
+    await work_off(served)
+    await work_off(served)
     reported = capsys.readouterr().out + caplog.text + str(served.harness.audit.records) + str(queue_of(served))
     assert "very-secret" not in reported
     config = served.harness.push_configs.configs

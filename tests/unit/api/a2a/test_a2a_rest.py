@@ -69,21 +69,21 @@ async def http(served: Watched) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def connected(http: httpx.AsyncClient, *, streaming: bool = False) -> Client:
+async def connect(http: httpx.AsyncClient, *, streaming: bool = False) -> Client:
     """The reference client, over the binding that it finds in the card."""
     card = await A2ACardResolver(http, "http://baton.test").get_agent_card()
     config = ClientConfig(streaming=streaming, httpx_client=http, supported_protocol_bindings=["HTTP+JSON"])
     return ClientFactory(config).create(card)
 
 
-def said(text: str, task_id: str = "", message_id: str = "", *, at_once: bool = False) -> SendMessageRequest:
+def make_request(text: str, task_id: str = "", message_id: str = "", *, at_once: bool = False) -> SendMessageRequest:
     message = Message(
         message_id=message_id or str(uuid.uuid4()), role=Role.ROLE_USER, parts=[Part(text=text)], task_id=task_id
     )
     return SendMessageRequest(message=message, configuration=SendMessageConfiguration(return_immediately=at_once))
 
 
-async def heard(client: Client, request: SendMessageRequest) -> list[StreamResponse]:
+async def listen(client: Client, request: SendMessageRequest) -> list[StreamResponse]:
     return [response async for response in client.send_message(request)]
 
 
@@ -93,10 +93,10 @@ def texts(task: Task) -> list[str]:
 
 async def test_a_conversation_of_several_turns(served: Watched, http: httpx.AsyncClient) -> None:
     served.harness.model.script(Answer.calling(delete("home"), text="First."), "Second.")
-    client = await connected(http)
-    first = (await heard(client, said("One")))[-1].task
+    client = await connect(http)
+    first = (await listen(client, make_request("One")))[-1].task
     assert first.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
-    second = (await heard(client, said("Two", first.id)))[-1].task
+    second = (await listen(client, make_request("Two", first.id)))[-1].task
     assert (second.id, second.context_id) == (first.id, first.context_id)
     assert texts(second) == ["One", "First.", "Two", "Second."]
     assert await client.get_task(GetTaskRequest(id=first.id)) == second
@@ -104,18 +104,18 @@ async def test_a_conversation_of_several_turns(served: Watched, http: httpx.Asyn
     assert texts(newest) == ["Second."]
     assert newest.status.state == TaskState.TASK_STATE_COMPLETED
     with pytest.raises(UnsupportedOperationError):
-        await heard(client, said("Three", first.id))
+        await listen(client, make_request("Three", first.id))
 
 
 async def test_both_bindings_see_the_same_task(served: Watched, http: httpx.AsyncClient) -> None:
-    task = (await heard(await connected(http), said("One")))[-1].task
+    task = (await listen(await connect(http), make_request("One")))[-1].task
     older = (await served.call("tasks/get", {"id": task.id}))["result"]
     assert (older["id"], older["status"]["state"]) == (task.id, "completed")
 
 
 async def test_a_stream_begins_with_the_task_and_ends_with_its_state(served: Watched, http: httpx.AsyncClient) -> None:
     served.harness.model.script("One two.")
-    events = await heard(await connected(http, streaming=True), said("Count"))
+    events = await listen(await connect(http, streaming=True), make_request("Count"))
     kinds = [event.WhichOneof("payload") for event in events]
     assert kinds[0] == "task"
     assert "artifact_update" in kinds
@@ -125,10 +125,10 @@ async def test_a_stream_begins_with_the_task_and_ends_with_its_state(served: Wat
 async def test_a_task_is_cancelled_and_followed(served: Watched, http: httpx.AsyncClient) -> None:
     gate = asyncio.Event()
     served.harness.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
-    client = await connected(http, streaming=True)
-    waiting = await connected(http)
-    task = (await heard(waiting, said("Count", at_once=True)))[-1].task
-    following = await begun(served, client.subscribe(SubscribeToTaskRequest(id=task.id)))
+    client = await connect(http, streaming=True)
+    waiting = await connect(http)
+    task = (await listen(waiting, make_request("Count", at_once=True)))[-1].task
+    following = await begin_listening(served, client.subscribe(SubscribeToTaskRequest(id=task.id)))
     cancelled = await client.cancel_task(CancelTaskRequest(id=task.id))
     assert cancelled.status.state == TaskState.TASK_STATE_CANCELED
     followed = await following
@@ -141,9 +141,9 @@ async def test_a_task_is_cancelled_and_followed(served: Watched, http: httpx.Asy
 async def test_a_stream_is_found_again(served: Watched, http: httpx.AsyncClient) -> None:
     gate = asyncio.Event()
     served.harness.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
-    client = await connected(http, streaming=True)
-    task = (await heard(await connected(http), said("Count", at_once=True)))[-1].task
-    following = await begun(served, client.subscribe(SubscribeToTaskRequest(id=task.id)))
+    client = await connect(http, streaming=True)
+    task = (await listen(await connect(http), make_request("Count", at_once=True)))[-1].task
+    following = await begin_listening(served, client.subscribe(SubscribeToTaskRequest(id=task.id)))
     await client.cancel_task(CancelTaskRequest(id=task.id))  # until the task is final the stream stays
     followed = await following
     assert followed[0].WhichOneof("payload") == "task"
@@ -153,9 +153,9 @@ async def test_a_stream_is_found_again(served: Watched, http: httpx.AsyncClient)
 async def test_the_id_of_a_task_may_contain_any_character_that_a_message_id_may(
     served: Watched, http: httpx.AsyncClient
 ) -> None:
-    client = await connected(http)
+    client = await connect(http)
     for message_id in ("a/b c:cancel%", "order 4711", "x:subscribe", "100%25"):
-        task = (await heard(client, said("One", message_id=message_id)))[-1].task
+        task = (await listen(client, make_request("One", message_id=message_id)))[-1].task
         if message_id.startswith(("a/b", "order")):  # the reference client does not encode ids once more
             assert (await client.get_task(GetTaskRequest(id=task.id))).id == task.id
         encoded = task.id.replace("%", "%25")
@@ -167,7 +167,7 @@ async def test_an_agent_has_the_binding_at_an_address_of_its_own(served: Watched
     card = await A2ACardResolver(http, "http://baton.test/a2a/assistant").get_agent_card()
     config = ClientConfig(streaming=False, httpx_client=http, supported_protocol_bindings=["HTTP+JSON"])
     client = ClientFactory(config).create(card)
-    task = (await heard(client, said("One")))[-1].task
+    task = (await listen(client, make_request("One")))[-1].task
     assert texts(task) == ["One", "Hello there."]
     extended = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
     assert extended.name == "Assistant"
@@ -267,8 +267,8 @@ async def test_calls_that_are_wrong(http: httpx.AsyncClient, method: str, path: 
 
 
 async def test_the_task_of_another_tenant_is_not_found(served: Watched, http: httpx.AsyncClient) -> None:
-    client = await connected(http)
-    task = (await heard(client, said("One")))[-1].task
+    client = await connect(http)
+    task = (await listen(client, make_request("One")))[-1].task
     http.headers["Authorization"] = "Bearer eves-own,ada"
     for call in (client.get_task(GetTaskRequest(id=task.id)), client.cancel_task(CancelTaskRequest(id=task.id))):
         with pytest.raises(TaskNotFoundError):
@@ -359,7 +359,7 @@ def error_of(answer: httpx.Response) -> Json:
     return error
 
 
-async def begun(served: Watched, events: AsyncIterator[StreamResponse]) -> asyncio.Task[list[StreamResponse]]:
+async def begin_listening(served: Watched, events: AsyncIterator[StreamResponse]) -> asyncio.Task[list[StreamResponse]]:
     """Begin to read a stream and return once its first event was sent. (The transport gives it out at its end.)"""
     following = asyncio.ensure_future(_all(events))
     await served.first_event.wait()

@@ -14,13 +14,13 @@ from baton.domain.errors import ModelError
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.a2a_task import EXTENSION_URI
 from tests.fakes.chat_model import Answer
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.handoffs import HandoffHarness, advance, calling, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.sessions import close
 from tests.harness.wiki import delete, wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of
-from tests.unit.api.asked_tasks import asked, opened, sent
+from tests.unit.api.asked_tasks import ask_for_approval, open_task, send
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def served() -> A2AServed:
     return A2AServed(wiki())
 
 
-def held_answer(served: A2AServed) -> asyncio.Event:
+def hold_answer(served: A2AServed) -> asyncio.Event:
     """The model says one word and waits for the gate."""
     gate = asyncio.Event()
     served.harness.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
@@ -45,23 +45,23 @@ def current(text: str, message_id: str = "m-1", **fields: Any) -> Json:
 
 async def test_an_answered_task_is_completed_and_the_conversation_continues(served: A2AServed) -> None:
     served.harness.model.script("First.", "Second.")
-    first = await sent(served, message("One", "m-1"))
+    first = await send(served, message("One", "m-1"))
     assert first["status"]["state"] == "completed"
     assert text_of(first["status"]["message"]) == "First."
     assert [text_of(artifact) for artifact in first["artifacts"]] == ["First."]
     refused = (await served.call("message/send", blocking(message("Two", "m-2", taskId=first["id"]))))["error"]
     assert refused["code"] == -32004
     assert "without taskId" in refused["message"]
-    second = await sent(served, message("Two", "m-2", contextId=first["contextId"]))
+    second = await send(served, message("Two", "m-2", contextId=first["contextId"]))
     assert (second["id"] != first["id"], second["contextId"]) == (True, first["contextId"])
     assert {("user", "One"), ("assistant", "First."), ("user", "Two")} <= set(served.harness.model.asked[-1].contents)
 
 
 async def test_a_task_that_asks_is_the_turns_of_its_messages(served: A2AServed) -> None:
-    first = await opened(served, message("One", "m-1"))
+    first = await open_task(served, message("One", "m-1"))
     assert first["status"]["state"] == "input-required"
     served.harness.model.script("Second.")
-    second = await sent(served, message("Two", "m-2", taskId=first["id"]))
+    second = await send(served, message("Two", "m-2", taskId=first["id"]))
     assert (second["id"], second["contextId"]) == (first["id"], first["contextId"])
     assert [text_of(item) for item in second["history"]] == ["One", "Hello there.", "Two", "Second."]
     assert [text_of(artifact) for artifact in second["artifacts"]] == ["Hello there.", "Second."]
@@ -70,32 +70,32 @@ async def test_a_task_that_asks_is_the_turns_of_its_messages(served: A2AServed) 
 
 
 async def test_a_task_whose_question_was_passed_over_asks_no_more(served: A2AServed) -> None:
-    first = await opened(served, message("One", "m-1"))
-    await sent(served, message("Two", "m-2", contextId=first["contextId"]))
+    first = await open_task(served, message("One", "m-1"))
+    await send(served, message("Two", "m-2", contextId=first["contextId"]))
     assert (await served.call("tasks/get", {"id": first["id"]}))["result"]["status"]["state"] == "canceled"
 
 
 async def test_a_task_waits_for_input_while_a_step_of_a_workflow_does() -> None:
     served = A2AServed(HandoffHarness())
-    plain = await sent(served, message("Hello", "m-0"))
+    plain = await send(served, message("Hello", "m-0"))
     served.harness.model.script(transfer(), "What shall it be called?")
-    first = await sent(served, message("I want a thing", "m-1", contextId=plain["contextId"]))
+    first = await send(served, message("I want a thing", "m-1", contextId=plain["contextId"]))
     assert first["status"]["state"] == "input-required"
     assert text_of(first["status"]["message"]).endswith("What shall it be called?")
     served.harness.model.script(advance("BUILD", name="lamp"), "Shall I finish it?")
-    second = await sent(served, message("A lamp", "m-2", taskId=first["id"]))
+    second = await send(served, message("A lamp", "m-2", taskId=first["id"]))
     assert (second["id"], second["status"]["state"]) == (first["id"], "input-required")
     returns = calling("return_to_main", summary="Made a lamp.", outcome="completed")
     served.harness.model.script(advance("DONE"), returns)
-    third = await sent(served, message("Yes", "m-3", taskId=first["id"]))
+    third = await send(served, message("Yes", "m-3", taskId=first["id"]))
     assert (third["id"], third["status"]["state"]) == (first["id"], "completed")
     assert (await served.call("tasks/get", {"id": plain["id"]}))["result"] == plain | {"metadata": third["metadata"]}
 
 
 async def test_a_step_that_was_answered_elsewhere_waits_no_more() -> None:
     served = A2AServed(HandoffHarness(transfer(), Answer(("What shall it be called?",))))
-    first = await sent(served, message("I want a thing", "m-1"))
-    second = await sent(served, message("A lamp", "m-2", contextId=first["contextId"]))
+    first = await send(served, message("I want a thing", "m-1"))
+    second = await send(served, message("A lamp", "m-2", contextId=first["contextId"]))
     assert second["status"]["state"] == "input-required"
     assert (await served.call("tasks/get", {"id": first["id"]}))["result"]["status"]["state"] == "completed"
 
@@ -115,7 +115,7 @@ async def test_both_lines_see_the_same_task(served: A2AServed) -> None:
 async def test_the_conversation_is_the_thread(served: A2AServed) -> None:
     thread_id = served.harness.thread_id
     await served.harness.say("m-0", "Before.")
-    task = await sent(served, message("One", "m-1", contextId=thread_id))
+    task = await send(served, message("One", "m-1", contextId=thread_id))
     assert task["contextId"] == thread_id
     assert [text_of(item) for item in task["history"]] == ["One", "Hello there."]
     messages, _ = await served.items(f"/threads/{thread_id}/messages")
@@ -123,8 +123,8 @@ async def test_the_conversation_is_the_thread(served: A2AServed) -> None:
 
 
 async def test_a_message_in_the_context_without_a_task_begins_another(served: A2AServed) -> None:
-    first = await sent(served, message("One", "m-1"))
-    second = await sent(served, message("Two", "m-2", contextId=first["contextId"]))
+    first = await send(served, message("One", "m-1"))
+    second = await send(served, message("Two", "m-2", contextId=first["contextId"]))
     assert second["id"] != first["id"]
     assert [text_of(item) for item in second["history"]] == ["Two", "Hello there."]
     assert (await served.call("tasks/get", {"id": first["id"]}))["result"] == first
@@ -137,37 +137,37 @@ async def test_a_conversation_of_another_deployment_is_one_here_too(served: A2AS
     task = (await served.call("message/send", blocking(reported, blocking=is_blocking)))["result"]
     await served.queue.settled()
     assert task["contextId"] != theirs
-    after = await sent(served, message("Two", "m-2", contextId=theirs))
+    after = await send(served, message("Two", "m-2", contextId=theirs))
     assert after["contextId"] == task["contextId"]
-    asking = await opened(served, message("Three", "m-3", contextId=theirs))
-    again = await sent(served, message("Four", "m-4", contextId=theirs, taskId=asking["id"]))
+    asking = await open_task(served, message("Three", "m-3", contextId=theirs))
+    again = await send(served, message("Four", "m-4", contextId=theirs, taskId=asking["id"]))
     assert [text_of(item) for item in again["history"]] == ["Three", "Hello there.", "Four", "Hello there."]
 
 
 async def test_a_task_is_found_however_much_was_said_since(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("baton.api.a2a.task_reader.MAX_HISTORY", 3)
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     for number in range(2):
-        await sent(served, message("Elsewhere", f"e-{number}", contextId=task["contextId"]))
+        await send(served, message("Elsewhere", f"e-{number}", contextId=task["contextId"]))
     assert (await served.call("tasks/get", {"id": task["id"]}))["result"] == task
 
 
 async def test_a_host_may_name_the_context_by_its_own_id(served: A2AServed) -> None:
-    first = await opened(served, message("One", "m-1", contextId="ticket/42"))
-    second = await sent(served, message("Two", "m-2", taskId=first["id"], contextId="ticket/42"))
+    first = await open_task(served, message("One", "m-1", contextId="ticket/42"))
+    second = await send(served, message("Two", "m-2", taskId=first["id"], contextId="ticket/42"))
     assert len(second["history"]) == 4
 
 
 @pytest.mark.parametrize(("length", "expected"), [(0, 0), (1, 1), (3, 3), (6, 4), (10, 4)])
 async def test_the_newest_messages_of_the_history(served: A2AServed, length: int, expected: int) -> None:
-    task = await opened(served, message("One", "m-1"))
-    whole = await sent(served, message("Two", "m-2", taskId=task["id"]))
+    task = await open_task(served, message("One", "m-1"))
+    whole = await send(served, message("Two", "m-2", taskId=task["id"]))
     visible = (await served.call("tasks/get", {"id": task["id"], "historyLength": length}))["result"]
     assert visible.get("history", []) == whole["history"][4 - expected :]
 
 
 async def test_a_sender_that_does_not_wait_gets_the_task_with_its_message(served: A2AServed) -> None:
-    gate = held_answer(served)
+    gate = hold_answer(served)
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
     assert task["status"]["state"] == "working"
     assert [text_of(item) for item in task["history"]] == ["One"]
@@ -195,7 +195,7 @@ async def test_a_message_that_waits_for_another_is_in_the_answer(
     served: A2AServed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("baton.api.a2a.sending.START_SECONDS", 0.1)
-    gate = held_answer(served)
+    gate = hold_answer(served)
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
     await served.harness.model_is_asked()
     follow_up = (await served.call("message/send", {"message": message("Two", "m-2", taskId=task["id"])}))["result"]
@@ -209,16 +209,16 @@ async def test_a_message_that_waits_for_another_is_in_the_answer(
 
 async def test_an_ended_session_completes_the_task(served: A2AServed) -> None:
     served.harness.model.script(Answer.calling(ToolCall("c1", "end_conversation", '{"reason": "Done."}'), text="Bye."))
-    task = await sent(served, message("That is all", "m-1"))
+    task = await send(served, message("That is all", "m-1"))
     assert task["status"]["state"] == "completed"
     refused = await served.call("message/send", blocking(message("More", "m-2", taskId=task["id"])))
     assert refused["error"]["code"] == -32004
-    again = await sent(served, message("More", "m-3", contextId=task["contextId"]))
+    again = await send(served, message("More", "m-3", contextId=task["contextId"]))
     assert again["status"]["state"] == "completed"
 
 
 async def test_an_ended_session_completes_a_task_that_asks(served: A2AServed) -> None:
-    task = await opened(served, message("One", "m-1"))
+    task = await open_task(served, message("One", "m-1"))
     served.harness.thread_id = task["contextId"]
     await close(served.harness)
     assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["status"]["state"] == "completed"
@@ -226,7 +226,7 @@ async def test_an_ended_session_completes_a_task_that_asks(served: A2AServed) ->
 
 async def test_a_model_that_fails_fails_the_task(served: A2AServed) -> None:
     served.harness.model.script(ModelError())
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     assert task["status"]["state"] == "failed"
     assert text_of(task["status"]["message"]) == ModelError.detail
     assert {"kind": "data", "data": {"code": "model_error", "retryable": True}} in task["status"]["message"]["parts"]
@@ -258,7 +258,7 @@ async def test_a_stream_empties_the_artifact_of_an_answer_that_is_refused() -> N
     def keep_secrets(text: str) -> Refuse | None:
         return Refuse("I keep secrets.") if "secret" in text else None
 
-    served = A2AServed(coded(agent, answers=("The house is quiet. " * 30 + "The secret is Rufus.",)))
+    served = A2AServed(make_coded_harness(agent, answers=("The house is quiet. " * 30 + "The secret is Rufus.",)))
     _, *updates, _ = await served.calls("message/stream", {"message": message("Tell me", "m-1")})
     texts: dict[str, str] = {}
     for update in (update["result"] for update in updates):
@@ -275,14 +275,14 @@ async def test_a_stream_of_the_current_line(served: A2AServed) -> None:
 
 
 async def test_a_follow_up_in_a_stream_has_the_history(served: A2AServed) -> None:
-    task = await opened(served, message("One", "m-1"))
+    task = await open_task(served, message("One", "m-1"))
     first, *_ = await served.calls("message/stream", {"message": message("Two", "m-2", taskId=task["id"])})
     assert first["result"]["id"] == task["id"]
     assert [text_of(item) for item in first["result"]["history"]] == ["One", "Hello there.", "Two"]
 
 
 async def test_a_client_that_subscribes_again_gets_the_task_and_the_whole_answer(served: A2AServed) -> None:
-    streaming, again = await _twice(served, "tasks/resubscribe", held_answer(served))
+    streaming, again = await _twice(served, "tasks/resubscribe", hold_answer(served))
     reported, repeated = await asyncio.gather(streaming, again)
     results = [task["result"] for task in repeated]
     assert [result["kind"] for result in results] == [
@@ -299,7 +299,7 @@ async def test_a_subscription_of_the_current_line_stays_until_the_task_is_final(
     served.harness.model.script(replace(Answer.calling(delete("home"), text="May I?"), gate=gate))
     streaming, again = await _twice(served, "SubscribeToTask", gate)
     task_id = (await streaming)[0]["result"]["id"]
-    await sent(served, message("Go on", "m-2", taskId=task_id))
+    await send(served, message("Go on", "m-2", taskId=task_id))
     task, *updates = [item["result"] for item in await again]
     assert task["task"]["id"] == task_id
     states = [update["statusUpdate"]["status"]["state"] for update in updates if "statusUpdate" in update]
@@ -331,13 +331,13 @@ async def _tasks(served: A2AServed) -> list[str]:
 
 
 async def test_subscribing_to_a_task_that_waits_gives_the_task(served: A2AServed) -> None:
-    task = await opened(served, message("One", "m-1"))
+    task = await open_task(served, message("One", "m-1"))
     reported = await served.calls("tasks/resubscribe", {"id": task["id"]})
     assert [event["result"] for event in reported] == [task]
 
 
 async def test_nothing_more_happens_to_a_terminal_task(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     for method in ("tasks/resubscribe", "SubscribeToTask"):
         assert (await served.call(method, {"id": task["id"]}))["error"]["code"] == -32004
 
@@ -348,7 +348,7 @@ async def test_nothing_more_happens_to_a_terminal_task(served: A2AServed) -> Non
 @pytest.mark.parametrize("is_blocking", [True, False])
 async def test_a_repeated_message_is_answered_once(served: A2AServed, is_blocking: bool) -> None:
     sent_message = message("One", "m-1")
-    first = await sent(served, sent_message)
+    first = await send(served, sent_message)
     second = (await served.call("message/send", blocking(sent_message, blocking=is_blocking)))["result"]
     assert second == first
     assert len(served.harness.model.asked) == 1
@@ -357,12 +357,12 @@ async def test_a_repeated_message_is_answered_once(served: A2AServed, is_blockin
 
 
 async def test_a_repeated_follow_up_belongs_where_it_was_sent(served: A2AServed) -> None:
-    task = await opened(served, message("One", "m-1"))
+    task = await open_task(served, message("One", "m-1"))
     follow_up = message("Two", "m-2", taskId=task["id"])
-    second = await sent(served, follow_up)
+    second = await send(served, follow_up)
     without_task = {**follow_up, "contextId": task["contextId"]}
     del without_task["taskId"]
-    assert await sent(served, without_task) == second
+    assert await send(served, without_task) == second
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])
@@ -370,19 +370,19 @@ async def test_a_first_message_under_a_known_id_begins_its_own_conversation(
     served: A2AServed, is_blocking: bool
 ) -> None:
     one, other = message("One", "m-1"), message("Other", "m-1")
-    first = await sent(served, one)
+    first = await send(served, one)
     second = (await served.call("message/send", blocking(other, blocking=is_blocking)))["result"]
     assert second["contextId"] != first["contextId"]
     assert text_of(second["history"][0]) == "Other"
     await served.queue.settled()
-    again = [await sent(served, text) for text in (one, other)]
+    again = [await send(served, text) for text in (one, other)]
     assert [task["id"] for task in again] == [first["id"], second["id"]]
     assert len(served.harness.model.asked) == 2
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])
 async def test_the_id_of_another_message_is_taken(served: A2AServed, is_blocking: bool) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     other = message("Other", "m-1", taskId=task["id"])
     refused = await served.call("message/send", blocking(other, blocking=is_blocking))
     assert refused["error"]["code"] == -32602
@@ -393,7 +393,7 @@ async def test_the_id_of_another_message_is_taken(served: A2AServed, is_blocking
 
 
 async def test_a_run_is_stopped(served: A2AServed) -> None:
-    held_answer(served)
+    hold_answer(served)
     task = (await served.call("message/send", {"message": message("Count", "m-1")}))["result"]
     await served.harness.model_is_asked()
     cancelled = (await served.call("tasks/cancel", {"id": task["id"]}))["result"]
@@ -404,7 +404,7 @@ async def test_a_run_is_stopped(served: A2AServed) -> None:
 
 
 async def test_a_task_that_waits_for_its_user_is_cancelled(served: A2AServed) -> None:
-    task = await opened(served, message("One", "m-1"))
+    task = await open_task(served, message("One", "m-1"))
     assert (await served.call("CancelTask", {"id": task["id"]}))["result"]["status"]["state"] == "TASK_STATE_CANCELED"
     refused = await served.call("message/send", {"message": message("Two", "m-2", taskId=task["id"])})
     assert refused["error"]["code"] == -32004
@@ -439,7 +439,7 @@ def wiki_served() -> A2AServed:
 
 
 async def test_an_approval_is_input_required_with_what_is_asked(wiki_served: A2AServed) -> None:
-    task = await asked(wiki_served)
+    task = await ask_for_approval(wiki_served)
     assert task["status"]["state"] == "input-required"
     text, data = task["status"]["message"]["parts"]
     assert text["text"] == "May I use delete?\nPage: home"
@@ -455,7 +455,7 @@ YES: list[Json] = [{"kind": "data", "data": {"approved": True, "comment": "Go."}
 @pytest.mark.parametrize("is_blocking", [True, False])
 @pytest.mark.parametrize("parts", [YES, [{"kind": "text", "text": "Yes!"}]], ids=["data", "text"])
 async def test_an_answer_continues_the_task(wiki_served: A2AServed, parts: list[Json], is_blocking: bool) -> None:
-    task = await asked(wiki_served)
+    task = await ask_for_approval(wiki_served)
     wiki_served.harness.model.script("Done.")
     answer = message("", "m-2", taskId=task["id"]) | {"parts": parts}
     await wiki_served.call("message/send", blocking(answer, blocking=is_blocking))
@@ -469,43 +469,43 @@ async def test_an_answer_continues_the_task(wiki_served: A2AServed, parts: list[
 
 
 async def test_a_refusal_is_an_answer_too(wiki_served: A2AServed) -> None:
-    task = await asked(wiki_served)
+    task = await ask_for_approval(wiki_served)
     wiki_served.harness.model.script("All right.")
-    after = await sent(wiki_served, message("no", "m-2", taskId=task["id"]))
+    after = await send(wiki_served, message("no", "m-2", taskId=task["id"]))
     assert text_of(after["status"]["message"]) == "All right."
     assert wiki_served.harness.tools.calls == []
 
 
 async def test_answers_may_come_one_by_one(wiki_served: A2AServed) -> None:
-    task = await asked(wiki_served, "home", "about")
+    task = await ask_for_approval(wiki_served, "home", "about")
     first, second = task["status"]["message"]["parts"][-1]["data"]["interrupts"]
     wiki_served.harness.model.script("Done.")
     for number, interrupt in enumerate((first, second)):
         data = {"approved": True, "interruptId": interrupt["id"]}
         answer = message("", f"a-{number}", taskId=task["id"]) | {"parts": [{"kind": "data", "data": data}]}
-        after = await sent(wiki_served, answer)
+        after = await send(wiki_served, answer)
     assert text_of(after["status"]["message"]) == "Done."
     assert len(wiki_served.harness.tools.calls) == 2
 
 
 async def test_other_words_go_on_without_the_call(wiki_served: A2AServed) -> None:
-    task = await asked(wiki_served)
+    task = await ask_for_approval(wiki_served)
     wiki_served.harness.model.script("I left it.")
-    after = await sent(wiki_served, message("What does it say?", "m-2", taskId=task["id"]))
+    after = await send(wiki_served, message("What does it say?", "m-2", taskId=task["id"]))
     assert text_of(after["status"]["message"]) == "I left it."
     assert [text_of(item) for item in after["history"]][-2:] == ["What does it say?", "I left it."]
     assert wiki_served.harness.tools.calls == []
 
 
 async def test_an_answer_names_its_interrupt_by_a_text(wiki_served: A2AServed) -> None:
-    task = await asked(wiki_served)
+    task = await ask_for_approval(wiki_served)
     data = {"approved": True, "interruptId": ["no", "text"]}
     answer = message("", "m-2", taskId=task["id"]) | {"parts": [{"kind": "data", "data": data}]}
     assert (await wiki_served.call("message/send", blocking(answer)))["error"]["code"] == -32602
 
 
 async def test_an_answer_in_a_stream(wiki_served: A2AServed) -> None:
-    task = await asked(wiki_served)
+    task = await ask_for_approval(wiki_served)
     wiki_served.harness.model.script("Done.")
     reported = [
         call["result"]
@@ -525,7 +525,7 @@ async def test_parts_of_all_kinds_come_back_as_they_were_sent(served: A2AServed)
         {"kind": "file", "file": {"name": "a.txt", "mimeType": "text/plain", "bytes": "aGVsbG8="}},
         {"kind": "file", "file": {"name": "b.png", "mimeType": "image/png", "uri": "https://example.com/b.png"}},
     ]
-    task = await sent(served, message("", "m-1") | {"parts": parts})
+    task = await send(served, message("", "m-1") | {"parts": parts})
     assert task["history"][0]["parts"] == parts
 
 
@@ -551,7 +551,7 @@ async def test_files_are_taken_by_types_that_stand_for_those_of_the_cards(
     served: A2AServed, media_type: str, name: str
 ) -> None:
     parts = [{"kind": "file", "file": {"name": name, "mimeType": media_type, "bytes": "dGNr"}}]
-    task = await sent(served, message("", "m-1") | {"parts": parts})
+    task = await send(served, message("", "m-1") | {"parts": parts})
     assert task["history"][0]["parts"] == parts
 
 
@@ -563,7 +563,7 @@ async def test_the_thread_may_be_named_in_the_metadata(served: A2AServed) -> Non
     reported = {
         EXTENSION_URI: {"thread_id": thread_id, "tenant_id": "other", "user_id": "eve", "parent_task_id": "t-1"}
     }
-    task = await sent(served, message("One", "m-1", metadata=reported))
+    task = await send(served, message("One", "m-1", metadata=reported))
     assert task["contextId"] == thread_id
     owner = await served.harness.store.get_thread(served.harness.ada, thread_id)
     assert owner.user_id == "ada"
@@ -583,7 +583,7 @@ async def test_metadata_of_the_wrong_shape_is_refused(served: A2AServed, expecte
 
 
 async def test_the_task_of_somebody_else_does_not_exist(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     for who in ({"user": "eve"}, {"tenant": "other"}):
         for method in ("tasks/get", "tasks/cancel", "tasks/resubscribe", "GetTask"):
             refused = await served.call(method, {"id": task["id"]}, **who)
@@ -597,7 +597,7 @@ async def test_the_task_of_somebody_else_does_not_exist(served: A2AServed) -> No
 
 @pytest.mark.parametrize("is_blocking", [True, False])
 async def test_a_foreign_context_is_refused_in_the_one_way(served: A2AServed, is_blocking: bool) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     for who in ({"user": "eve"}, {"tenant": "other"}):
         reported = blocking(message("Two", "m-2", contextId=task["contextId"]), blocking=is_blocking)
         error = (await served.call("message/send", reported, **who))["error"]
@@ -606,7 +606,7 @@ async def test_a_foreign_context_is_refused_in_the_one_way(served: A2AServed, is
 
 
 async def test_a_reader_of_the_tenant_reads_and_does_not_write(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     assert (await served.call("tasks/get", {"id": task["id"]}, "thread:read_all", user="boss"))["result"] == task
     for method, params in (
         ("tasks/cancel", {"id": task["id"]}),
@@ -626,7 +626,7 @@ async def test_messages_from_elsewhere_are_no_tasks(served: A2AServed) -> None:
 
 async def test_an_agent_has_an_address_of_its_own() -> None:
     served = A2AServed()
-    gate = held_answer(served)
+    gate = hold_answer(served)
     reported = await served.call(
         "message/send", {"message": message("Hi", "m-1")}, "archive:read", path="/a2a/librarian"
     )
@@ -658,7 +658,7 @@ async def test_no_conversation_begins_with_a_specialist() -> None:
 
 
 async def test_two_streams_may_follow_one_task(served: A2AServed) -> None:
-    gate = held_answer(served)
+    gate = hold_answer(served)
     task = (await served.call("message/send", {"message": message("Count", "m-1")}))["result"]
     await served.harness.model_is_asked()
     streams = [asyncio.ensure_future(served.calls("tasks/resubscribe", {"id": task["id"]})) for _ in range(2)]
@@ -671,7 +671,7 @@ async def test_two_streams_may_follow_one_task(served: A2AServed) -> None:
 
 
 async def test_two_messages_at_once_are_answered_in_their_order(served: A2AServed) -> None:
-    gate = held_answer(served)
+    gate = hold_answer(served)
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
     messages = [message(text, f"m-{text}", taskId=task["id"]) for text in ("Two", "Three")]
     waiting = [asyncio.ensure_future(served.calls("message/stream", {"message": item})) for item in messages]
@@ -685,13 +685,13 @@ async def test_two_messages_at_once_are_answered_in_their_order(served: A2AServe
 
 
 async def test_times_are_utc(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await send(served, message("One", "m-1"))
     assert task["status"]["timestamp"] == "2040-03-01T12:00:00Z"
 
 
 async def test_a_stream_ends_with_its_token_and_the_run_goes_on() -> None:
     served = A2AServed(token_seconds=0.3)
-    gate = held_answer(served)
+    gate = hold_answer(served)
     reported = asyncio.ensure_future(served.calls("message/stream", {"message": message("Count", "m-1")}))
     *_, last = await reported
     gate.set()

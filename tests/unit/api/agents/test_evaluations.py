@@ -9,7 +9,7 @@ import pytest
 from baton.domain.tenants.evaluation import MAX_EVALUATIONS, RETENTION
 from baton.domain.times import to_iso
 from baton_testing.fakes.clock import FakeClock
-from tests.contracts.evaluations import made
+from tests.contracts.evaluations import make_evaluation
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
 
@@ -137,7 +137,7 @@ async def test_the_oldest_make_room_and_all_expire() -> None:
     served = Served(harness)
     assert isinstance(harness.clock, FakeClock)
     for number in range(1, MAX_EVALUATIONS + 3):
-        await harness.evaluations.put(harness.ada, made(harness.clock, number))
+        await harness.evaluations.put(harness.ada, make_evaluation(harness.clock, number))
     await served.post(PATH, body(served), WRITE)
     entries, cursor = await harness.evaluations.page(harness.ada, limit=1000, cursor=None)
     assert (len(entries), cursor) == (MAX_EVALUATIONS, None)

@@ -15,12 +15,12 @@ from tests.unit.api.served import Served
 MANAGE = "tenant:manage"
 
 
-def served_with(model: AbleModel) -> Served:
+def serve_with(model: AbleModel) -> Served:
     return Served(Harness(model=model))
 
 
 async def test_all_models_are_listed_with_their_uses() -> None:
-    items, cursor = await served_with(AbleModel()).items("/models", MANAGE)
+    items, cursor = await serve_with(AbleModel()).items("/models", MANAGE)
     assert cursor is None
     assert {item["name"]: item["uses"] for item in items if item["uses"]} == {
         "test-model": ["chat"],
@@ -31,7 +31,7 @@ async def test_all_models_are_listed_with_their_uses() -> None:
 
 
 async def test_a_report_has_a_row_for_each_ability_and_is_audited() -> None:
-    served = served_with(AbleModel(refused=frozenset({"images"})))
+    served = serve_with(AbleModel(refused=frozenset({"images"})))
     answer = await served.post("/models/check", {"model": "test-model"}, MANAGE, user="boss")
     assert answer.status_code == 200
     report = answer.json()
@@ -51,7 +51,7 @@ async def test_a_report_has_a_row_for_each_ability_and_is_audited() -> None:
 async def test_a_model_that_fails_is_an_answer_and_not_an_error() -> None:
     error = ModelMisconfigured()
     error.reason = "no such model"
-    served = served_with(AbleModel({Ability.TEXT: error}))
+    served = serve_with(AbleModel({Ability.TEXT: error}))
     answer = await served.post("/models/check", {"model": "test-model"}, MANAGE)
     assert (answer.status_code, answer.json()["works"]) == (200, False)
     assert answer.json()["checks"][0]["reason"] == "no such model"
@@ -60,7 +60,7 @@ async def test_a_model_that_fails_is_an_answer_and_not_an_error() -> None:
 
 async def test_models_that_are_not_configured_are_never_asked() -> None:
     model = AbleModel()
-    answer = await served_with(model).post("/models/check", {"model": "gpt-6-astra"}, MANAGE)
+    answer = await serve_with(model).post("/models/check", {"model": "gpt-6-astra"}, MANAGE)
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert model.asked == []
 
@@ -68,7 +68,7 @@ async def test_models_that_are_not_configured_are_never_asked() -> None:
 async def test_a_second_check_has_to_wait() -> None:
     gate = asyncio.Event()
     model = AbleModel(gate=gate)
-    served = served_with(model)
+    served = serve_with(model)
     first = asyncio.create_task(served.post("/models/check", {"model": "test-model"}, MANAGE))
     await model.was_asked.wait()
     second = await served.post("/models/check", {"model": "light-model"}, MANAGE)
@@ -80,7 +80,7 @@ async def test_a_second_check_has_to_wait() -> None:
 @pytest.mark.parametrize("permission", ["user:manage", "audit:read"])
 async def test_both_need_the_permission(permission: str) -> None:
     model = AbleModel()
-    served = served_with(model)
+    served = serve_with(model)
     assert (await served.get("/models", permission)).status_code == 403
     assert (await served.post("/models/check", {"model": "test-model"}, permission)).status_code == 403
     assert model.asked == []

@@ -21,7 +21,7 @@ from baton_testing.fakes.agents.shipped_agents import agent
 from tests.contracts.documents import new_document
 from tests.contracts.sources import new_source
 from tests.examples import examples
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.harness import Harness
 from tests.unit.api.authors import TUTOR, WRITE, Authors
 from tests.unit.api.served import Served
@@ -571,7 +571,7 @@ async def test_authors_are_shown_the_functions_of_an_agent_in_python() -> None:
     def check_amount(name: str) -> None:
         return None
 
-    served = Served(coded(written))
+    served = Served(make_coded_harness(written))
     visible = (await Authors(served).call("GET", "/agents/assistant")).json()
     assert visible["functions"] == ["run", "before_tool check_amount"]
     assert "functions" not in (await served.get("/agents/assistant")).json()

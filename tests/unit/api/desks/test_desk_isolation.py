@@ -15,7 +15,7 @@ from baton.domain.tenants.identity import Permission
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.threads.outbox import replay
 from tests.harness.desks import DeskHarness, desk
-from tests.unit.api.noted_calls import THREAD_BODIES, described_operations, noted, operations_with
+from tests.unit.api.noted_calls import THREAD_BODIES, count_calls, list_described_operations, operations_with
 from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
 
@@ -94,7 +94,7 @@ async def shop() -> Shop:
 
 @pytest.mark.parametrize("outsider", OUTSIDERS)
 async def test_to_outsiders_a_conversation_at_a_desk_is_as_one_that_does_not_exist(shop: Shop, outsider: str) -> None:
-    calls = noted(shop.served)
+    calls = count_calls(shop.served)
     for method, route in ROUTES:
         reported = []
         await shop.ask(method, route, OUTSIDERS[outsider], UNKNOWN)  # later requests find copies of agents and limits
@@ -162,7 +162,7 @@ async def test_no_door_shows_the_user_a_note(shop: Shop, is_back: bool) -> None:
         await shop.post("/close", ada)
         await shop.harness.run_queue()
     texts = ""
-    for method, route in described_operations():
+    for method, route in list_described_operations():
         for thread_id in (shop.harness.thread_id, fork) if method == "GET" else ():
             path = route.replace("{user_id}", "me")
             answer = await shop.ask(method, path, ada, thread_id)

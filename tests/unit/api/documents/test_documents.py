@@ -39,7 +39,7 @@ async def add(served: Served, *, user: str = "ada", agent: str = "assistant", **
     return await served.post(f"/agents/{agent}/documents", PDF | fields, WRITE, user=user)
 
 
-async def added(served: Served, **fields: Any) -> dict[str, Any]:
+async def add_document(served: Served, **fields: Any) -> dict[str, Any]:
     answer = await add(served, **fields)
     assert answer.status_code == 201, answer.text
     body: dict[str, Any] = answer.json()
@@ -64,7 +64,7 @@ def finish(served: Served, document_id: str, status: VersionStatus, **changes: A
 
 
 async def test_a_document_is_announced_and_gets_an_address_for_exactly_its_bytes(served: Served) -> None:
-    new_document = await added(served, sha256=SHA256, title="Staff handbook", url="https://example.com/h")
+    new_document = await add_document(served, sha256=SHA256, title="Staff handbook", url="https://example.com/h")
     document, upload = new_document["document"], new_document["upload"]
     assert (document["status"], document["version"], document["activeVersion"]) == ("waiting", 1, None)
     assert (document["title"], document["name"], document["url"]) == (
@@ -81,7 +81,7 @@ async def test_a_document_is_announced_and_gets_an_address_for_exactly_its_bytes
 
 
 async def test_the_status_shows_how_far_it_is_and_which_pages_failed(served: Served) -> None:
-    document_id = (await added(served, documentId=ID))["document"]["id"]
+    document_id = (await add_document(served, documentId=ID))["document"]["id"]
     errors = (PageError(3, "The page holds no text."),)
     finish(
         served, document_id, VersionStatus.READY, pages=12, chunks=40, page_errors=errors, page_error_count=1, step=None
@@ -93,7 +93,7 @@ async def test_the_status_shows_how_far_it_is_and_which_pages_failed(served: Ser
         1,
     )
 
-    await added(served, documentId=ID, size=7)
+    await add_document(served, documentId=ID, size=7)
     finish(served, ID, VersionStatus.FAILED, error_code="document_encrypted", error="Remove the password.")
     visible = (await served.get(f"/agents/assistant/documents/{ID}", WRITE)).json()
     assert (visible["status"], visible["version"], visible["activeVersion"]) == ("failed", 2, 1)
@@ -101,60 +101,60 @@ async def test_the_status_shows_how_far_it_is_and_which_pages_failed(served: Ser
 
 
 async def test_a_replaced_document_keeps_its_active_version_and_what_was_left_out(served: Served) -> None:
-    await added(served, documentId=ID, title="Handbook", requiredPermission="hr:read")
+    await add_document(served, documentId=ID, title="Handbook", requiredPermission="hr:read")
     finish(served, ID, VersionStatus.READY)
-    new_document = await added(served, documentId=ID, size=99, name="handbook-2.pdf")
+    new_document = await add_document(served, documentId=ID, size=99, name="handbook-2.pdf")
     document = new_document["document"]
     assert (document["version"], document["activeVersion"], document["name"]) == (2, 1, "handbook-2.pdf")
     assert (document["title"], document["requiredPermission"]) == ("Handbook", "hr:read")
     assert new_document["upload"] is not None
-    document = (await added(served, documentId=ID, size=99, requiredPermission=None, title=None))["document"]
+    document = (await add_document(served, documentId=ID, size=99, requiredPermission=None, title=None))["document"]
     assert (document["title"], document["requiredPermission"]) == ("handbook.pdf", None)
 
 
 async def test_a_repeated_request_makes_no_second_document(served: Served) -> None:
-    first = await added(served, sha256=SHA256)
-    again = await added(served, sha256=SHA256)
+    first = await add_document(served, sha256=SHA256)
+    again = await add_document(served, sha256=SHA256)
     assert again["document"] == first["document"]
     assert again["upload"]["url"] == first["upload"]["url"]
     finish(served, first["document"]["id"], VersionStatus.READY)
-    third = await added(served, sha256=SHA256)
+    third = await add_document(served, sha256=SHA256)
     assert (third["document"]["version"], third["document"]["status"], third["upload"]) == (1, "ready", None)
     assert len(records(served).records) == 1
     assert [record.action for record in served.harness.audit.records] == ["document.create"]
 
 
 async def test_a_repetition_with_a_chosen_id_gets_the_version_that_waits(served: Served) -> None:
-    first = await added(served, documentId=ID)
-    assert (await added(served, documentId=ID))["document"] == first["document"]
+    first = await add_document(served, documentId=ID)
+    assert (await add_document(served, documentId=ID))["document"] == first["document"]
     finish(served, ID, VersionStatus.READY)
     # Nothing says that these would be the same bytes.
-    assert (await added(served, documentId=ID))["document"]["version"] == 2
+    assert (await add_document(served, documentId=ID))["document"]["version"] == 2
 
 
 @pytest.mark.parametrize(
     "change", [{"sha256": "ab" * 32}, {"title": "Another"}, {"requiredPermission": "hr:read"}, {"size": 13}]
 )
 async def test_a_request_that_differs_is_a_new_version(served: Served, change: dict[str, Any]) -> None:
-    await added(served, documentId=ID, sha256=SHA256)
-    assert (await added(served, **({"documentId": ID, "sha256": SHA256} | change)))["document"]["version"] == 2
+    await add_document(served, documentId=ID, sha256=SHA256)
+    assert (await add_document(served, **({"documentId": ID, "sha256": SHA256} | change)))["document"]["version"] == 2
 
 
 async def test_what_has_failed_may_be_tried_again(served: Served) -> None:
-    await added(served, documentId=ID, sha256=SHA256)
+    await add_document(served, documentId=ID, sha256=SHA256)
     finish(served, ID, VersionStatus.FAILED, error_code="document_empty", error="It is empty.")
-    document = await added(served, documentId=ID, sha256=SHA256)
+    document = await add_document(served, documentId=ID, sha256=SHA256)
     assert (document["document"]["version"], document["document"]["status"]) == (2, "waiting")
     assert document["upload"] is not None
 
 
 async def test_without_a_checksum_every_request_is_a_document(served: Served) -> None:
-    first, second = await added(served), await added(served)
+    first, second = await add_document(served), await add_document(served)
     assert first["document"]["id"] != second["document"]["id"]
 
 
 async def test_a_deleted_document_is_gone_at_once_and_the_pipeline_removes_the_rest(served: Served) -> None:
-    await added(served, documentId=ID)
+    await add_document(served, documentId=ID)
     finish(served, ID, VersionStatus.READY)
     path = f"/agents/assistant/documents/{ID}"
     answer = await served.request("DELETE", path, WRITE)
@@ -172,7 +172,7 @@ async def test_a_deleted_document_is_gone_at_once_and_the_pipeline_removes_the_r
 
 
 async def test_a_deletion_whose_pipeline_did_not_start_is_repeated(served: Served) -> None:
-    await added(served, documentId=ID)
+    await add_document(served, documentId=ID)
     ingestions = served.harness.ingestions
     assert isinstance(ingestions, FakeIngestions)
     ingestions.failure = StoreUnavailable()
@@ -233,7 +233,7 @@ ROUTES = [
 async def test_a_user_who_lacks_the_permission_is_refused_and_written_down(
     served: Served, method: str, path: str, action: str
 ) -> None:
-    await added(served, documentId=ID)
+    await add_document(served, documentId=ID)
     served.harness.audit.records.clear()
     answer = await (served.post(path, PDF) if method == "POST" else served.request(method, path))
     assert code(answer) == (403, "forbidden")
@@ -262,11 +262,11 @@ async def test_a_document_of_another_agent_is_unknown(served: Served) -> None:
 
 
 async def test_the_same_id_in_another_tenant_is_another_document(served: Served) -> None:
-    await added(served, documentId=ID)
+    await add_document(served, documentId=ID)
     stranger = Scope("globex", "ada")
     served.harness.ada = stranger
     assert code(await served.get(f"/agents/assistant/documents/{ID}", WRITE)) == (404, "unknown_document")
-    assert (await added(served, documentId=ID, size=5))["document"]["version"] == 1
+    assert (await add_document(served, documentId=ID, size=5))["document"]["version"] == 1
     assert len(records(served).records) == 2
 
 
@@ -274,7 +274,7 @@ async def test_the_same_id_in_another_tenant_is_another_document(served: Served)
 async def test_lists_are_followed_to_their_end(served: Served, limit: int) -> None:
     calls = []
     for number in range(5):
-        calls.append((await added(served, name=f"{number}.pdf"))["document"]["id"])
+        calls.append((await add_document(served, name=f"{number}.pdf"))["document"]["id"])
         served.harness.clock.advance(1)
     results: list[str] = []
     cursor: str | None = ""

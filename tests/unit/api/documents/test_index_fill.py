@@ -9,7 +9,7 @@ import pytest
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.tenants.identity import ProjectScope, Scope
 from tests.contracts.search import document
-from tests.embedded_index import embedded_index
+from tests.embedded_index import make_embedded_index
 from tests.fakes.objects import FakeS3, refusal
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.served import Served
@@ -32,7 +32,7 @@ def s3() -> FakeS3:
 @pytest.fixture
 def served(s3: FakeS3) -> Served:
     assistant = ASSISTANT.model_copy(update={"libraries": ("manual", "prices")})
-    return Served(Harness(assistant=assistant, search=embedded_index(s3, "search")))
+    return Served(Harness(assistant=assistant, search=make_embedded_index(s3, "search")))
 
 
 async def index_passages(served: Served, scope: Scope, owner: str, count: int) -> None:

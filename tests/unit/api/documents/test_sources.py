@@ -36,7 +36,7 @@ async def add(served: Served, body: dict[str, Any], *, agent: str = "assistant")
     return await served.post(f"/agents/{agent}/sources", body, WRITE)
 
 
-async def added(served: Served, body: dict[str, Any]) -> dict[str, Any]:
+async def add_source(served: Served, body: dict[str, Any]) -> dict[str, Any]:
     answer = await add(served, body)
     assert answer.status_code == 201, answer.text
     said: dict[str, Any] = answer.json()
@@ -57,7 +57,7 @@ def code(answer: httpx.Response) -> tuple[int, str]:
     ],
 )
 async def test_a_source_is_stored_and_due_at_once(served: Served, body: dict[str, Any], title: str) -> None:
-    source = await added(served, body)
+    source = await add_source(served, body)
     assert (source["status"], source["title"], source["refreshHours"], source["documents"]) == ("waiting", title, 24, 0)
     [due] = [item async for item in records(served).due(served.harness.clock.now())]
     assert due.source.id == source["id"]
@@ -69,19 +69,19 @@ async def test_a_source_is_stored_and_due_at_once(served: Served, body: dict[str
 
 @pytest.mark.parametrize("body", [SITEMAP, SITEMAP | {"sourceId": ID}])
 async def test_a_repeated_request_gets_the_source_that_is_there(served: Served, body: dict[str, Any]) -> None:
-    first = await added(served, body)
-    assert await added(served, body) == first
+    first = await add_source(served, body)
+    assert await add_source(served, body) == first
     assert len(records(served).records) == 1
     assert len(served.harness.audit.records) == 1
 
 
 async def test_another_source_under_the_same_id_is_a_conflict(served: Served) -> None:
-    await added(served, SITEMAP | {"sourceId": ID})
+    await add_source(served, SITEMAP | {"sourceId": ID})
     assert code(await add(served, SITEMAP | {"sourceId": ID, "refreshHours": 1})) == (409, "source_conflict")
 
 
 async def test_a_deleted_source_is_gone_at_once_and_may_be_created_again(served: Served) -> None:
-    source = await added(served, SITEMAP)
+    source = await add_source(served, SITEMAP)
     path = f"/agents/assistant/sources/{source['id']}"
     answer = await served.request("DELETE", path, WRITE)
     assert (answer.status_code, answer.json()["id"]) == (202, source["id"])
@@ -89,11 +89,11 @@ async def test_a_deleted_source_is_gone_at_once_and_may_be_created_again(served:
     assert code(await served.get(path, WRITE)) == (404, "unknown_source")
     assert code(await served.request("POST", f"{path}/refresh", WRITE)) == (404, "unknown_source")
     assert await served.items("/agents/assistant/sources", WRITE) == ([], None)
-    assert (await added(served, SITEMAP))["id"] != source["id"]
+    assert (await add_source(served, SITEMAP))["id"] != source["id"]
 
 
 async def test_a_source_is_refreshed_before_its_time(served: Served) -> None:
-    source = await added(served, SITEMAP)
+    source = await add_source(served, SITEMAP)
     key = ("acme", "assistant", source["id"])
     store = records(served)
     later = served.harness.clock.now() + store.records[key].interval
@@ -147,7 +147,7 @@ async def test_what_is_not_acceptable_is_refused(
 
 async def test_an_agent_has_a_limited_number_of_sources(served: Served) -> None:
     for number in range(100):
-        await added(served, SITEMAP | {"refreshHours": number + 1})
+        await add_source(served, SITEMAP | {"refreshHours": number + 1})
     answer = await add(served, SITEMAP | {"refreshHours": 200})
     assert code(answer) == (409, "limit_reached")
     assert (await add(served, SITEMAP | {"refreshHours": 100})).status_code == 201  # a repetition
@@ -188,7 +188,7 @@ async def test_an_agent_that_the_caller_cannot_see_is_unknown(
 
 
 async def test_a_source_of_another_tenant_is_unknown(served: Served) -> None:
-    source = await added(served, SITEMAP)
+    source = await add_source(served, SITEMAP)
     served.harness.ada = Scope("globex", "ada")
     path = f"/agents/assistant/sources/{source['id']}"
     for method, address in (("GET", path), ("POST", f"{path}/refresh"), ("DELETE", path)):

@@ -17,7 +17,7 @@ from baton.domain.tenants.identity import Permission, Scope, resolve_thread_ref
 from tests.harness.harness import Harness
 from tests.harness.sessions import close, make_episode
 from tests.unit.api.a2a_client import A2AServed, blocking, message
-from tests.unit.api.noted_calls import THREAD_BODIES, noted, operations_with
+from tests.unit.api.noted_calls import THREAD_BODIES, count_calls, operations_with
 from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
 
@@ -50,7 +50,7 @@ TAKEN = {
 """Answers to authors about ids that agents of the deployment have."""
 
 
-async def served_with_agents(make: Callable[[], Served] = Served) -> Served:
+async def serve_with_agents(make: Callable[[], Served] = Served) -> Served:
     """Return the API of a tenant with a separate agent that most may not see."""
     served = make()
     for required in ([], ["archive:read"]):
@@ -60,7 +60,7 @@ async def served_with_agents(make: Callable[[], Served] = Served) -> Served:
     return served
 
 
-async def asked(served: Served, method: str, path: str, body: Json | None) -> httpx.Response:
+async def request(served: Served, method: str, path: str, body: Json | None) -> httpx.Response:
     """Return the answer to somebody who may do everything but see the agents of the archive."""
     async with served._client("eve", *Permission) as client:
         return await client.request(method, f"http://baton.test{path}", json=body)
@@ -77,10 +77,10 @@ async def test_below_an_agent(method: str, path: str, kind: str) -> None:
         body = {"message": message("Hello", "m-1")} if method == "POST" else None
     reported = []
     for agent_id in (HIDDEN[kind], UNKNOWN):
-        served = await served_with_agents(A2AServed if "/a2a/" in path else Served)
-        calls = noted(served)
+        served = await serve_with_agents(A2AServed if "/a2a/" in path else Served)
+        calls = count_calls(served)
         filled = re.sub(r"\{\w+\}", "1", path.replace("{agent_id}", agent_id))
-        answer = await asked(served, method, filled, body if method in ("POST", "PUT") else None)
+        answer = await request(served, method, filled, body if method in ("POST", "PUT") else None)
         assert answer.status_code == 404, answer.text
         reported.append((answer.text.replace(agent_id, "X").split('"requestId"')[0], calls))
     assert reported[0] == reported[1]
@@ -92,11 +92,11 @@ async def test_where_an_agent_is_named(where: str, kind: str) -> None:
     reported = []
     thread_id = str(uuid.uuid4())
     for agent_id in (HIDDEN[kind], UNKNOWN):
-        served = await served_with_agents(A2AServed if where == "a2a" else Served)
+        served = await serve_with_agents(A2AServed if where == "a2a" else Served)
         served.harness.thread_id = thread_id
         if where == "fork":
             await served.harness.say(scope=Scope("acme", "eve"))
-        calls = noted(served)
+        calls = count_calls(served)
         sent_message = {"role": "user", "content": "Hi", "timestamp": "2026-03-01T10:00:00Z"}
         requests: dict[str, tuple[str, Json]] = {
             "messages": ("/v1/messages", {"sessionId": thread_id, "message": "Hi", "agentId": agent_id}),
@@ -113,7 +113,7 @@ async def test_where_an_agent_is_named(where: str, kind: str) -> None:
             ),
         }
         path, body = requests[where]
-        answer = await asked(served, "POST", path, body)
+        answer = await request(served, "POST", path, body)
         reported.append((answer.status_code, calls))
     assert reported[0] == reported[1]
     assert reported[0][0] != 500
@@ -128,7 +128,7 @@ async def test_below_a_conversation(method: str, path: str) -> None:
         served = Served(Harness())
         await served.post("/messages", {"sessionId": "order-1", "message": "Hello", "messageId": "m1"})
         thread_id = resolve_thread_ref(Scope("acme", "ada"), value).id
-        calls = noted(served)
+        calls = count_calls(served)
         filled = re.sub(r"\{\w+\}", "m1", path.replace("{thread_id}", thread_id))
         async with served._client(
             "eve", *(permission for permission in Permission if permission != "thread:read_all")
@@ -148,7 +148,7 @@ async def test_episodes_of_others() -> None:
         episode_id = await close(served.harness)
         await make_episode(served.harness)
         assert episode_id is not None
-        calls = noted(served)
+        calls = count_calls(served)
         answer = await served.get(f"/episodes/{episode_id if is_known else uuid.uuid4()}", user="eve")
         reported.append((answer.status_code, calls))
     assert reported[0] == reported[1]
@@ -161,7 +161,7 @@ async def test_where_a_conversation_is_named(where: str) -> None:
         served = A2AServed()
         await served.post("/messages", {"sessionId": "order-1", "message": "Hello", "messageId": "m1"})
         thread_id = served.harness.thread_id = resolve_thread_ref(Scope("acme", "ada"), value).id
-        calls = noted(served)
+        calls = count_calls(served)
         resume = [{"interruptId": f"{'0' * 32}.1", "status": "resolved", "payload": {"approved": True}}]
         requests: dict[str, tuple[str, Json]] = {
             "messages": ("/v1/messages", {"sessionId": thread_id, "message": "Hi", "messageId": "m2"}),

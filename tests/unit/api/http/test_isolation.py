@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.api.probed import DIFFERENT, OPEN, OUTSIDERS, SECRET, UNKNOWN, ProbedTenant, probed_operations
+from tests.unit.api.probed import DIFFERENT, OPEN, OUTSIDERS, SECRET, UNKNOWN, ProbedTenant, list_probed_operations
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ async def tenant() -> ProbedTenant:
 @pytest.mark.parametrize("outsider", OUTSIDERS)
 async def test_what_outsiders_ask_for_is_as_if_it_did_not_exist(tenant: ProbedTenant, outsider: str) -> None:
     caller, before, problems = OUTSIDERS[outsider], await tenant.shown(), []
-    for method, path, query in probed_operations():
+    for method, path, query in list_probed_operations():
         unknown = await tenant.probe(method, path, caller, UNKNOWN, query)
         real = await tenant.probe(method, path, caller, tenant.ids, query)
         is_alike = real == unknown or (method, path, query) in DIFFERENT
@@ -33,7 +33,7 @@ async def test_in_their_own_conversation_ids_of_others_lead_to_nothing(tenant: P
     began = await tenant.ask("POST", "/v1/messages", eve, {"message": "Hello", "messageId": "e1"})
     own = {"thread_id": began.json()["sessionId"]}
     before, problems = await tenant.shown(), []
-    for method, path, query in probed_operations():
+    for method, path, query in list_probed_operations():
         if path.startswith("/v1/threads/{thread_id}") and path.count("{") > 1 and "{branch_id}" not in path:
             unknown = await tenant.probe(method, path, eve, UNKNOWN | own, query)
             real = await tenant.probe(method, path, eve, tenant.ids | own, query)

@@ -58,7 +58,7 @@ async def test_slashes_that_are_not_encoded_part_segments() -> None:
     assert (await served.get("/threads/order/4711")).json()["code"] == "not_found"
 
 
-def described() -> Iterator[tuple[str, str, dict[str, Any]]]:
+def list_described() -> Iterator[tuple[str, str, dict[str, Any]]]:
     for path, operations in openapi()["paths"].items():
         for method, operation in operations.items():
             yield path, method.upper(), operation
@@ -67,7 +67,7 @@ def described() -> Iterator[tuple[str, str, dict[str, Any]]]:
 async def test_a_method_that_a_path_does_not_take_is_refused_with_those_it_takes() -> None:
     served = Served()
     taken: dict[str, set[str]] = {}
-    for path, method, _ in described():
+    for path, method, _ in list_described():
         taken.setdefault(path, set()).add(method)
     for path, methods in taken.items():
         for method in {*METHODS, "TRACE", "HEAD", "PURGE"} - methods:
@@ -78,7 +78,7 @@ async def test_a_method_that_a_path_does_not_take_is_refused_with_those_it_takes
 
 
 def test_every_route_that_takes_a_body_shows_that_it_may_be_malformed() -> None:
-    for path, method, operation in described():
+    for path, method, operation in list_described():
         # A2A and MCP answer such a body by JSON-RPC's own error.
         if "requestBody" in operation and not path.startswith(("/a2a", "/mcp")):
             assert "400" in operation["responses"], (method, path)

@@ -22,7 +22,7 @@ from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
 
 
-def limited(**limits: Any) -> Harness:
+def limit_runs(**limits: Any) -> Harness:
     harness = Harness(assistant=open_to_mcp(ASSISTANT))
     harness.deployment_limits = DeploymentLimits(**limits)
     return harness
@@ -35,21 +35,21 @@ def check_problem(refused: httpx.Response, seconds: int) -> None:
 
 
 async def test_over_http_and_server_sent_events_it_is_a_problem_with_retry_after() -> None:
-    served = Served(limited(user_messages_per_minute=0))
+    served = Served(limit_runs(user_messages_per_minute=0))
     check_problem(await served.post("/messages", {"message": "Hello"}), 60)
     check_problem(await served.post("/runs", run_input(served)), 60)
     assert served.harness.model.asked == []
 
 
 async def test_another_user_of_the_tenant_is_not_limited_by_the_first() -> None:
-    served = Served(limited(user_messages_per_minute=1))
+    served = Served(limit_runs(user_messages_per_minute=1))
     for user in ("ada", "bob"):
         assert (await served.post("/messages", {"message": "Hello"}, user=user)).status_code == 200
         check_problem(await served.post("/messages", {"message": "Again"}, user=user), 60)
 
 
 async def test_a_repeated_message_gets_its_answer_whatever_the_rates_are() -> None:
-    served = Served(limited(user_messages_per_minute=1))
+    served = Served(limit_runs(user_messages_per_minute=1))
     body = {"sessionId": served.harness.thread_id, "messageId": "m1", "message": "Hello"}
     first = (await served.post("/messages", body)).json()
     check_problem(await served.post("/messages", body | {"messageId": "m2"}), 60)
@@ -58,7 +58,7 @@ async def test_a_repeated_message_gets_its_answer_whatever_the_rates_are() -> No
 
 @pytest.mark.parametrize("version", [None, "1.0"])
 async def test_over_a2a_it_is_an_error_with_the_time_to_wait(version: str | None) -> None:
-    served = A2AServed(limited(user_messages_per_minute=0))
+    served = A2AServed(limit_runs(user_messages_per_minute=0))
     method = "message/send" if version is None else "SendMessage"
     sent = message() if version is None else {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "Hello"}]}
     for params in ({"message": sent}, {"message": sent, "configuration": {"returnImmediately": True}}):
@@ -72,7 +72,7 @@ async def test_over_a2a_it_is_an_error_with_the_time_to_wait(version: str | None
 
 
 async def test_over_a2a_by_http_it_is_a_status_with_retry_after() -> None:
-    served = A2AServed(limited(user_messages_per_minute=0))
+    served = A2AServed(limit_runs(user_messages_per_minute=0))
     body = {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "Hello"}]}}
     refused = await served.post_a2a(
         json.dumps(body).encode(), path="/a2a/v1/message:send", headers={"A2A-Version": "1.0"}
@@ -82,7 +82,7 @@ async def test_over_a2a_by_http_it_is_a_status_with_retry_after() -> None:
 
 
 async def test_over_mcp_it_is_a_failed_result_with_the_time_to_wait() -> None:
-    served = McpServed.over(limited(user_messages_per_minute=0))
+    served = McpServed.over(limit_runs(user_messages_per_minute=0))
     call = request("tools/call", name="assistant", arguments={"message": "Hello"})
     result = response_in(await served.send(call))["result"]
     assert result["isError"]
@@ -91,7 +91,7 @@ async def test_over_mcp_it_is_a_failed_result_with_the_time_to_wait() -> None:
 
 
 async def test_a_user_follows_no_more_streams_than_allowed_and_an_ended_one_makes_room() -> None:
-    served = Served(limited(user_follow_streams=1), timing=Timing(follow_seconds=30))
+    served = Served(limit_runs(user_follow_streams=1), timing=Timing(follow_seconds=30))
     goes_on = asyncio.Event()
     served.harness.model.script(Answer(("Hello there.",), gate=goes_on))
     running = asyncio.ensure_future(served.harness.say("m1"))
@@ -107,7 +107,7 @@ async def test_a_user_follows_no_more_streams_than_allowed_and_an_ended_one_make
 
 
 async def test_subscriptions_to_tasks_take_places_of_streams() -> None:
-    served = A2AServed(limited(user_follow_streams=1))
+    served = A2AServed(limit_runs(user_follow_streams=1))
     goes_on = asyncio.Event()
     served.harness.model.script(Answer(("Hello there.",), gate=goes_on))
     started = {"message": message("One", "m-1"), "configuration": {"blocking": False}}
@@ -141,7 +141,7 @@ READ_ALL = ("context:inspect", "thread:read_all")
 
 
 async def test_dry_runs_count_as_messages_of_their_caller() -> None:
-    served = Rerunning(limited(user_messages_per_minute=2))
+    served = Rerunning(limit_runs(user_messages_per_minute=2))
     await served.harness.say("m1")
     await served.ran("m1")
     check_problem(await served.rerun("m1"), 60)
@@ -150,14 +150,14 @@ async def test_dry_runs_count_as_messages_of_their_caller() -> None:
 
 
 async def test_dry_runs_spend_tokens_of_their_caller() -> None:
-    served = Rerunning(limited(user_tokens_per_day=1))
+    served = Rerunning(limit_runs(user_tokens_per_day=1))
     await served.harness.say("m1")
     assert (await served.rerun("m1", *READ_ALL, user="boss")).status_code == 200
     check_problem(await served.rerun("m1", *READ_ALL, user="boss"), 12 * 3600)
 
 
 async def test_a_user_has_no_more_dry_runs_at_once_than_runs() -> None:
-    served = Rerunning(limited(user_runs_at_once=1))
+    served = Rerunning(limit_runs(user_runs_at_once=1))
     await served.harness.say("m1")
     goes_on = asyncio.Event()
     served.harness.model.script(Answer(("Hello there.",), gate=goes_on))
@@ -182,7 +182,7 @@ async def test_model_checks_count_as_messages_and_spend_tokens() -> None:
 
 
 async def test_a_request_that_is_refused_gives_its_place_back() -> None:
-    served = Served(limited(user_follow_streams=1))
+    served = Served(limit_runs(user_follow_streams=1))
     for _ in range(2):
         refused = await served.get("/threads/5c2f3a7e-6d55-4b62-9f0e-3a1c2f7f9f10/events")
         assert refused.status_code == 404

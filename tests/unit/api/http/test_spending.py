@@ -24,7 +24,7 @@ A_TOKEN = 1_000_000.0
 TENANT = Account(AccountKind.TENANT)
 
 
-def limited(spending: SpendingRules, *, prices: Prices | None = None, tokens: int = 10) -> Harness:
+def limit_spending(spending: SpendingRules, *, prices: Prices | None = None, tokens: int = 10) -> Harness:
     """Return a harness whose answers have cost ``tokens``, at 1 a token."""
     prices = prices if prices is not None else Prices({"test-model": Price(input=A_TOKEN, output=A_TOKEN)})
     harness = Harness(prices=prices)
@@ -45,7 +45,7 @@ def check_refusal(refused: httpx.Response, words: str, resets_at: str = "2040-03
 
 
 async def test_a_message_over_the_tenants_limit_is_refused_with_the_time_of_reset_and_not_stored() -> None:
-    served = Served(limited(per_day(15)))
+    served = Served(limit_spending(per_day(15)))
     for _ in range(2):
         assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
     body = {"sessionId": served.harness.thread_id, "messageId": "m1", "message": "Hello"}
@@ -60,14 +60,14 @@ async def test_a_message_over_the_tenants_limit_is_refused_with_the_time_of_rese
 
 
 async def test_what_an_answer_costs_is_settled_in_place_of_what_it_could_have_cost() -> None:
-    harness = limited(per_day(1_000_000))
+    harness = limit_spending(per_day(1_000_000))
     await harness.say()
     counts = await harness.spending.get(harness.ada, TENANT)
     assert (counts.compute_spent(SpendingPeriod.DAY), counts.holds) == (10 * 10**9, {})
 
 
 async def test_many_runs_at_once_exceed_the_limit_by_one_call_at_most() -> None:
-    harness = limited(per_day(100))
+    harness = limit_spending(per_day(100))
     served = Served(harness)
     bodies = [{"message": "Hello"} for _ in range(200)]
     answers = await asyncio.gather(*(served.post("/messages", body) for body in bodies))
@@ -87,27 +87,27 @@ async def test_without_limits_nothing_is_counted() -> None:
 async def test_a_call_writes_twice_for_each_account_that_has_a_limit() -> None:
     most = SpendingLimit(per_day=1_000_000, per_month=1_000_000)
     for rules, writes in ((SpendingRules(tenant=most), 2), (SpendingRules(tenant=most, user=most), 4)):
-        harness = limited(rules)
+        harness = limit_spending(rules)
         await harness.say()
         assert harness.spending.writes == writes
 
 
 async def test_a_limited_user_leaves_others_their_share() -> None:
-    served = Served(limited(SpendingRules(user=SpendingLimit(per_month=10))))
+    served = Served(limit_spending(SpendingRules(user=SpendingLimit(per_month=10))))
     assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
     check_refusal(await served.post("/messages", {"message": "More"}), "You have", "2040-04-01T00:00:00.000Z")
     assert (await served.post("/messages", {"message": "Hello"}, user="bob")).status_code == 200
 
 
 async def test_a_limited_agent_ends_its_run_with_the_error() -> None:
-    served = Served(limited(SpendingRules(agents={"*": SpendingLimit(per_day=10)})))
+    served = Served(limit_spending(SpendingRules(agents={"*": SpendingLimit(per_day=10)})))
     assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
     check_refusal(await served.post("/messages", {"message": "More"}), "This agent")
 
 
 async def test_a_stopped_tenant_or_agent_asks_no_model() -> None:
     for rules in (SpendingRules(enabled=False), SpendingRules(stopped_agents=("assistant",))):
-        served = Served(limited(rules))
+        served = Served(limit_spending(rules))
         refused = await served.post("/messages", {"message": "Hello"})
         assert (refused.status_code, refused.json()["code"]) == (409, "models_stopped")
         assert served.harness.model.asked == []
@@ -142,20 +142,20 @@ async def test_at_a_desk_a_user_is_heard_by_people_whatever_models_may_cost(limi
 async def test_a_model_without_a_price_is_refused_unless_tokens_are_to_be_counted(
     rule: UnknownPrices | None, status: int
 ) -> None:
-    served = Served(limited(per_day(10, unknown_prices=rule), prices=Prices()))
+    served = Served(limit_spending(per_day(10, unknown_prices=rule), prices=Prices()))
     answer = await served.post("/messages", {"message": "Hello"})
     assert answer.status_code == status
     assert answer.json().get("code") == (None if status == 200 else "price_unknown")
 
 
 async def test_an_answer_under_a_limit_has_a_maximum_of_tokens() -> None:
-    harness = limited(per_day(1_000_000, output_tokens=500))
+    harness = limit_spending(per_day(1_000_000, output_tokens=500))
     await harness.say()
     assert harness.model.asked[0].settings.max_output_tokens == 500
 
 
 async def test_from_four_fifths_of_a_limit_on_the_user_is_warned_and_the_audit_says_so_once() -> None:
-    harness = limited(per_day(50))
+    harness = limit_spending(per_day(50))
     for number in range(4):
         await harness.say(f"m{number}")
     warned = await harness.say("m4")
@@ -168,7 +168,7 @@ async def test_from_four_fifths_of_a_limit_on_the_user_is_warned_and_the_audit_s
 
 
 async def test_a_limit_that_asks_lets_a_user_go_on_who_wants_it_and_counts_what_it_costs() -> None:
-    harness = limited(per_day(10, at_limit=AtLimit.ASK))
+    harness = limit_spending(per_day(10, at_limit=AtLimit.ASK))
     served = Served(harness)
     assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
     body = {"sessionId": harness.thread_id, "messageId": "m9", "message": "More"}
@@ -184,7 +184,7 @@ async def test_a_limit_that_asks_lets_a_user_go_on_who_wants_it_and_counts_what_
 
 async def test_a_run_that_has_ended_at_a_limit_that_asks_goes_on_by_a_new_message() -> None:
     agents = {"assistant": SpendingLimit(per_day=10)}
-    served = Served(limited(SpendingRules(agents=agents, at_limit=AtLimit.ASK)))
+    served = Served(limit_spending(SpendingRules(agents=agents, at_limit=AtLimit.ASK)))
     assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
     body = {"sessionId": served.harness.thread_id, "messageId": "m1", "message": "More"}
     end, again = await served.post("/messages", body), await served.post("/messages", body | {"overSpending": True})
@@ -196,7 +196,7 @@ async def test_a_run_that_has_ended_at_a_limit_that_asks_goes_on_by_a_new_messag
 
 
 async def test_a_limit_that_stops_lets_nobody_go_on() -> None:
-    served = Served(limited(per_day(10)))
+    served = Served(limit_spending(per_day(10)))
     assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
     refused = await served.post("/messages", {"message": "More", "overSpending": True})
     check_refusal(refused, "Your organisation")
@@ -204,7 +204,7 @@ async def test_a_limit_that_stops_lets_nobody_go_on() -> None:
 
 
 async def test_a_refusal_for_money_is_no_failure_of_the_model() -> None:
-    harness = limited(SpendingRules(stopped_agents=("assistant",)))
+    harness = limit_spending(SpendingRules(stopped_agents=("assistant",)))
     written: list[Metric] = []
     with collect_counts(written.extend):
         assert (await harness.say()).types[-1] == "RUN_ERROR"

@@ -51,7 +51,7 @@ async def ask(served: Served, text: str = QUESTION, **fields: Any) -> list[str]:
     return zones_of_prompts(served)
 
 
-async def remembered(served: Served, messages: list[dict[str, Any]], **fields: Any) -> None:
+async def remember(served: Served, messages: list[dict[str, Any]], **fields: Any) -> None:
     """Import a session, and make its episode."""
     body = {"sessionId": new_thread_id(), "messages": messages, **fields}
     answer = await served.post("/episodes/import", body)
@@ -76,7 +76,7 @@ def run_body(served: Served, **forwarded: Any) -> dict[str, Any]:
 
 
 async def test_tomorrow_is_the_day_after_the_users_day(served: Served) -> None:
-    await remembered(served, DENTIST)
+    await remember(served, DENTIST)
     system, remembered_lines, today, question = await ask(served)
     assert remembered_lines.split("\n")[1:] == [f"- 2026-11-20: {SAID}"]
     assert today == "Today is Saturday, 21 November 2026 (UTC)."
@@ -85,7 +85,7 @@ async def test_tomorrow_is_the_day_after_the_users_day(served: Served) -> None:
 
 
 async def test_the_index_has_the_users_day_too(served: Served) -> None:
-    await remembered(served, DENTIST)
+    await remember(served, DENTIST)
     views = {view.text for document in documents(served) for view in document.views.values()}
     assert views
     assert all(text.startswith("2026-11-20 (Friday, 20 November 2026): ") for text in views)
@@ -118,29 +118,29 @@ async def test_a_prompt_without_memories_names_the_day(served: Served) -> None:
 async def test_an_imported_message_has_the_day_of_the_named_zone_or_of_its_offset(
     served: Served, timestamp: str, fields: dict[str, Any], day: str
 ) -> None:
-    await remembered(served, [DENTIST[0] | {"timestamp": timestamp}], **fields)
+    await remember(served, [DENTIST[0] | {"timestamp": timestamp}], **fields)
     assert (await ask(served))[1].split("\n")[1:] == [f"- {day}: {SAID}"]
 
 
 async def test_a_message_of_an_import_may_name_a_zone_of_its_own(served: Served) -> None:
     message = DENTIST[0] | {"timestamp": "2026-11-21T06:30:00Z", "timeZone": "America/Los_Angeles"}
-    await remembered(served, [message], timeZone="Asia/Tokyo")
+    await remember(served, [message], timeZone="Asia/Tokyo")
     assert (await ask(served))[1].split("\n")[1:] == [f"- 2026-11-20: {SAID}"]
 
 
 async def test_an_import_without_local_times_has_the_days_of_the_users_last_zone(served: Served) -> None:
     await ask(served, "Hello", timeZone="America/Los_Angeles")
-    await remembered(served, [DENTIST[0] | {"timestamp": "2026-11-21T06:30:00Z"}])
+    await remember(served, [DENTIST[0] | {"timestamp": "2026-11-21T06:30:00Z"}])
     assert (await ask(served))[1].split("\n")[1:] == [f"- 2026-11-20: {SAID}"]
 
 
 async def test_an_import_does_not_change_where_the_user_is_now(served: Served) -> None:
-    await remembered(served, DENTIST, timeZone="America/Los_Angeles")
+    await remember(served, DENTIST, timeZone="America/Los_Angeles")
     assert (await ask(served))[2] == "Today is Saturday, 21 November 2026 (UTC)."
 
 
 async def test_where_only_utc_is_known_of_a_memory_its_line_says_so(served: Served) -> None:
-    await remembered(served, [DENTIST[0] | {"timestamp": "2026-11-21T06:30:00Z"}])
+    await remember(served, [DENTIST[0] | {"timestamp": "2026-11-21T06:30:00Z"}])
     assert (await ask(served))[1].split("\n")[1:] == [f"- 2026-11-21: {SAID}"]
     result = await ask(served, timeZone="America/Los_Angeles")
     assert result[1].split("\n")[1:] == [f"- 2026-11-21 (UTC): {SAID}"]

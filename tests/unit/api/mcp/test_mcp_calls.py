@@ -19,7 +19,7 @@ from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.domain.threads.run_end import OutcomeType
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
-from tests.unit.api.mcp_client import ACCEPT, MODES, Json, McpServed, open_to_mcp, request, structured
+from tests.unit.api.mcp_client import ACCEPT, MODES, Json, McpServed, open_to_mcp, read_structured, request
 
 TUTOR = ASSISTANT.model_copy(
     update={"id": "tutor", "name": "Tutor", "required_permissions": ("tutor:ask",), "mcp": True}
@@ -89,9 +89,9 @@ async def test_a_tool_shows_what_its_calls_may_do() -> None:
 async def test_a_conversation_goes_on_under_the_id_of_its_first_result(served: McpServed, mode: str) -> None:
     served.harness.model.script("I am Ada's.", "Still me.")
     async with served.client(mode=mode) as client:
-        first = structured(await client.call_tool("assistant", {"message": "Who are you?"}))
+        first = read_structured(await client.call_tool("assistant", {"message": "Who are you?"}))
         assert (first["message"], first["state"]) == ("I am Ada's.", "completed")
-        second = structured(
+        second = read_structured(
             await client.call_tool("assistant", {"message": "And now?", "thread_id": first["thread_id"]})
         )
     assert second == {"thread_id": first["thread_id"], "message": "Still me.", "state": "completed"}
@@ -103,13 +103,13 @@ async def test_a_failure_of_the_model_is_a_result_and_the_conversation_goes_on(s
     served.harness.model.script(ModelUnavailable(), ModelUnavailable(), ModelUnavailable(), "Here again.")
     async with served.client(mode=mode) as client:
         failed = await client.call_tool("assistant", {"message": "Hello"})
-        reported = structured(failed)
+        reported = read_structured(failed)
         assert failed.is_error
         assert (reported["state"], reported["code"], reported["retryable"]) == ("failed", "model_unavailable", True)
         served.harness.model.forget()
         served.harness.model.script("Here again.")
         after = await client.call_tool("assistant", {"message": "Again", "thread_id": reported["thread_id"]})
-    assert structured(after)["message"] == "Here again."
+    assert read_structured(after)["message"] == "Here again."
 
 
 async def test_a_first_message_that_is_refused_begins_no_conversation(mode: str) -> None:
@@ -117,10 +117,10 @@ async def test_a_first_message_that_is_refused_begins_no_conversation(mode: str)
     harness.deployment_limits = DeploymentLimits(spending=SpendingRules(enabled=False))
     served = McpServed.over(harness)
     async with served.client(mode=mode) as client:
-        reported = structured(await client.call_tool("assistant", {"message": "Hello"}))
+        reported = read_structured(await client.call_tool("assistant", {"message": "Hello"}))
         assert (reported["code"], reported.get("thread_id")) == ("models_stopped", None)
         harness.deployment_limits = DeploymentLimits()
-        assert structured(await client.call_tool("assistant", {"message": "Again"}))["message"]
+        assert read_structured(await client.call_tool("assistant", {"message": "Again"}))["message"]
 
 
 async def test_progress_is_reported_while_the_agent_works(mode: str) -> None:
@@ -138,7 +138,7 @@ async def test_progress_is_reported_while_the_agent_works(mode: str) -> None:
         await served.harness.model_is_asked()
         await asyncio.sleep(2.5)
         gate.set()
-        assert structured(await asking)["message"] == "Slow."
+        assert read_structured(await asking)["message"] == "Slow."
     steps, messages = zip(*notifications, strict=True)
     assert list(steps) == sorted(set(steps))
     assert messages[:3] == ("The agent is working.",) * 3
@@ -149,7 +149,7 @@ async def test_progress_is_reported_while_the_agent_works(mode: str) -> None:
 async def test_a_call_carries_the_users_time_zone_in_its_meta(served: McpServed, mode: str) -> None:
     async with served.client(mode=mode) as client:
         zone: Any = {TIME_ZONE_KEY: "Asia/Tokyo"}
-        structured(await client.call_tool("assistant", {"message": "Hello"}, meta=zone))
+        read_structured(await client.call_tool("assistant", {"message": "Hello"}, meta=zone))
         wrong: Any = {TIME_ZONE_KEY: "Mars/Olympus"}
         refused = await client.call_tool("assistant", {"message": "Hello"}, meta=wrong)
     assert ("system", "Today is Thursday, 1 March 2040 (Asia/Tokyo).") in served.harness.model.asked[-1].contents
@@ -162,26 +162,26 @@ async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result(served: Mcp
     served.harness.model.script("The one answer.", "Another.")
     meta: Any = {IDEMPOTENCY_KEY: "call-1"}
     async with served.client(mode=mode) as client:
-        first = structured(await client.call_tool("assistant", {"message": "Hello"}, meta=meta))
-        again = structured(await client.call_tool("assistant", {"message": "Hello"}, meta=meta))
+        first = read_structured(await client.call_tool("assistant", {"message": "Hello"}, meta=meta))
+        again = read_structured(await client.call_tool("assistant", {"message": "Hello"}, meta=meta))
         other = await client.call_tool("assistant", {"message": "Something else"}, meta=meta)
-        unkeyed = structured(await client.call_tool("assistant", {"message": "Hello"}))
+        unkeyed = read_structured(await client.call_tool("assistant", {"message": "Hello"}))
     assert first == again
-    assert structured(other)["code"] == "message_id_conflict"
+    assert read_structured(other)["code"] == "message_id_conflict"
     assert unkeyed["thread_id"] != first["thread_id"]
     assert len(served.harness.model.asked) == 2
 
 
 async def test_another_users_conversation_is_as_unknown_as_one_that_does_not_exist(served: McpServed) -> None:
     async with served.client() as client:
-        started = structured(await client.call_tool("assistant", {"message": "A secret."}))
+        started = read_structured(await client.call_tool("assistant", {"message": "A secret."}))
     unknown = "00000000-0000-4000-8000-000000000000"
     request_count = len(served.harness.model.asked)
     for who in ({"user": "eve"}, {"tenant": "eves-own"}):
         async with served.client(**who) as client:  # type: ignore[arg-type]
             for fields in ({"message": "Go on."}, {"answer": {"approved": True}}):
                 reported = [
-                    structured(await client.call_tool("assistant", {"thread_id": item} | fields))
+                    read_structured(await client.call_tool("assistant", {"thread_id": item} | fields))
                     for item in (started["thread_id"], unknown)
                 ]
                 assert reported[0] == reported[1]
@@ -194,8 +194,10 @@ async def test_another_users_conversation_is_as_unknown_as_one_that_does_not_exi
 async def test_a_tool_does_not_go_on_with_another_agents_conversation() -> None:
     served = McpServed.over(Harness(assistant=open_to_mcp(), others=(TUTOR,)))
     async with served.client("tutor:ask") as client:
-        started = structured(await client.call_tool("tutor", {"message": "Hello"}))
-        other = structured(await client.call_tool("assistant", {"message": "Hello", "thread_id": started["thread_id"]}))
+        started = read_structured(await client.call_tool("tutor", {"message": "Hello"}))
+        other = read_structured(
+            await client.call_tool("assistant", {"message": "Hello", "thread_id": started["thread_id"]})
+        )
     assert other["code"] == "agent_mismatch"
 
 
@@ -238,7 +240,7 @@ async def only_thread(served: McpServed) -> str:
     return str(thread["id"])
 
 
-async def settled(served: McpServed) -> list[str]:
+async def wait_for_outcomes(served: McpServed) -> list[str]:
     """The outcomes of the only thread, once its run has ended."""
     thread_id = await only_thread(served)
     async with asyncio.timeout(60):
@@ -254,10 +256,10 @@ async def test_a_client_that_gives_up_its_call_cancels_the_run(served: McpServed
         asking = asyncio.ensure_future(client.call_tool("assistant", {"message": "Hello"}))
         await served.harness.model_is_asked()
         asking.cancel()
-        assert await settled(served) == [OutcomeType.CANCELLED]
+        assert await wait_for_outcomes(served) == [OutcomeType.CANCELLED]
 
 
-async def initialized(served: McpServed) -> str:
+async def initialise(served: McpServed) -> str:
     """The session of a client of the previous line."""
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     answer = await served.send(request("initialize", **params))
@@ -268,7 +270,7 @@ async def initialized(served: McpServed) -> str:
 async def test_nobody_else_cancels_a_call(served: McpServed, whose: str) -> None:
     gate = asyncio.Event()
     served.harness.model.script(Answer(("Said.",), gate=gate))
-    session = await initialized(served)
+    session = await initialise(served)
     call = request("tools/call", 7, name="assistant", arguments={"message": "Hello"})
     asking = asyncio.ensure_future(served.send(call, Mcp_Session_Id=session))
     await served.harness.model_is_asked()
@@ -276,14 +278,14 @@ async def test_nobody_else_cancels_a_call(served: McpServed, whose: str) -> None
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request_id}}
     headers = {"Mcp_Session_Id": session}
     if whose == "other session":
-        headers = {"Mcp_Session_Id": await initialized(served)}
+        headers = {"Mcp_Session_Id": await initialise(served)}
     elif whose == "no session":
         headers = {}
     taken = await served.send(note, user="eve" if whose == "other user" else "ada", **headers)
     assert taken.status_code == 202
     gate.set()
     await asking
-    assert await settled(served) == [OutcomeType.SUCCESS]
+    assert await wait_for_outcomes(served) == [OutcomeType.SUCCESS]
 
 
 @pytest.mark.parametrize(
@@ -314,7 +316,7 @@ async def test_a_closed_connection_is(served: McpServed, version: str, key: str 
     await asking
     if outcome is OutcomeType.SUCCESS:
         gate.set()
-    assert await settled(served) == [outcome]
+    assert await wait_for_outcomes(served) == [outcome]
 
 
 async def by_hand(served: McpServed, body: Json, headers: dict[str, str], hung_up: asyncio.Event) -> None:

@@ -14,7 +14,7 @@ from baton.api.a2a.access import A2AAccess
 from baton.api.application import create_app
 from baton.api.mcp.access import McpAccess
 from tests.fakes.chat_model import Answer
-from tests.unit.api.mcp_client import Json, McpServed, request, response_in, structured
+from tests.unit.api.mcp_client import Json, McpServed, read_structured, request, response_in
 
 VERSIONS = (None, "2025-11-25", "2026-07-28")
 METADATA = "http://baton.test/.well-known/oauth-protected-resource"
@@ -233,12 +233,14 @@ async def test_a_call_ends_when_the_token_does_and_the_run_goes_on() -> None:
     gate = asyncio.Event()
     served.harness.model.script(Answer(("Said.",), gate=gate))
     async with served.client() as client:
-        reported = structured(await client.call_tool("assistant", {"message": "Hello"}))
+        reported = read_structured(await client.call_tool("assistant", {"message": "Hello"}))
     assert reported["code"] == "token_expired"
     gate.set()
     served.token_seconds = 3600.0
     async with served.client() as client:
-        after = structured(await client.call_tool("assistant", {"message": "And?", "thread_id": reported["thread_id"]}))
+        after = read_structured(
+            await client.call_tool("assistant", {"message": "And?", "thread_id": reported["thread_id"]})
+        )
     assert after["state"] == "completed"
     messages, _ = await served.items(f"/threads/{reported['thread_id']}/messages")
     assert [message["content"] for message in messages][:2] == ["Hello", "Said."]

@@ -10,7 +10,7 @@ from mcp import Client
 
 from tests.fakes.chat_model import Answer
 from tests.harness.wiki import delete, wiki
-from tests.unit.api.mcp_client import MODES, Json, McpServed, structured
+from tests.unit.api.mcp_client import MODES, Json, McpServed, read_structured
 
 
 @pytest.fixture
@@ -18,61 +18,63 @@ def served() -> McpServed:
     return McpServed.over(wiki(mcp=True))
 
 
-async def asked(served: McpServed, client: Client, *pages: str) -> Json:
+async def ask(served: McpServed, client: Client, *pages: str) -> Json:
     """The result of a call whose run waits."""
     served.harness.model.script(Answer.calling(*map(delete, pages or ("home",)), text="May I?"))
-    return structured(await client.call_tool("assistant", {"message": "Delete it."}))
+    return read_structured(await client.call_tool("assistant", {"message": "Delete it."}))
 
 
-def deleted(served: McpServed) -> list[Any]:
+def list_deleted(served: McpServed) -> list[Any]:
     return [call.arguments["page"] for call in served.harness.tools.calls]
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_question_is_a_result_and_the_next_call_answers_it(served: McpServed, mode: str) -> None:
     async with served.client(mode=mode) as client:
-        waiting = await asked(served, client)
+        waiting = await ask(served, client)
         assert (waiting["message"], waiting["state"]) == ("May I?", "input_required")
         [question] = waiting["questions"]
         assert (question["tool"], question["arguments"]) == ("delete", '{"page": "home"}')
         assert question["message"] == "May I use delete?\nPage: home"
-        assert deleted(served) == []
+        assert list_deleted(served) == []
         served.harness.model.script("It is gone.")
         answer = {"thread_id": waiting["thread_id"], "answer": {"approved": True}}
-        after = structured(await client.call_tool("assistant", answer))
+        after = read_structured(await client.call_tool("assistant", answer))
     assert (after["message"], after["state"]) == ("It is gone.", "completed")
-    assert deleted(served) == ["home"]
+    assert list_deleted(served) == ["home"]
 
 
 async def test_a_refusal_reaches_the_agent(served: McpServed) -> None:
     async with served.client() as client:
-        waiting = await asked(served, client)
+        waiting = await ask(served, client)
         served.harness.model.script("Then not.")
         answer = {"approved": False, "comment": "Not the home page."}
-        after = structured(await client.call_tool("assistant", {"thread_id": waiting["thread_id"], "answer": answer}))
+        after = read_structured(
+            await client.call_tool("assistant", {"thread_id": waiting["thread_id"], "answer": answer})
+        )
     assert after["message"] == "Then not."
-    assert deleted(served) == []
+    assert list_deleted(served) == []
     assert "Not the home page." in str(served.harness.model.asked[-1].contents)
 
 
 async def test_several_questions_are_answered_one_by_one(served: McpServed) -> None:
     async with served.client() as client:
-        waiting = await asked(served, client, "home", "about")
+        waiting = await ask(served, client, "home", "about")
         first, second = (question["interrupt_id"] for question in waiting["questions"])
         served.harness.model.script("One is gone.")
         thread = {"thread_id": waiting["thread_id"]}
-        after = structured(
+        after = read_structured(
             await client.call_tool("assistant", thread | {"answer": {"approved": False, "interrupt_id": first}})
         )
         [remaining] = after["questions"]
         assert (after["state"], remaining["interrupt_id"]) == ("input_required", second)
         assert remaining["arguments"] == '{"page": "about"}'
         done = thread | {"answer": {"approved": True, "interrupt_id": second}}
-        last = structured(await client.call_tool("assistant", done))
-        repeated = structured(await client.call_tool("assistant", done))
+        last = read_structured(await client.call_tool("assistant", done))
+        repeated = read_structured(await client.call_tool("assistant", done))
     assert last == repeated
     assert last["message"] == "One is gone."
-    assert deleted(served) == ["about"]
+    assert list_deleted(served) == ["about"]
 
 
 @pytest.mark.parametrize(
@@ -80,18 +82,18 @@ async def test_several_questions_are_answered_one_by_one(served: McpServed) -> N
 )
 async def test_an_answer_that_decides_nothing_permits_nothing(served: McpServed, answer: Json) -> None:
     async with served.client() as client:
-        waiting = await asked(served, client)
+        waiting = await ask(served, client)
         refused = await client.call_tool("assistant", {"thread_id": waiting["thread_id"], "answer": answer})
-    assert structured(refused)["code"] == "invalid_request"
-    assert deleted(served) == []
+    assert read_structured(refused)["code"] == "invalid_request"
+    assert list_deleted(served) == []
 
 
 async def test_an_answer_where_nothing_is_asked_is_refused(served: McpServed) -> None:
     async with served.client() as client:
-        started = structured(await client.call_tool("assistant", {"message": "Hello"}))
+        started = read_structured(await client.call_tool("assistant", {"message": "Hello"}))
         for answer in ({"approved": True}, {"approved": True, "interrupt_id": "nothing.1"}):
             refused = await client.call_tool("assistant", {"thread_id": started["thread_id"], "answer": answer})
-            assert structured(refused)["code"] == "interrupt_unavailable"
+            assert read_structured(refused)["code"] == "interrupt_unavailable"
 
 
 @pytest.mark.parametrize(
@@ -114,9 +116,9 @@ async def test_a_client_with_forms_asks_its_user(
 
     async with served.client(elicitation_callback=form) as client:
         served.harness.model.script(Answer.calling(delete("home"), text="May I?"), "All right.")
-        reported = structured(await client.call_tool("assistant", {"message": "Delete it."}))
+        reported = read_structured(await client.call_tool("assistant", {"message": "Delete it."}))
     assert reported["state"] == state
-    assert deleted(served) == done
+    assert list_deleted(served) == done
     [text] = visible
     assert text == "May I use delete?\nPage: home"
 
@@ -126,4 +128,4 @@ async def test_forms_need_a_protocol_that_brings_answers_to_any_process(served: 
         raise AssertionError("never asked")
 
     async with served.client(mode="legacy", elicitation_callback=form) as client:
-        assert (await asked(served, client))["state"] == "input_required"
+        assert (await ask(served, client))["state"] == "input_required"

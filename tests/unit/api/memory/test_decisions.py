@@ -11,8 +11,8 @@ from tests.harness.harness import Harness
 from tests.harness.sockets import TAB, Socketed
 from tests.harness.wiki import run_until_interrupt, wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message
-from tests.unit.api.asked_tasks import asked
-from tests.unit.api.mcp_client import McpServed, structured
+from tests.unit.api.asked_tasks import ask_for_approval
+from tests.unit.api.mcp_client import McpServed, read_structured
 from tests.unit.api.resuming import resume
 from tests.unit.api.served import Served
 
@@ -94,7 +94,7 @@ async def test_over_websocket(payload: Any) -> None:
 @pytest.mark.parametrize("is_named", [True, False])
 async def test_over_a2a(payload: Any, is_named: bool) -> None:
     served = A2AServed(wiki())
-    task = await asked(served)
+    task = await ask_for_approval(served)
     served.harness.thread_id = task["contextId"]
     (interrupt,) = pending(served.harness).open
     data = payload
@@ -113,7 +113,7 @@ async def test_over_mcp(payload: Any) -> None:
     await run_until_interrupt(served.harness)
     arguments = {"thread_id": served.harness.thread_id} | ({} if payload is MISSING else {"answer": payload})
     async with served.client() as client:
-        refused = structured(await client.call_tool("assistant", arguments))
+        refused = read_structured(await client.call_tool("assistant", arguments))
     assert refused["code"] == "invalid_request"
     await check_still_asked(served.harness)
 

@@ -31,7 +31,7 @@ def served() -> Served:
     return Served()
 
 
-async def imported(served: Served, body: dict[str, Any] = SESSION, *, user: str = "ada") -> dict[str, Any]:
+async def import_session(served: Served, body: dict[str, Any] = SESSION, *, user: str = "ada") -> dict[str, Any]:
     answer = await served.post("/episodes/import", body, user=user)
     assert answer.status_code == 202, answer.text
     results: dict[str, Any] = answer.json()
@@ -112,7 +112,7 @@ async def test_a_session_that_never_ended_has_no_episode(served: Served) -> None
 async def test_episodes_are_listed_latest_end_first(served: Served) -> None:
     ids = []
     for number in range(3):
-        answer = await imported(served, {**SESSION, "sessionId": f"s-{number}"})
+        answer = await import_session(served, {**SESSION, "sessionId": f"s-{number}"})
         ids.append(answer["episodeId"])
         served.harness.thread_id = answer["sessionId"]
         await make_episode(served.harness)
@@ -126,10 +126,10 @@ async def test_episodes_are_listed_latest_end_first(served: Served) -> None:
 # Search
 
 
-async def indexed(served: Served, session_id: str, text: str, on: str, *, user: str = "ada") -> str:
+async def index_session(served: Served, session_id: str, text: str, on: str, *, user: str = "ada") -> str:
     """A session of one message, imported and closed; the id of its episode."""
     message = {"id": "m-1", "role": "user", "content": text, "timestamp": f"{on}T12:00:00Z"}
-    answer = await imported(served, {"sessionId": session_id, "messages": [message]}, user=user)
+    answer = await import_session(served, {"sessionId": session_id, "messages": [message]}, user=user)
     harness = served.harness
     mine, harness.ada, harness.thread_id = harness.ada, Scope("acme", user), answer["sessionId"]
     await make_episode(harness)
@@ -138,8 +138,8 @@ async def indexed(served: Served, session_id: str, text: str, on: str, *, user: 
 
 
 async def test_a_search_finds_the_episode_and_the_message_without_personal_data(served: Served) -> None:
-    expected = await indexed(served, "s-1", "My cat Molly is registered at molly@example.com.", "2025-06-02")
-    await indexed(served, "s-2", "The weather in Bern is fine.", "2025-06-03")
+    expected = await index_session(served, "s-1", "My cat Molly is registered at molly@example.com.", "2025-06-02")
+    await index_session(served, "s-2", "The weather in Bern is fine.", "2025-06-03")
     answer = (await served.post("/episodes/search", {"query": "What is the name of my cat?"})).raise_for_status()
     body = answer.json()["items"][0]
     assert (body["episodeId"], body["startedAt"]) == (expected, "2025-06-02T12:00:00.000Z")
@@ -160,14 +160,14 @@ async def test_a_search_finds_the_episode_and_the_message_without_personal_data(
 
 
 async def test_a_search_about_a_time_is_answered_from_that_time(served: Served) -> None:
-    ids = [await indexed(served, f"s-{day}", "We talked about cats.", f"2025-06-0{day}") for day in (1, 2, 3)]
+    ids = [await index_session(served, f"s-{day}", "We talked about cats.", f"2025-06-0{day}") for day in (1, 2, 3)]
     body = {"query": "cats", "from": "2025-06-02T00:00:00Z", "to": "2025-06-03T00:00:00+00:00"}
     items = (await served.post("/episodes/search", body)).json()["items"]
     assert [item["episodeId"] for item in items] == [ids[1]]
 
 
 async def test_a_search_finds_nothing_of_others(served: Served) -> None:
-    await indexed(served, "s-1", "We talked about cats.", "2025-06-02", user="bob")
+    await index_session(served, "s-1", "We talked about cats.", "2025-06-02", user="bob")
     for query in ("cats", '" OR * AND NOT (', "x" * 20_000, "猫について"):
         assert (await served.post("/episodes/search", {"query": query})).json()["items"] == []
 
@@ -204,7 +204,7 @@ async def test_a_search_without_an_engine_says_so(served: Served) -> None:
 
 
 async def test_an_imported_session_keeps_its_messages_ids_and_times(served: Served) -> None:
-    answer = await imported(served)
+    answer = await import_session(served)
     served.harness.thread_id = answer["sessionId"]
     await make_episode(served.harness)
     episode = (await served.get(f"/episodes/{answer['episodeId']}")).raise_for_status().json()
@@ -228,7 +228,7 @@ async def test_an_imported_session_keeps_its_messages_ids_and_times(served: Serv
 
 
 async def test_an_imported_thread_goes_on_with_a_message(served: Served) -> None:
-    answer = await imported(served)
+    answer = await import_session(served)
     served.harness.thread_id = answer["sessionId"]
     turn = await served.harness.say("m1", "Where did I move?")
     assert turn.text == "Hello there."
@@ -239,28 +239,28 @@ async def test_an_imported_thread_goes_on_with_a_message(served: Served) -> None
 
 
 async def test_a_client_that_asks_for_events_gets_the_messages(served: Served) -> None:
-    answer = await imported(served)
+    answer = await import_session(served)
     thread = await served.harness.store.get_thread(served.harness.ada, answer["sessionId"])
     replay = await served.harness.replays.replay_after(served.harness.ada, thread, 0)
     assert replay.snapshot is not None
 
 
 async def test_repeating_an_import_changes_nothing(served: Served) -> None:
-    first = await imported(served)
+    first = await import_session(served)
     harness = served.harness
     seen = harness.store.rows["acme", first["sessionId"]].thread
     started = dict(harness.closings.started)
-    assert await imported(served) == first
+    assert await import_session(served) == first
     assert harness.store.rows["acme", first["sessionId"]].thread == seen
     assert harness.closings.started == started
     harness.thread_id = first["sessionId"]
     await make_episode(harness)
     await harness.say("m1")
-    assert await imported(served) == first
+    assert await import_session(served) == first
 
 
 async def test_other_messages_under_the_same_id_are_refused(served: Served) -> None:
-    await imported(served)
+    await import_session(served)
     for body in ({**SESSION, "messages": HELLO[:2]}, {**SESSION, "endedAt": "2025-06-03T00:00:00Z"}):
         refused = await served.post("/episodes/import", body)
         assert (refused.status_code, refused.json()["code"]) == (409, "import_conflict")
@@ -274,27 +274,27 @@ async def test_a_conversation_that_was_held_here_is_not_imported_over(served: Se
 
 
 async def test_another_user_may_have_the_same_session_id(served: Served) -> None:
-    mine, bobs = await imported(served), await imported(served, user="bob")
+    mine, bobs = await import_session(served), await import_session(served, user="bob")
     assert mine["sessionId"] != bobs["sessionId"]
 
 
 async def test_somebody_elses_uuid_is_unavailable(served: Served) -> None:
     session = {**SESSION, "sessionId": "6d1f4c62-3f0a-4a52-9f0e-6a4f1f4f7a11"}
-    await imported(served, session)
+    await import_session(served, session)
     refused = await served.post("/episodes/import", session, user="bob")
     assert (refused.status_code, refused.json()["code"]) == (404, "thread_unavailable")
 
 
 async def test_what_was_exported_under_a_mapped_id_can_be_imported(served: Served) -> None:
-    mapped = (await imported(served))["sessionId"]
-    answer = await imported(served, {**SESSION, "sessionId": mapped}, user="bob")
-    assert await imported(served, {**SESSION, "sessionId": mapped}, user="bob") == answer
+    mapped = (await import_session(served))["sessionId"]
+    answer = await import_session(served, {**SESSION, "sessionId": mapped}, user="bob")
+    assert await import_session(served, {**SESSION, "sessionId": mapped}, user="bob") == answer
     assert answer["sessionId"] != mapped
 
 
 async def test_many_imports_at_once_lose_none(served: Served) -> None:
     bodies = [{**SESSION, "sessionId": f"s-{number // 2}"} for number in range(100)]
-    answers = await asyncio.gather(*(imported(served, body) for body in bodies))
+    answers = await asyncio.gather(*(import_session(served, body) for body in bodies))
     assert len({answer["episodeId"] for answer in answers}) == 50
     assert len(served.harness.closings.started) == 50
 
@@ -306,7 +306,7 @@ async def test_content_parts_become_text(served: Served) -> None:
         {"type": "document", "metadata": {"name": "contract.pdf"}},
     ]
     message = {"role": "user", "content": parts, "timestamp": "2025-06-02T09:30:00Z"}
-    await imported(served, {"sessionId": "s", "messages": [message]})
+    await import_session(served, {"sessionId": "s", "messages": [message]})
     messages, _ = await served.items("/threads/s/messages")
     assert messages[0]["content"] == "Look:\n[image]\n[document: contract.pdf]"
 
@@ -315,8 +315,8 @@ async def test_messages_without_a_text_are_left_out_of_an_import(served: Served)
     blank = [
         {**HELLO[0], "id": f"blank-{number}", "content": content} for number, content in enumerate(("", " \n", []))
     ]
-    answer = await imported(served, {"sessionId": "s", "messages": [*blank, *HELLO]})
-    assert await imported(served, {"sessionId": "s", "messages": [*blank, *HELLO]}) == answer
+    answer = await import_session(served, {"sessionId": "s", "messages": [*blank, *HELLO]})
+    assert await import_session(served, {"sessionId": "s", "messages": [*blank, *HELLO]}) == answer
     messages, _ = await served.items("/threads/s/messages", roles="user,assistant,tool")
     assert [message["content"] for message in messages] == [item["content"] for item in HELLO]
 
@@ -327,7 +327,7 @@ async def test_imported_messages_keep_their_order_whatever_their_times(served: S
         {"role": "user", "content": f"Message {number}", "timestamp": f"2025-06-02T{time}:00Z"}
         for number, time in enumerate(times)
     ]
-    await imported(served, {"sessionId": "s", "messages": reported})
+    await import_session(served, {"sessionId": "s", "messages": reported})
     messages, _ = await served.items("/threads/s/messages")
     assert [message["content"] for message in messages] == ["Message 0", "Message 1", "Message 2"]
 
@@ -377,7 +377,7 @@ async def test_an_agent_that_does_not_exist_cannot_have_held_a_conversation(serv
 async def test_an_import_is_audited_once(served: Served) -> None:
     began = served.harness.clock.now()
     for _ in range(2):
-        await imported(served)
+        await import_session(served)
     records = {record.action: record for record in served.harness.audit.records}
     assert len(served.harness.audit.records) == len(records) == 2
     assert records.keys() == {"thread.close", "thread.import"}

@@ -37,7 +37,7 @@ async def save(served: Served, user: str = "ada", agent_id: str = "assistant", *
     await harness.private_skills.save(Scope("acme", user), procedure, made_of=harness.clock.new_id())
 
 
-async def sent(
+async def send(
     served: Served, method: str, path: str, *permissions: str, user: str = "ada", **request: Any
 ) -> httpx.Response:
     async with served._client(user, *permissions) as client:
@@ -46,7 +46,7 @@ async def sent(
 
 async def share(served: Served, user: str = "bob", **more: Any) -> httpx.Response:
     body = {"userId": "ada", "version": 1, **more}
-    return await sent(served, "POST", f"{MINE}/share", APPROVE, user=user, json=body)
+    return await send(served, "POST", f"{MINE}/share", APPROVE, user=user, json=body)
 
 
 def problem(answer: httpx.Response) -> tuple[int, str]:
@@ -83,14 +83,14 @@ async def test_it_does_not_exist_for_others(served: Served, permissions: tuple[s
     matched = await served.post(f"{PATH}/match", {"query": "send slack alert"}, *permissions, user="bob")
     assert matched.json()["items"] == []
     for method, path in (("DELETE", f"{MINE}?version=1"), ("POST", f"{MINE}/offer"), ("DELETE", f"{MINE}/offer")):
-        assert problem(await sent(served, method, path, *permissions, user="bob"))[0] == 404
+        assert problem(await send(served, method, path, *permissions, user="bob"))[0] == 404
     if permissions:
         assert problem(await share(served)) == (404, "unknown_procedure")
 
 
 async def test_an_offer_is_read_and_shared_and_a_repetition_changes_nothing(served: Served) -> None:
     for _ in range(2):
-        assert (await sent(served, "POST", f"{MINE}/offer")).json()["status"] == "offered"
+        assert (await send(served, "POST", f"{MINE}/offer")).json()["status"] == "offered"
     [offered] = (await served.items("/procedures", APPROVE, status="offered"))[0]
     assert (offered["createdBy"], offered["steps"][0]["text"]) == ("ada", "Post it.")
     assert (await served.get(MINE, APPROVE, user="bob", userId="ada")).json()["status"] == "offered"
@@ -114,15 +114,15 @@ async def test_an_offer_is_read_and_shared_and_a_repetition_changes_nothing(serv
 
 
 async def test_an_offer_is_withdrawn_or_declined_with_a_reason(served: Served) -> None:
-    await sent(served, "POST", f"{MINE}/offer", json={"version": 1})
-    assert (await sent(served, "DELETE", f"{MINE}/offer")).json()["status"] == "private"
+    await send(served, "POST", f"{MINE}/offer", json={"version": 1})
+    assert (await send(served, "DELETE", f"{MINE}/offer")).json()["status"] == "private"
     decline = {"userId": "ada", "version": 1, "reason": "Ask\nfirst."}
-    refused = await sent(served, "POST", f"{MINE}/decline", APPROVE, user="bob", json=decline)
+    refused = await send(served, "POST", f"{MINE}/decline", APPROVE, user="bob", json=decline)
     assert problem(refused) == (404, "unknown_procedure")
     served.harness.clock.advance(1)
-    await sent(served, "POST", f"{MINE}/offer")
+    await send(served, "POST", f"{MINE}/offer")
     for _ in range(2):
-        answer = await sent(served, "POST", f"{MINE}/decline", APPROVE, user="bob", json=decline)
+        answer = await send(served, "POST", f"{MINE}/decline", APPROVE, user="bob", json=decline)
         assert (answer.json()["status"], answer.json()["reason"]) == ("private", "Ask first.")
     assert (await served.get(MINE)).json()["reason"] == "Ask first."
     acts = [(record.action, record.outcome) for record in served.harness.audit.records]
@@ -137,8 +137,8 @@ async def test_an_offer_is_withdrawn_or_declined_with_a_reason(served: Served) -
 async def test_an_approved_procedure_is_replaced_only_if_it_is_named(served: Served) -> None:
     instance = FIELDS | {"description": "The administrator's."}
     for path, body in ((PATH, instance), (f"{PATH}/slack-alert/approve", {"version": 1})):
-        (await sent(served, "POST", path, APPROVE, user="bob", json=body)).raise_for_status()
-    await sent(served, "POST", f"{MINE}/offer")
+        (await send(served, "POST", path, APPROVE, user="bob", json=body)).raise_for_status()
+    await send(served, "POST", f"{MINE}/offer")
     refused = await share(served)
     assert problem(refused) == (409, "procedure_name_taken")
     assert "Version 1 of slack-alert is approved (by bob)" in refused.json()["detail"]
@@ -152,28 +152,28 @@ async def test_an_approved_procedure_is_replaced_only_if_it_is_named(served: Ser
 async def test_an_approval_that_replaces_a_version_says_so_in_the_audit(served: Served) -> None:
     for number, description in enumerate(("One.", "Two."), 1):
         body = FIELDS | {"description": description}
-        await sent(served, "POST", PATH, APPROVE, user="bob", json=body)
-        await sent(served, "POST", f"{PATH}/slack-alert/approve", APPROVE, user="bob", json={"version": number})
+        await send(served, "POST", PATH, APPROVE, user="bob", json=body)
+        await send(served, "POST", f"{PATH}/slack-alert/approve", APPROVE, user="bob", json={"version": number})
     approvals = [record for record in served.harness.audit.records if record.action == "procedure.approve"]
     assert [approval.detail.get("replaced") for approval in approvals] == [None, 1]
 
 
 async def test_what_was_made_again_is_not_shared_by_its_old_number(served: Served) -> None:
-    await sent(served, "POST", f"{MINE}/offer")
+    await send(served, "POST", f"{MINE}/offer")
     await save(served, steps=[{"text": "Something else."}])
     assert problem(await share(served)) == (404, "unknown_procedure")  # it is not offered any more
-    await sent(served, "POST", f"{MINE}/offer")
+    await send(served, "POST", f"{MINE}/offer")
     assert problem(await share(served)) == (409, "procedure_changed")
-    assert problem(await sent(served, "POST", f"{MINE}/offer", json={"version": 1})) == (409, "procedure_changed")
+    assert problem(await send(served, "POST", f"{MINE}/offer", json={"version": 1})) == (409, "procedure_changed")
     assert (await share(served, version=2)).json()["steps"][0]["text"] == "Something else."
 
 
 async def test_a_removed_skill_is_not_followed_any_more(served: Served) -> None:
     await served.harness.say("m1", "send slack alert")
     assert "Post it." in str(served.harness.model.asked[-1].contents)
-    removed = await sent(served, "DELETE", f"{MINE}?version=1")
+    removed = await send(served, "DELETE", f"{MINE}?version=1")
     assert (removed.status_code, removed.json()["status"]) == (200, "retired")
-    assert problem(await sent(served, "DELETE", f"{MINE}?version=1")) == (404, "unknown_procedure")
+    assert problem(await send(served, "DELETE", f"{MINE}?version=1")) == (404, "unknown_procedure")
     served.harness.clock.advance(1)
     served.harness.thread_id = served.harness.clock.new_id()
     await served.harness.say("m2", "send slack alert")
@@ -183,10 +183,10 @@ async def test_a_removed_skill_is_not_followed_any_more(served: Served) -> None:
 
 @pytest.mark.parametrize("action", ["share", "decline"])
 async def test_sharing_and_declining_need_the_permission_and_a_refusal_is_audited(served: Served, action: str) -> None:
-    await sent(served, "POST", f"{MINE}/offer")
+    await send(served, "POST", f"{MINE}/offer")
     body = {"userId": "ada", "version": 1} | ({"reason": "No."} if action == "decline" else {})
     for user in ("ada", "bob"):
-        refused = await sent(served, "POST", f"{MINE}/{action}", "skill:create", user=user, json=body)
+        refused = await send(served, "POST", f"{MINE}/{action}", "skill:create", user=user, json=body)
         assert problem(refused) == (403, "forbidden")
     denied = [record for record in served.harness.audit.records if record.outcome == "denied"]
     assert {(refusal.action, refusal.detail["permission"]) for refusal in denied} == {(f"procedure.{action}", APPROVE)}
@@ -198,8 +198,8 @@ async def test_skills_of_agents_that_the_caller_may_not_see_are_not_listed(serve
     assert [skill["agentId"] for skill in (await served.items("/skills"))[0]] == ["assistant"]
     assert len((await served.items("/skills", "archive:read"))[0]) == 2
     path = "/agents/librarian/procedures/user.slack-alert"
-    assert problem(await sent(served, "POST", f"{path}/offer")) == (404, "unknown_agent")
-    await sent(served, "POST", f"{path}/offer", "archive:read")
+    assert problem(await send(served, "POST", f"{path}/offer")) == (404, "unknown_agent")
+    await send(served, "POST", f"{path}/offer", "archive:read")
     assert (await served.items("/procedures", APPROVE, status="offered"))[0] == []
 
 

@@ -44,15 +44,15 @@ def served() -> Served:
     return Served(Harness(recalls=True))
 
 
-async def created(served: Served, user: str = "ada", **changes: Any) -> dict[str, Any]:
+async def create(served: Served, user: str = "ada", **changes: Any) -> dict[str, Any]:
     answer = await served.post(PATH, {**ALERT, **changes}, "skill:create", user=user)
     assert answer.status_code == 201, answer.text
     results: dict[str, Any] = answer.json()
     return results
 
 
-async def approved(served: Served, **changes: Any) -> dict[str, Any]:
-    procedure = await created(served, **changes)
+async def approve(served: Served, **changes: Any) -> dict[str, Any]:
+    procedure = await create(served, **changes)
     return (await decide(served, "approve", procedure["id"], procedure["version"])).raise_for_status().json()  # type: ignore[no-any-return]
 
 
@@ -62,7 +62,7 @@ async def decide(
     return await served.post(f"{PATH}/{procedure_id}/{action}", {"version": version, **more}, APPROVE, user=user)
 
 
-async def sent(
+async def send(
     served: Served, method: str, path: str, *permissions: str, user: str = "bob", **request: Any
 ) -> httpx.Response:
     async with served._client(user, *permissions) as client:
@@ -75,25 +75,25 @@ def problem(answer: httpx.Response) -> tuple[int, str]:
 
 @pytest.mark.parametrize("body", [None, {}])
 async def test_an_approval_that_names_no_version_is_for_the_newest(served: Served, body: dict[str, Any] | None) -> None:
-    await created(served)
+    await create(served)
     await decide(served, "approve")
-    await created(served, description="The second one.")
-    answer = await sent(served, "POST", f"{PATH}/slack-alert/approve", APPROVE, json=body)
+    await create(served, description="The second one.")
+    answer = await send(served, "POST", f"{PATH}/slack-alert/approve", APPROVE, json=body)
     assert (answer.json()["version"], answer.json()["status"]) == (2, "approved")
-    assert problem(await sent(served, "POST", f"{PATH}/never-made/approve", APPROVE, json=body))[0] == 404
+    assert problem(await send(served, "POST", f"{PATH}/never-made/approve", APPROVE, json=body))[0] == 404
 
 
 async def test_an_approval_of_one_of_several_pending_versions_names_it(served: Served) -> None:
-    await created(served)
-    await created(served, description="A version that came after the approver had read the first one.")
-    refused = await sent(served, "POST", f"{PATH}/slack-alert/approve", APPROVE, json={})
+    await create(served)
+    await create(served, description="A version that came after the approver had read the first one.")
+    refused = await send(served, "POST", f"{PATH}/slack-alert/approve", APPROVE, json={})
     assert problem(refused) == (422, "invalid_request")
     approved = await decide(served, "approve", version=1)
     assert (approved.json()["version"], approved.json()["status"]) == (1, "approved")
 
 
 async def test_a_procedure_is_written_approved_and_followed(served: Served) -> None:
-    procedure = await created(served)
+    procedure = await create(served)
     assert procedure == {
         **ALERT,
         "id": "slack-alert",
@@ -118,14 +118,14 @@ async def test_a_procedure_is_written_approved_and_followed(served: Served) -> N
     served.harness.clock.advance(61)
     await served.harness.say("m2", "Send a Slack alert")
     assert "1. Ask for the channel." in str(served.harness.model.asked[-1].contents)
-    await sent(served, "DELETE", f"{PATH}/slack-alert", APPROVE, params={"version": 1})
+    await send(served, "DELETE", f"{PATH}/slack-alert", APPROVE, params={"version": 1})
     served.harness.clock.advance(61)
     await served.harness.say("m3", "Send a Slack alert")
     assert "1. Ask for the channel." not in str(served.harness.model.asked[-1].contents)
 
 
 async def test_a_procedure_of_the_tenant_is_followed_by_the_agent_and_listed_under_each(served: Served) -> None:
-    procedure = await approved(served, scope="tenant")
+    procedure = await approve(served, scope="tenant")
     assert (procedure["id"], procedure["scope"]) == ("tenant.slack-alert", "tenant")
     await served.harness.say("m1", "Send a Slack alert")
     assert "1. Ask for the channel." in str(served.harness.model.asked[-1].contents)
@@ -135,8 +135,8 @@ async def test_a_procedure_of_the_tenant_is_followed_by_the_agent_and_listed_und
 
 
 async def test_an_approval_is_audited_with_who_decided(served: Served) -> None:
-    await approved(served)
-    await created(served, description="Better.")
+    await approve(served)
+    await create(served, description="Better.")
     (await decide(served, "reject", version=2, reason="Too\nvague.", user="eve")).raise_for_status()
     results = [
         (record.action, record.outcome, record.scope.user_id, record.detail) for record in served.harness.audit.records
@@ -155,8 +155,8 @@ async def test_an_approval_is_audited_with_who_decided(served: Served) -> None:
 async def test_an_approval_that_dies_on_the_way_is_finished_by_its_repetition(
     monkeypatch: pytest.MonkeyPatch, served: Served, answers_late: bool
 ) -> None:
-    await approved(served, description="The former.")
-    await created(served)
+    await approve(served, description="The former.")
+    await create(served)
     decided = served.harness.procedures.decide
 
     async def dies(
@@ -180,7 +180,7 @@ async def test_an_approval_that_dies_on_the_way_is_finished_by_its_repetition(
 
 
 async def test_of_two_deciders_the_second_learns_who_was_first(served: Served) -> None:
-    await created(served)
+    await create(served)
     (await decide(served, "approve", user="bob")).raise_for_status()
     refused = await decide(served, "reject", user="eve", reason="No.")
     assert problem(refused) == (409, "procedure_changed")
@@ -190,14 +190,14 @@ async def test_of_two_deciders_the_second_learns_who_was_first(served: Served) -
 
 
 async def test_a_change_makes_a_pending_version_from_the_newest_one_only(served: Served) -> None:
-    await approved(served)
+    await approve(served)
     changed = {**ALERT, "description": "Better.", "version": 1}
     for _ in range(2):  # a repetition changes nothing
-        answer = await sent(served, "PUT", f"{PATH}/slack-alert", APPROVE, json=changed)
+        answer = await send(served, "PUT", f"{PATH}/slack-alert", APPROVE, json=changed)
         assert (answer.json()["version"], answer.json()["status"]) == (2, "pending")
-    stale = await sent(served, "PUT", f"{PATH}/slack-alert", APPROVE, json={**changed, "description": "Worse."})
+    stale = await send(served, "PUT", f"{PATH}/slack-alert", APPROVE, json={**changed, "description": "Worse."})
     assert problem(stale) == (409, "procedure_changed")
-    renamed = await sent(served, "PUT", f"{PATH}/slack-alert", APPROVE, json={**changed, "name": "X", "version": 2})
+    renamed = await send(served, "PUT", f"{PATH}/slack-alert", APPROVE, json={**changed, "name": "X", "version": 2})
     assert problem(renamed) == (422, "invalid_request")
     whole = (await served.get(f"{PATH}/slack-alert", APPROVE)).json()
     assert (whole["version"], [version["version"] for version in whole["versions"]]) == (2, [2, 1])
@@ -209,18 +209,18 @@ async def test_a_change_makes_a_pending_version_from_the_newest_one_only(served:
 
 async def test_a_skill_md_is_imported_changed_and_exported(served: Served) -> None:
     as_file = {"Content-Type": "text/markdown; charset=utf-8"}
-    instance = await sent(served, "POST", PATH, "skill:create", content=MARKDOWN, headers=as_file)
+    instance = await send(served, "POST", PATH, "skill:create", content=MARKDOWN, headers=as_file)
     assert (instance.status_code, instance.json()["name"], instance.json()["status"]) == (201, "Slack Alert", "pending")
-    exported = await sent(served, "GET", f"{PATH}/slack-alert/SKILL.md", APPROVE)
+    exported = await send(served, "GET", f"{PATH}/slack-alert/SKILL.md", APPROVE)
     assert (exported.text, exported.headers["content-type"]) == (MARKDOWN, "text/markdown; charset=utf-8")
-    accepted = await sent(served, "GET", f"{PATH}/slack-alert", APPROVE, headers={"Accept": "text/markdown"})
+    accepted = await send(served, "GET", f"{PATH}/slack-alert", APPROVE, headers={"Accept": "text/markdown"})
     assert accepted.text == MARKDOWN
     better = MARKDOWN.replace("2. Post it.", "2. Post it at once.")
-    changed = await sent(
+    changed = await send(
         served, "PUT", f"{PATH}/slack-alert", APPROVE, params={"version": 1}, content=better, headers=as_file
     )
     assert changed.json()["steps"][1]["text"] == "Post it at once."
-    shared = await sent(
+    shared = await send(
         served, "POST", PATH, "skill:create", params={"scope": "tenant"}, content=MARKDOWN, headers=as_file
     )
     assert shared.json()["id"] == "tenant.slack-alert"
@@ -240,7 +240,7 @@ async def test_what_is_no_skill_md_is_refused(
     served: Served, content: bytes, params: dict[str, str], code: str
 ) -> None:
     headers = {"Content-Type": "text/markdown"}
-    refused = await sent(served, "POST", PATH, "skill:create", content=content, headers=headers, params=params)
+    refused = await send(served, "POST", PATH, "skill:create", content=content, headers=headers, params=params)
     assert problem(refused) == (422, code)
 
 
@@ -255,7 +255,7 @@ async def test_what_is_no_skill_md_is_refused(
     ],
 )
 async def test_what_is_no_procedure_is_refused(served: Served, body: bytes, expected: tuple[int, str]) -> None:
-    assert problem(await sent(served, "POST", PATH, "skill:create", content=body)) == expected
+    assert problem(await send(served, "POST", PATH, "skill:create", content=body)) == expected
 
 
 @pytest.mark.parametrize(
@@ -280,14 +280,14 @@ async def test_a_procedure_that_is_not_valid_is_refused(served: Served, wrong: d
 
 
 async def test_who_may_not_decide_reads_what_is_approved_only(served: Served) -> None:
-    await created(served)
+    await create(served)
     for path, params in ((PATH, {"status": "pending"}), (PATH, {"status": ["approved", "rejected"]})):
         assert problem(await served.get(path, **params)) == (403, "forbidden")
     assert await served.items(PATH) == ([], None)
     for path in (f"{PATH}/slack-alert", f"{PATH}/slack-alert/SKILL.md"):
         assert problem(await served.get(path)) == (404, "unknown_procedure")
     await decide(served, "approve")
-    await created(served, description="Better.")
+    await create(served, description="Better.")
     whole = (await served.get(f"{PATH}/slack-alert")).json()
     assert (whole["version"], [version["version"] for version in whole["versions"]]) == (1, [1])
     assert problem(await served.get(f"{PATH}/slack-alert", version=2)) == (404, "unknown_procedure")
@@ -308,9 +308,9 @@ async def test_who_may_not_decide_reads_what_is_approved_only(served: Served) ->
 async def test_without_the_permission_nothing_is_written_and_that_is_audited(
     served: Served, method: str, path: str, body: Any
 ) -> None:
-    await created(served)
+    await create(served)
     served.harness.audit.records.clear()
-    refused = await sent(served, method, path, json=body)
+    refused = await send(served, method, path, json=body)
     assert problem(refused) == (403, "forbidden")
     [record] = served.harness.audit.records
     assert (record.outcome, record.detail["permission"]) == ("denied", APPROVE)
@@ -323,7 +323,7 @@ async def test_procedures_of_an_agent_that_the_caller_may_not_see_do_not_exist(s
 
 
 async def test_another_tenant_finds_nothing(served: Served) -> None:
-    await approved(served)
+    await approve(served)
     served.harness.ada = Scope("globex", "ada")
     assert await served.items(PATH, APPROVE) == ([], None)
     assert await served.items("/skills") == ([], None)
@@ -333,9 +333,9 @@ async def test_another_tenant_finds_nothing(served: Served) -> None:
 
 
 async def test_a_message_can_be_tried(served: Served) -> None:
-    await approved(served)
-    await approved(served, name="Alert", triggers=["alert"], description="Alerts.")
-    await created(served, name="Draft", triggers=["send slack alert"])
+    await approve(served)
+    await approve(served, name="Alert", triggers=["alert"], description="Alerts.")
+    await create(served, name="Draft", triggers=["send slack alert"])
     tried = (await served.post(f"{PATH}/match", {"query": "Please send a Slack alert"})).raise_for_status().json()
     first, second = tried["items"]
     assert (first["id"], first["included"], first["ambiguous"], first["signals"]) == (
@@ -355,7 +355,7 @@ async def test_a_message_can_be_tried(served: Served) -> None:
 
 
 async def test_a_trial_says_why_meaning_was_not_compared(served: Served) -> None:
-    await approved(served)
+    await approve(served)
     served.harness.embedder.failure = StoreUnavailable()
     tried = (await served.post(f"{PATH}/match", {"query": "Hello"})).json()
     assert (tried["items"], tried["nextCursor"]) == ([], None)
@@ -363,9 +363,9 @@ async def test_a_trial_says_why_meaning_was_not_compared(served: Served) -> None
 
 
 async def test_skills_are_the_approved_procedures_of_the_agents_that_the_caller_may_talk_to(served: Served) -> None:
-    await approved(served)
-    await approved(served, name="For all", scope="tenant")
-    await created(served, name="Not yet")
+    await approve(served)
+    await approve(served, name="For all", scope="tenant")
+    await create(served, name="Not yet")
     path = "/agents/librarian/procedures"
     response = (await served.post(path, {**ALERT, "name": "Archive"}, "skill:create", "archive:read")).json()
     body = {"version": response["version"]}
@@ -390,15 +390,15 @@ async def test_skills_are_the_approved_procedures_of_the_agents_that_the_caller_
 
 async def test_there_is_a_limit_of_approved_procedures(monkeypatch: pytest.MonkeyPatch, served: Served) -> None:
     monkeypatch.setattr("baton.memory.procedures.approved_procedures.MAX_APPROVED", 1)
-    await approved(served)
-    await created(served, name="Second")
+    await approve(served)
+    await create(served, name="Second")
     assert problem(await decide(served, "approve", "second")) == (409, "too_many_procedures")
-    await created(served, description="Better.")
+    await create(served, description="Better.")
     assert (await decide(served, "approve", version=2)).json()["status"] == "approved"
 
 
 async def test_the_source_is_shown_to_those_who_decide(served: Served) -> None:
-    procedure = await created(served)
+    procedure = await create(served)
     store = served.harness.procedures
     one = await store.get(served.harness.ada, "assistant", procedure["id"])
     assert one is not None
@@ -423,7 +423,7 @@ async def test_the_source_is_shown_to_those_who_decide(served: Served) -> None:
 
 async def test_writing_what_was_captured_already_does_not_show_its_source(served: Served) -> None:
     store, scope = served.harness.procedures, served.harness.ada
-    await created(served)
+    await create(served)
     written = await store.get(scope, "assistant", "slack-alert")
     assert written is not None
     captured = replace(
@@ -432,19 +432,19 @@ async def test_writing_what_was_captured_already_does_not_show_its_source(served
         source=ProcedureSource("t-1", run_id="r-1", message_ids=("m-1",)),
     )
     await store.put(scope, captured)
-    assert (await created(served, user="eve", name="Captured"))["source"] is None
+    assert (await create(served, user="eve", name="Captured"))["source"] is None
 
 
 async def test_who_has_read_another_state_changes_nothing(served: Served) -> None:
-    await created(served)
+    await create(served)
     path = f"{PATH}/slack-alert"
     read = (await served.get(path, APPROVE)).headers["etag"]
     assert read == '"1-pending"'
 
     async def act(method: str, where: str, tag: str, **request: Any) -> httpx.Response:
-        return await sent(served, method, path + where, APPROVE, user="carol", headers={"If-Match": tag}, **request)
+        return await send(served, method, path + where, APPROVE, user="carol", headers={"If-Match": tag}, **request)
 
-    approval = await sent(served, "POST", f"{path}/approve", APPROVE, headers={"If-Match": read})
+    approval = await send(served, "POST", f"{path}/approve", APPROVE, headers={"If-Match": read})
     assert approval.headers["etag"] == '"1-approved"'
     for answer in (
         await act("DELETE", "?version=1", read),
@@ -458,7 +458,7 @@ async def test_who_has_read_another_state_changes_nothing(served: Served) -> Non
     headers = {"Content-Type": "text/markdown", "If-Match": '"1-approved"'}
     text = MARKDOWN.replace("Posts an", "Sends an")
     for _ in range(2):
-        changed = await sent(served, "PUT", path, APPROVE, user="carol", content=text, headers=headers)
+        changed = await send(served, "PUT", path, APPROVE, user="carol", content=text, headers=headers)
         assert (changed.json()["version"], changed.headers["etag"]) == (2, '"2-pending"')
     late = await act("PUT", "", '"1-approved"', json={**ALERT, "description": "Late.", "version": 1})
     assert problem(late) == (412, "procedure_version_mismatch")
@@ -469,9 +469,9 @@ async def test_who_has_read_another_state_changes_nothing(served: Served) -> Non
 
 
 async def test_what_waits_in_the_whole_tenant_is_one_list(served: Served) -> None:
-    await created(served)
+    await create(served)
     served.harness.clock.advance(1)
-    await created(served, name="All", scope="tenant")
+    await create(served, name="All", scope="tenant")
     served.harness.clock.advance(1)
     (await served.post("/agents/librarian/procedures", ALERT, APPROVE, "archive:read")).raise_for_status()
     waiting, _ = await served.items("/procedures", APPROVE)

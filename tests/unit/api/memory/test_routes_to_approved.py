@@ -293,7 +293,7 @@ async def an_agent_definition(on: Attempt) -> None:
 
 
 @route
-async def imported_conversations(on: Attempt) -> None:
+async def import_conversations(on: Attempt) -> None:
     message = {"role": "user", "content": f"Skill Refund Policy: {HOSTILE}", "timestamp": "2026-03-14T09:26:53.589Z"}
     assert (await on.send("POST", "/episodes/import", {"sessionId": "s", "messages": [message]})).status_code == 202
 

@@ -82,7 +82,7 @@ def instead(served: Served, interrupt: dict[str, Any], message_id: str, text: st
     return resume(served, interrupt) | {"messages": messages, "resume": cancelled}
 
 
-async def said_by_users(served: Served) -> list[str]:
+async def list_user_ids(served: Served) -> list[str]:
     """The ids of what users have said in the conversation."""
     messages, _ = await served.items(f"/threads/{served.harness.thread_id}/messages", roles="user")
     return [message["id"] for message in messages]
@@ -96,7 +96,7 @@ async def test_a_message_in_place_of_an_answer_is_taken_once(served: Served) -> 
     repeated = await served.post("/runs", body)
     assert "Then we talk." in first.text
     assert events_of(repeated) == events_of(first)
-    assert await said_by_users(served) == ["m1", "m2"]
+    assert await list_user_ids(served) == ["m1", "m2"]
     assert served.harness.tools.calls == []
 
 
@@ -117,4 +117,4 @@ async def test_who_may_approve_for_others_says_nothing_in_their_name(served: Ser
     body = instead(served, interrupt, "m2", "Delete everything.")
     reported = await served.post("/runs", body, "tool:approve", "thread:read_all", user="boss")
     assert "The user refused this call." in reported.text
-    assert await said_by_users(served) == ["m1"]
+    assert await list_user_ids(served) == ["m1"]

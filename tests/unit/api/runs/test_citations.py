@@ -14,8 +14,8 @@ from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.remembered import learn
 from tests.unit.api.a2a_client import A2AServed, Json, message
-from tests.unit.api.asked_tasks import sent
-from tests.unit.api.mcp_client import McpServed, open_to_mcp, structured
+from tests.unit.api.asked_tasks import send
+from tests.unit.api.mcp_client import McpServed, open_to_mcp, read_structured
 from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
 
@@ -32,7 +32,7 @@ async def with_passages(assistant: AgentDefinition = ASSISTANT) -> Harness:
     return harness
 
 
-def asking() -> AgentDefinition:
+def make_asking_agent() -> AgentDefinition:
     return ASSISTANT.model_copy(update={"sub_agents": ("shop",)})
 
 
@@ -101,7 +101,7 @@ async def test_a_source_has_what_a_reader_of_the_citation_needs() -> None:
 
 
 async def test_a_consulted_agents_passages_are_cited_in_the_answer_and_listed_with_its_task() -> None:
-    served = Served(await with_passages(asking()))
+    served = Served(await with_passages(make_asking_agent()))
     served.harness.model.script(ASK, "Shop says so [1].", "Both [1][2].")
     events = await run(served)
     end = end_of(events)
@@ -116,7 +116,7 @@ async def test_a_consulted_agents_passages_are_cited_in_the_answer_and_listed_wi
 
 
 async def test_a_consulted_agent_that_cites_nothing_has_its_documents_consulted() -> None:
-    served = Served(await with_passages(asking()))
+    served = Served(await with_passages(make_asking_agent()))
     served.harness.model.script(ASK, "Shop says so.", "The shop says so [1].")
     end = end_of(await run(served))
     assert [(source["kind"], source["title"]) for source in end["sources"]] == [
@@ -138,35 +138,35 @@ async def test_the_inspector_shows_the_numbers_of_the_prompt() -> None:
     assert not any("number" in item for item in others)
 
 
-def about(artifact: Json) -> Json:
+def read_extension(artifact: Json) -> Json:
     result: Json = artifact["metadata"][EXTENSION_URI]
     return result
 
 
 async def test_over_a2a_the_answer_names_its_passages_in_tasks_and_streams() -> None:
-    served = A2AServed(await with_passages(asking()))
+    served = A2AServed(await with_passages(make_asking_agent()))
     served.harness.model.script(ASK, "Shop says so.", "Free [1].")
-    task = await sent(served, message(QUESTION, "m-1"))
+    task = await send(served, message(QUESTION, "m-1"))
     [artifact] = task["artifacts"]
-    [source] = [source for source in about(artifact)["sources"] if source["kind"] == "document"]
+    [source] = [source for source in read_extension(artifact)["sources"] if source["kind"] == "document"]
     assert (source["number"], source["title"], source["page"]) == (1, "Handbook", 3)
-    assert [item["title"] for item in about(artifact)["consulted"]] == ["Shop rules"]
+    assert [item["title"] for item in read_extension(artifact)["consulted"]] == ["Shop rules"]
 
     served.harness.model.script(Answer(("Free ", "[1].")))
     events = await served.calls("message/stream", {"message": message(QUESTION, "m-2")})
     updates = [event["result"] for event in events if event["result"]["kind"] == "artifact-update"]
     texts = ["".join(part["text"] for part in update["artifact"]["parts"]) for update in updates]
     assert "".join(texts) == "Free [1]."
-    assert [source["number"] for source in about(updates[-1]["artifact"])["sources"]] == [1]
+    assert [source["number"] for source in read_extension(updates[-1]["artifact"])["sources"]] == [1]
     assert updates[-1]["append"] is True
 
 
 async def test_over_mcp_places_are_those_in_the_whole_message() -> None:
-    served = McpServed.over(await with_passages(open_to_mcp(asking())))
+    served = McpServed.over(await with_passages(open_to_mcp(make_asking_agent())))
     first = Answer.calling(*ASK.calls, text="I ask [1].")
     served.harness.model.script(first, "Shop says so.", "Free [1].")
     async with served.client() as client:
-        result = structured(await client.call_tool("assistant", {"message": QUESTION}))
+        result = read_structured(await client.call_tool("assistant", {"message": QUESTION}))
     places = [location for source in result["sources"] for location in source.get("places", [])]
     assert [result["message"][location["start"] : location["end"]] for location in places] == ["[1]", "[1]"]
     assert [item["title"] for item in result["consulted"]] == ["Shop rules"]

@@ -9,7 +9,7 @@ import pytest
 
 from baton.domain.runs.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
-from tests.harness.page import choose, offered, paint
+from tests.harness.page import choose, list_offered, paint
 from tests.harness.wiki import call_results, delete, wiki
 from tests.unit.api.resuming import events_of
 from tests.unit.api.served import Served
@@ -37,7 +37,7 @@ def run_input(served: Served, *messages: dict[str, Any], **fields: Any) -> dict[
     return body | {"context": CONTEXT, "state": {"a": 1}, "forwardedProps": {}, "protocolVersion": "1.0"} | fields
 
 
-def called(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def make_calling_messages(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The assistant's message as a client makes it from a run, with its calls."""
     starts = [event for event in events if event["type"] == "TOOL_CALL_START"]
     calls = [
@@ -80,11 +80,11 @@ async def test_arguments_that_take_long_to_check_are_left_to_the_page(served: Se
     assert [call["metadata"]["toolName"] for call in events[-1]["metadata"]["clientTools"]] == ["paint"]
 
 
-async def asked(served: Served, *calls: Any) -> tuple[list[dict[str, Any]], list[str]]:
+async def ask_for_calls(served: Served, *calls: Any) -> tuple[list[dict[str, Any]], list[str]]:
     """A run that calls the page's tools: the client's messages after the question, and the ids of the calls."""
     served.harness.model.script(Answer.calling(*(calls or (paint(),))))
     events = events_of(await served.post("/runs", run_input(served)))
-    message = called(events)
+    message = make_calling_messages(events)
     return message, [call["id"] for call in message[0]["toolCalls"]]
 
 
@@ -94,13 +94,13 @@ async def test_the_run_ends_as_clients_of_ag_ui_expect_it(served: Served) -> Non
     assert "outcome" not in finished
     (call,) = finished["metadata"]["clientTools"]
     assert (call["reason"], call["id"]) == ("client_tool", call["toolCallId"])
-    assert offered(served.harness)[-2:] == ["choose", "paint"]
+    assert list_offered(served.harness)[-2:] == ["choose", "paint"]
     thread = (await served.get(f"/threads/{served.harness.thread_id}")).json()
     assert [interrupt["reason"] for interrupt in thread["interrupts"]] == ["client_tool"]
 
 
 async def test_a_tool_message_goes_on_with_the_run(served: Served) -> None:
-    message, (call,) = await asked(served)
+    message, (call,) = await ask_for_calls(served)
     served.harness.model.script("There you are.")
     body = run_input(served, *message, tool(call), runId="r-2")
     events = events_of(await served.post("/runs", body))
@@ -116,7 +116,7 @@ async def test_a_tool_message_goes_on_with_the_run(served: Served) -> None:
 
 
 async def test_results_may_come_one_by_one(served: Served) -> None:
-    message, (first, second) = await asked(served, paint(), choose())
+    message, (first, second) = await ask_for_calls(served, paint(), choose())
     started, finished = events_of(await served.post("/runs", run_input(served, *message, tool(second, "2"))))
     assert (started["type"], finished["type"]) == ("RUN_STARTED", "RUN_FINISHED")
     assert "outcome" not in finished
@@ -128,7 +128,7 @@ async def test_results_may_come_one_by_one(served: Served) -> None:
 
 
 async def test_results_beside_a_message_are_bounded_and_the_newest_count(served: Served) -> None:
-    message, (call,) = await asked(served)
+    message, (call,) = await ask_for_calls(served)
     served.harness.model.script("I see.")
     made_up = [tool(f"{call[:-7]}{number:07x}", "x" * 32_000) for number in range(60)]
     thanks = {"id": "m-2", "role": "user", "content": "Thanks!"}
@@ -144,7 +144,7 @@ async def test_an_approval_and_a_result_come_together(served: Served) -> None:
     served.harness.model.script(Answer.calling(paint(), delete("home")))
     events = events_of(await served.post("/runs", run_input(served)))
     (interrupt,) = events[-1]["outcome"]["interrupts"]
-    message = called(events)
+    message = make_calling_messages(events)
     (call,) = [tool_call["id"] for tool_call in message[0]["toolCalls"] if tool_call["function"]["name"] == "paint"]
     served.harness.model.script("Done.")
     resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
@@ -153,10 +153,10 @@ async def test_an_approval_and_a_result_come_together(served: Served) -> None:
 
 
 async def test_later_results_of_one_exchange_answer_the_last_run(served: Served) -> None:
-    messages, (first,) = await asked(served)
+    messages, (first,) = await ask_for_calls(served)
     served.harness.model.script(Answer.calling(paint("blue")), "Blue.")
     more = events_of(await served.post("/runs", run_input(served, *messages, tool(first), runId="r-2")))
-    blue = called(more)
+    blue = make_calling_messages(more)
     messages = [*messages, tool(first), *blue]
     events = events_of(
         await served.post("/runs", run_input(served, *messages, tool(blue[0]["toolCalls"][0]["id"], "ok")))
@@ -165,7 +165,7 @@ async def test_later_results_of_one_exchange_answer_the_last_run(served: Served)
 
 
 async def test_resume_brings_a_result_as_well(served: Served) -> None:
-    _, (call,) = await asked(served)
+    _, (call,) = await ask_for_calls(served)
     served.harness.model.script("Done.")
     resume = [{"interruptId": call, "status": "resolved", "payload": {"painted": True}}]
     events = events_of(await served.post("/runs", run_input(served, messages=[], resume=resume)))
@@ -174,7 +174,7 @@ async def test_resume_brings_a_result_as_well(served: Served) -> None:
 
 
 async def test_a_failed_call_is_reported_as_such(served: Served) -> None:
-    message, (call,) = await asked(served)
+    message, (call,) = await ask_for_calls(served)
     served.harness.model.script("A pity.")
     await served.post("/runs", run_input(served, *message, tool(call, "Error: no canvas", error="no canvas")))
     calls, _ = await served.items(f"/threads/{served.harness.thread_id}/tool-calls")
@@ -183,7 +183,7 @@ async def test_a_failed_call_is_reported_as_such(served: Served) -> None:
 
 @pytest.mark.parametrize("call", ["nope", "call", "f" * 32 + "_aaaaaaa"])
 async def test_a_result_that_nothing_waits_for_is_refused(served: Served, call: str) -> None:
-    message, _ = await asked(served)
+    message, _ = await ask_for_calls(served)
     refused = await served.post("/runs", run_input(served, *message, tool(call)))
     assert (refused.status_code, refused.json()["code"]) == (409, "interrupt_unavailable")
     thread = (await served.get(f"/threads/{served.harness.thread_id}")).json()
@@ -191,7 +191,7 @@ async def test_a_result_that_nothing_waits_for_is_refused(served: Served, call: 
 
 
 async def test_nobody_else_may_give_a_result(served: Served) -> None:
-    message, (call,) = await asked(served)
+    message, (call,) = await ask_for_calls(served)
     for permissions in ((), ("tool:approve", "thread:read_all")):
         body = run_input(served, *message, tool(call))
         assert (await served.post("/runs", body, *permissions, user="eve")).status_code == 404
@@ -207,24 +207,24 @@ async def test_an_approver_of_another_user_offers_nothing(served: Served) -> Non
     resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
     body = run_input(served, messages=[], resume=resume)
     assert (await served.post("/runs", body, "tool:approve", user="boss")).status_code == 200
-    assert "paint" not in offered(served.harness)
+    assert "paint" not in list_offered(served.harness)
     assert "Cart" not in str(served.harness.model.asked[-1].contents)
 
 
 async def test_a_new_page_brings_new_tools_for_the_run_that_goes_on(served: Served) -> None:
-    message, (call,) = await asked(served)
+    message, (call,) = await ask_for_calls(served)
     served.harness.model.script("Done.")
     tools = [{"name": "check_out", "description": "", "parameters": None}]
     await served.post("/runs", run_input(served, *message, tool(call), tools=tools, context=[]))
-    assert offered(served.harness)[-1] == "check_out"
-    assert "paint" not in offered(served.harness)
+    assert list_offered(served.harness)[-1] == "check_out"
+    assert "paint" not in list_offered(served.harness)
 
 
 async def test_results_of_batons_own_tools_in_the_history_bring_nothing(served: Served) -> None:
     served.harness.model.script("Hello.")
     own = "call_" + "0" * 32
     started = {"type": "TOOL_CALL_START", "toolCallId": own, "toolCallName": "look", "parentMessageId": "a"}
-    body = run_input(served, *called([started]), tool(own))
+    body = run_input(served, *make_calling_messages([started]), tool(own))
     assert "Hello." in (await served.post("/runs", body)).text
 
 
@@ -235,7 +235,7 @@ async def test_a_tool_with_the_name_of_the_agents_own_is_refused(served: Served)
 
 
 async def test_a_thread_followed_over_http_has_the_same_events(served: Served) -> None:
-    await asked(served)
+    await ask_for_calls(served)
     reported = events_of(await served.get(f"/threads/{served.harness.thread_id}/events", after=0))
     assert "outcome" not in reported[-1]
     assert reported[-1]["metadata"]["clientTools"]
@@ -243,7 +243,7 @@ async def test_a_thread_followed_over_http_has_the_same_events(served: Served) -
 
 async def test_a_user_who_writes_on_brings_what_the_page_has_done(served: Served) -> None:
     """A tool without a follow-up, as CopilotKit has them: its result comes with the next message."""
-    message, (call,) = await asked(served)
+    message, (call,) = await ask_for_calls(served)
     served.harness.model.script("You are welcome.")
     more = {"id": "m2", "role": "user", "content": "Thanks!"}
     events = events_of(await served.post("/runs", run_input(served, *message, tool(call), more, runId="r-2")))
@@ -258,14 +258,16 @@ async def test_a_user_who_writes_on_brings_what_the_page_has_done(served: Served
 
 
 async def test_a_regenerated_answer_that_calls_the_page_goes_on_with_its_result(served: Served) -> None:
-    message, (call,) = await asked(served)
+    message, (call,) = await ask_for_calls(served)
     served.harness.model.script(Answer.calling(paint("blue")), "Blue.", "And on.")
     again = {"branch": {"from": "m1", "regenerate": True}}
     again = events_of(
         await served.post("/runs", run_input(served, *message, tool(call), forwardedProps=again, runId="r-2"))
     )
-    (blue,) = called(again)[0]["toolCalls"]
-    events = events_of(await served.post("/runs", run_input(served, *called(again), tool(blue["id"], "It is blue."))))
+    (blue,) = make_calling_messages(again)[0]["toolCalls"]
+    events = events_of(
+        await served.post("/runs", run_input(served, *make_calling_messages(again), tool(blue["id"], "It is blue.")))
+    )
     assert "Blue." in str(events)
     assert call_results(served.harness) == ["It is blue."]
     assert served.harness.model.asked[-1].contents[-3][1] == "Make it red."

@@ -21,8 +21,8 @@ from baton.ports.agents.tools import ToolResult
 from baton_client.models import Rerun
 from tests.examples import examples
 from tests.fakes.chat_model import Answer
-from tests.harness.armed import CITY, armed, call
-from tests.harness.coded import coded
+from tests.harness.armed import CITY, arm_assistant, call
+from tests.harness.coded import make_coded_harness
 from tests.harness.due import MAIN, RESEARCHER, DueHarness
 from tests.harness.handoffs import HandoffHarness, calling, transfer
 from tests.harness.harness import ASSISTANT, Harness
@@ -38,7 +38,7 @@ def block(context: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     return [item for block in context["blocks"] if block["kind"] == kind for item in block["items"]]
 
 
-def sent(context: dict[str, Any]) -> list[tuple[str, str]]:
+def list_sent(context: dict[str, Any]) -> list[tuple[str, str]]:
     return [(message["role"], message["content"]) for message in context["calls"][0]["messages"]]
 
 
@@ -63,7 +63,7 @@ async def test_a_turn_is_answered_again_from_the_history_before_it(served: Rerun
         "test-model",
         [],
     )
-    assert sent(ran["context"]) == before
+    assert list_sent(ran["context"]) == before
     assert ran["usage"]["inputTokens"] == 10
     assert ran["context"]["runId"] == harness.request("m2").run_id
 
@@ -77,7 +77,7 @@ async def test_a_turn_is_answered_again_from_the_history_before_it(served: Rerun
 )
 def test_whatever_a_dry_run_does_every_store_is_as_before(turns: int, about: int, steps: list[str], times: int) -> None:
     async def play() -> None:
-        harness = Harness(assistant=armed())
+        harness = Harness(assistant=arm_assistant())
         executed: list[str] = []
 
         async def weather(city: str) -> str:
@@ -129,7 +129,7 @@ async def test_code_answers_again_with_the_recorded_results_and_does_nothing() -
         rule, word = await context.ask(faq, message), await context.model("A word.")
         return f"{rule} {word} {await context.call(pay, euros=7)}"
 
-    harness = coded(agent, faq, answers=("Rule.", "Word.", "Other word."))
+    harness = make_coded_harness(agent, faq, answers=("Rule.", "Word.", "Other word."))
     served = Rerunning(harness)
     turn = await harness.say("m1", QUESTION)
     before = served.stored()
@@ -147,14 +147,14 @@ async def test_a_turn_is_answered_again_on_todays_day_in_the_users_time_zone(ser
     await served.harness.say("m1", QUESTION, time_zone="Asia/Tokyo")
     served.harness.clock.advance(86_400)
     instance = await served.ran()
-    assert sent(instance["context"])[-2:] == [
+    assert list_sent(instance["context"])[-2:] == [
         ("system", "Today is Friday, 2 March 2040 (Asia/Tokyo)."),
         ("user", QUESTION),
     ]
 
 
 async def test_a_recorded_call_gets_its_result_and_another_one_is_not_executed() -> None:
-    harness = Harness(assistant=armed())
+    harness = Harness(assistant=arm_assistant())
     requests: list[str] = []
 
     async def weather(city: str) -> str:
@@ -187,7 +187,7 @@ async def test_a_recorded_call_gets_its_result_and_another_one_is_not_executed()
 
 
 async def test_equal_calls_get_their_results_in_order_and_failures_fail_again() -> None:
-    harness = Harness(assistant=armed())
+    harness = Harness(assistant=arm_assistant())
     answers = ["Sunny.", "Rain."]
 
     async def weather(city: str) -> str:
@@ -257,8 +257,8 @@ async def test_a_turn_of_the_history_is_left_out_as_a_whole(served: Rerunning) -
     for number in (1, 2, 3):
         await served.harness.say(f"m{number}", f"Question {number}")
     ran = await served.ran("m3", without=["m1"])
-    assert [content for role, content in sent(ran["context"]) if role == "user"] == ["Question 2", "Question 3"]
-    assert len([role for role, _ in sent(ran["context"]) if role == "assistant"]) == 1
+    assert [content for role, content in list_sent(ran["context"]) if role == "user"] == ["Question 2", "Question 3"]
+    assert len([role for role, _ in list_sent(ran["context"]) if role == "assistant"]) == 1
 
 
 async def test_what_was_said_later_is_not_remembered() -> None:
@@ -300,7 +300,7 @@ async def test_an_older_version_of_a_tenants_agent_answers() -> None:
 
     assert (await served.ran())["agentVersion"] == 2
     first = await served.ran(agentVersion=1)
-    assert (sent(first["context"])[0][1][:4], first["agentVersion"]) == ("Ask.", 1)
+    assert (list_sent(first["context"])[0][1][:4], first["agentVersion"]) == ("Ask.", 1)
     assert first["agentVersions"] == {"tutor": 1}
     unknown = await served.rerun(agentVersion=3)
     assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_agent_version")
@@ -354,7 +354,7 @@ async def test_a_turn_of_a_specialist_is_answered_by_it_also_when_it_has_returne
     ran = await served.ran("m2")
 
     assert ran["context"]["calls"][0]["agentId"] == "maker"
-    assert sent(ran["context"]) == request.contents
+    assert list_sent(ran["context"]) == request.contents
 
 
 async def test_a_turn_is_answered_on_the_branch_that_it_was_on(served: Rerunning) -> None:
@@ -363,11 +363,11 @@ async def test_a_turn_is_answered_on_the_branch_that_it_was_on(served: Rerunning
     await harness.say("m2", "Question 2")
     await harness.say("m3", "Question 3", branch={"from": "m2"})
     await harness.say("m4", "Question 4")
-    assert [text for role, text in sent((await served.ran("m2"))["context"]) if role == "user"] == [
+    assert [text for role, text in list_sent((await served.ran("m2"))["context"]) if role == "user"] == [
         "Question 1",
         "Question 2",
     ]
-    assert [text for role, text in sent((await served.ran("m4"))["context"]) if role == "user"] == [
+    assert [text for role, text in list_sent((await served.ran("m4"))["context"]) if role == "user"] == [
         "Question 1",
         "Question 3",
         "Question 4",
@@ -412,7 +412,7 @@ async def test_a_failing_model_fails_the_dry_run_alone(served: Rerunning) -> Non
 
 
 async def test_a_call_that_needs_an_approval_waits_and_asks_nobody() -> None:
-    harness = Harness(assistant=armed())
+    harness = Harness(assistant=arm_assistant())
 
     async def pay(city: str) -> str:
         raise AssertionError("it must not be called")

@@ -14,7 +14,7 @@ from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.structured import OSLO, SCHEMA, WRITTEN
 from tests.unit.api.a2a_client import A2AServed, blocking, message
-from tests.unit.api.mcp_client import MODES, McpServed, structured
+from tests.unit.api.mcp_client import MODES, McpServed, read_structured
 from tests.unit.api.served import Served
 
 NESTED: dict[str, Any] = {
@@ -107,7 +107,7 @@ async def test_a_call_over_mcp_has_it_in_its_structured_content(mode: str, schem
     served.harness.model.script(json.dumps(value))
     async with served.client(mode=mode) as client:
         await client.list_tools()  # from now on the client checks results by the tool's schema
-        result = structured(await client.call_tool("assistant", {"message": "How cold is it?"}))
+        result = read_structured(await client.call_tool("assistant", {"message": "How cold is it?"}))
     assert result["result"] == value
 
 
@@ -123,7 +123,7 @@ async def test_a_failed_call_over_mcp_is_described_by_the_schema_of_the_tool_too
             for arguments in ({"message": "How cold is it?"}, {}, {"message": "On", "thread_id": "unknown"})
         ]
     assert [failure.is_error for failure in failures] == [True] * 3
-    assert [structured(failure)["code"] for failure in failures] == [
+    assert [read_structured(failure)["code"] for failure in failures] == [
         "answer_invalid",
         "invalid_request",
         "thread_unavailable",
@@ -131,7 +131,7 @@ async def test_a_failed_call_over_mcp_is_described_by_the_schema_of_the_tool_too
     for failure in failures:
         Draft202012Validator(tool.output_schema).validate(failure.structured_content)
         [text] = failure.content
-        assert getattr(text, "text", None) == structured(failure)["message"]
+        assert getattr(text, "text", None) == read_structured(failure)["message"]
 
 
 async def test_the_schema_of_a_tool_over_mcp_describes_the_result() -> None:

@@ -31,7 +31,7 @@ async def make(served: Served, **fields: Any) -> dict[str, Any]:
     return schedule
 
 
-async def listed(served: Served, *permissions: str, **params: Any) -> list[str]:
+async def list_ids(served: Served, *permissions: str, **params: Any) -> list[str]:
     """The ids of all pages of a list."""
     ids: list[str] = []
     cursor: str | None = ""
@@ -80,7 +80,7 @@ async def test_a_repeated_request_gets_the_same_schedule(served: Served) -> None
     schedule = await make(served)
     again = await served.post("/schedules", WATER | {"text": "Something else."})
     assert (again.status_code, again.json()) == (200, schedule)
-    assert await listed(served) == ["water"]
+    assert await list_ids(served) == ["water"]
 
 
 async def test_a_schedule_without_a_conversation_begins_its_own(served: Served) -> None:
@@ -165,7 +165,7 @@ async def test_an_id_may_have_any_printable_character_but_a_slash(served: Served
 async def test_what_cannot_be_kept_is_refused(served: Served, fields: dict[str, Any]) -> None:
     answer = await served.post("/schedules", WATER | fields)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request"), answer.text
-    assert await listed(served) == []
+    assert await list_ids(served) == []
 
 
 @pytest.mark.parametrize(
@@ -222,9 +222,9 @@ async def test_a_list_has_pages_in_the_order_of_the_next_slots(served: Served) -
     await served.patch("/schedules/s6", {"paused": True})
     in_order = ["s5", "s4", "s3", "s2", "s1", "s0", "s6"]
     for limit in (1, 3, 7, 100):
-        assert await listed(served, limit=limit) == in_order
-    assert await listed(served, limit=1, status="paused") == ["s6"]
-    assert await listed(served, limit=2, status="active") == in_order[:-1]
+        assert await list_ids(served, limit=limit) == in_order
+    assert await list_ids(served, limit=1, status="paused") == ["s6"]
+    assert await list_ids(served, limit=2, status="active") == in_order[:-1]
 
 
 async def test_only_the_last_finished_schedules_stay(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ async def test_only_the_last_finished_schedules_stay(served: Served, monkeypatch
         await make(served, id=f"s{number}", at=f"2040-03-01T{13 + number}:00")
         await served.harness.pass_time(hours=1)
     await make(served, id="next", at="2040-03-02T09:00")
-    assert set(await listed(served)) == {"s3", "s4", "next"}
+    assert set(await list_ids(served)) == {"s3", "s4", "next"}
 
 
 async def test_other_users_and_tenants_find_nothing(served: Served) -> None:
@@ -274,7 +274,7 @@ async def test_an_administrator_pauses_and_cancels_schedules_of_others(served: S
         assert (await change(served, words, MANAGE, user="boss", of="ada")).status_code == 422
     async with served._client("boss", MANAGE) as client:
         assert (await client.delete("/schedules/water", params={"userId": "ada"})).status_code == 204
-    assert await listed(served) == []
+    assert await list_ids(served) == []
     audited = [record for record in served.harness.audit.records if record.action.startswith("schedule.")]
     assert [(record.action, record.scope.user_id, record.detail.get("userId")) for record in audited] == [
         ("schedule.create", "ada", None),
@@ -293,7 +293,7 @@ async def test_the_tenants_list_names_users_and_hides_personal_data(
             await make(served, user=user, id=f"{user}-{number}", text="Write to carl@example.com.")
     every = {f"{user}-{number}" for user in ("ada", "bob", "ann@example.com", "dora", "emil") for number in range(3)}
     for limit in (1, 2, 4, 100):
-        ids = await listed(served, MANAGE, scope="tenant", limit=limit)
+        ids = await list_ids(served, MANAGE, scope="tenant", limit=limit)
         assert (len(ids), set(ids)) == (15, every)
     items, _ = await served.items("/schedules", MANAGE, scope="tenant")
     assert {item["userId"] for item in items} <= {"ada", "bob", "ann@example.com", "dora", "emil"}

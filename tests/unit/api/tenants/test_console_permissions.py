@@ -37,7 +37,7 @@ async def served() -> Served:
     return Served(harness)
 
 
-def described(call: Call) -> bool:
+def is_described(call: Call) -> bool:
     return call.method.lower() in openapi()["paths"].get(f"/v1{call.path}", {})
 
 
@@ -63,7 +63,7 @@ def path_of(served: Served, call: Call) -> str:
     return re.sub(r"\{(\w+)\}", lambda value: values[value[1]], call.path)
 
 
-async def asked(served: Served, call: Call, permissions: frozenset[str]) -> httpx.Response:
+async def request(served: Served, call: Call, permissions: frozenset[str]) -> httpx.Response:
     async with served._client("boss", *permissions) as client:
         path = path_of(served, call) + (f"?{call.query}" if call.query else "")
         headers = {"If-Match": call.if_match} if call.if_match else {}
@@ -74,18 +74,18 @@ async def asked(served: Served, call: Call, permissions: frozenset[str]) -> http
 
 @pytest.mark.parametrize(("call", "missing"), REFUSED, ids=lambda entry: str(entry))
 async def test_without_one_of_its_permissions_a_request_gets_no_data(served: Served, call: Call, missing: str) -> None:
-    if not described(call):
-        assert not any(matches(call.path, result) for result in asked_for()), "the console asks for what is not there"
+    if not is_described(call):
+        assert not any(matches(call.path, result) for result in list_paths()), "the console asks for what is not there"
         return
-    answer = await asked(served, call, EVERYTHING - {missing})
+    answer = await request(served, call, EVERYTHING - {missing})
     assert answer.status_code in (403, 404), answer.text[:300]
     assert set(answer.json()) <= PROBLEM, answer.text[:300]
 
 
 async def test_with_all_of_its_permissions_each_request_is_let_through(served: Served) -> None:
     for call in CALLS:
-        if described(call) and UNKNOWN_ID not in path_of(served, call) and not call.path.endswith("/events"):
-            answer = await asked(served, call, EVERYTHING)
+        if is_described(call) and UNKNOWN_ID not in path_of(served, call) and not call.path.endswith("/events"):
+            answer = await request(served, call, EVERYTHING)
             refusals = (401, 403, 404) if call.is_there else (401, 403)
             assert answer.status_code not in refusals, f"{call}: {answer.text[:300]}"
 
@@ -99,13 +99,13 @@ async def test_without_the_permission_of_authors_an_agent_has_no_prompt(served: 
 
 
 def test_every_request_of_the_console_is_in_the_table() -> None:
-    requests = set(asked_for())
+    requests = set(list_paths())
     assert len(requests) >= 15
     for request in requests:
         assert any(matches(call.path, request) for call in CALLS), f"{request} is not in console_calls.py"
 
 
-def asked_for() -> Iterator[str]:
+def list_paths() -> Iterator[str]:
     """The paths that the console's sources make up of segments, ``{}`` for each that is not literal."""
     roots = {call.path.split("/")[1] for call in CALLS}
     for file in SOURCES.rglob("*.ts"):

@@ -124,7 +124,7 @@ async def test_an_old_or_future_request_is_refused(shop: Shop, age: float) -> No
     assert shop.harness.queue.sent == []
 
 
-def changed(headers: list[tuple[str, str]], name: str, *values: str) -> list[tuple[str, str]]:
+def with_header(headers: list[tuple[str, str]], name: str, *values: str) -> list[tuple[str, str]]:
     return [*((key, value) for key, value in headers if key != name), *((name, value) for value in values)]
 
 
@@ -137,25 +137,25 @@ async def test_a_request_that_is_not_signed_so_is_refused(shop: Shop) -> None:
         [],
         shop.signed(body, key=OTHER_KEY),
         shop.signed(body, text='{"kind": "other"}'),
-        changed(right, "webhook-id", "msg_2"),
-        changed(right, "webhook-id", "msg_1", "msg_1"),
-        changed(right, "webhook-id"),
-        changed(right, "webhook-timestamp", str(int(at) + 1)),
-        changed(right, "webhook-timestamp", "nan"),
-        changed(right, "webhook-timestamp", "1e9"),
-        changed(right, "webhook-timestamp", "9" * 12),
-        changed(right, "webhook-timestamp", "9" * 400),
-        changed(right, "webhook-timestamp", at, at),
-        changed(right, "webhook-signature", ""),
-        changed(right, "webhook-signature", "v1,"),
-        changed(right, "webhook-signature", signature.removeprefix("v1,")),
-        changed(right, "webhook-signature", "v2," + signature.removeprefix("v1,")),
-        changed(right, "webhook-signature", "v1,AAAA", signature),
+        with_header(right, "webhook-id", "msg_2"),
+        with_header(right, "webhook-id", "msg_1", "msg_1"),
+        with_header(right, "webhook-id"),
+        with_header(right, "webhook-timestamp", str(int(at) + 1)),
+        with_header(right, "webhook-timestamp", "nan"),
+        with_header(right, "webhook-timestamp", "1e9"),
+        with_header(right, "webhook-timestamp", "9" * 12),
+        with_header(right, "webhook-timestamp", "9" * 400),
+        with_header(right, "webhook-timestamp", at, at),
+        with_header(right, "webhook-signature", ""),
+        with_header(right, "webhook-signature", "v1,"),
+        with_header(right, "webhook-signature", signature.removeprefix("v1,")),
+        with_header(right, "webhook-signature", "v2," + signature.removeprefix("v1,")),
+        with_header(right, "webhook-signature", "v1,AAAA", signature),
     ]
     for headers in wrong:
         refused = await shop.post(body, headers)
         assert (refused.status_code, refused.json()["code"]) == (401, "unauthorized"), headers
-    unicode_digits = [(name.encode(), value.encode()) for name, value in changed(right, "webhook-timestamp")]
+    unicode_digits = [(name.encode(), value.encode()) for name, value in with_header(right, "webhook-timestamp")]
     refused = await shop.post(body, [*unicode_digits, (b"webhook-timestamp", "\u0661".encode())])
     assert refused.status_code == 401
     assert (await shop.post(b"\xff\xfe", right)).status_code == 401
@@ -168,7 +168,7 @@ async def test_one_of_several_signatures_and_secrets_is_enough() -> None:
     body = json.dumps(BODY).encode()
     headers = shop.signed(body)
     [signature] = [value for name, value in headers if name == "webhook-signature"]
-    assert (await shop.post(body, changed(headers, "webhook-signature", f"v1,AAAA {signature}"))).status_code == 202
+    assert (await shop.post(body, with_header(headers, "webhook-signature", f"v1,AAAA {signature}"))).status_code == 202
 
 
 @pytest.mark.parametrize("encoding", ["hex", "base64"])

@@ -14,7 +14,7 @@ from tests.unit.api.served import Served
 THREAD = "booking-4711"
 
 
-async def talked(*answers: str) -> Served:
+async def hold_conversation(*answers: str) -> Served:
     served = Served()
     served.harness.model.script("One.", "Two.", *answers)
     await say(served, "m-1", "First")
@@ -41,7 +41,7 @@ def text_of(events: list[dict[str, Any]]) -> str:
     return "".join(event["delta"] for event in events if event["type"] == "TEXT_MESSAGE_CONTENT")
 
 
-async def shown(served: Served, **params: Any) -> list[str]:
+async def list_shown(served: Served, **params: Any) -> list[str]:
     items, _ = await served.items(f"/threads/{THREAD}/messages", **params)
     return [message["content"] for message in items]
 
@@ -51,16 +51,16 @@ def user(message_id: str, content: str) -> dict[str, Any]:
 
 
 async def test_a_message_is_answered_again_without_being_sent_again() -> None:
-    served = await talked("Another two.")
+    served = await hold_conversation("Another two.")
     answer = await say(served, "w-1", None, branch={"from": "m-2", "regenerate": True})
     question, again = answer["messages"]
     assert (question["id"], question["content"], again["content"]) == ("m-2", "Second", "Another two.")
     assert await say(served, "w-1", None, branch={"from": "m-2", "regenerate": True}) == answer
-    assert await shown(served) == ["First", "One.", "Second", "Another two."]
+    assert await list_shown(served) == ["First", "One.", "Second", "Another two."]
 
 
 async def test_an_ag_ui_client_regenerates_by_a_property_with_its_run_as_the_key() -> None:
-    served = await talked("Another two.", "A third two.")
+    served = await hold_conversation("Another two.", "A third two.")
     history = [user("m-1", "First"), {"id": "a", "role": "assistant", "content": "One."}, user("m-2", "Second")]
     body = run_input(history, branch={"from": "m-2", "regenerate": True})
     first = await run(served, body)
@@ -72,23 +72,23 @@ async def test_an_ag_ui_client_regenerates_by_a_property_with_its_run_as_the_key
 
 
 async def test_an_ag_ui_client_edits_by_a_property() -> None:
-    served = await talked("Anew.")
+    served = await hold_conversation("Anew.")
     events = await run(served, run_input([user("m-3", "First, better")], branch={"from": "m-1"}))
     assert text_of(events) == "Anew."
-    assert await shown(served) == ["First, better", "Anew."]
+    assert await list_shown(served) == ["First, better", "Anew."]
 
 
 async def test_inputs_that_look_like_a_regenerate_or_an_edit_are_none() -> None:
-    served = await talked("Three.", "Four.")
+    served = await hold_conversation("Three.", "Four.")
     assert text_of(await run(served, run_input([user("m-1", "First")]))) == "One."
     assert text_of(await run(served, run_input([user("m-2", "Second")]))) == "Two."
     stale = [user("m-1", "First"), {"id": "a", "role": "assistant", "content": "One."}, user("m-3", "Third")]
     assert text_of(await run(served, run_input(stale))) == "Three."
-    assert await shown(served) == ["First", "One.", "Second", "Two.", "Third", "Three."]
+    assert await list_shown(served) == ["First", "One.", "Second", "Two.", "Third", "Three."]
 
 
 async def test_branches_are_listed_with_what_they_begin_with() -> None:
-    served = await talked("Another two.", "Anew.")
+    served = await hold_conversation("Another two.", "Anew.")
     assert await served.items(f"/threads/{THREAD}/branches") == ([], None)
     await say(served, "w-1", None, branch={"from": "m-2", "regenerate": True})
     await say(served, "m-3", "Second, better", branch={"from": "m-2"})
@@ -108,19 +108,19 @@ async def test_branches_are_listed_with_what_they_begin_with() -> None:
 
 
 async def test_another_branch_can_be_read_and_selected() -> None:
-    served = await talked("Another two.", "Three.")
+    served = await hold_conversation("Another two.", "Three.")
     await say(served, "w-1", None, branch={"from": "m-2", "regenerate": True})
-    assert await shown(served, branch="b2") == ["First", "One.", "Second", "Two."]
-    assert (await shown(served))[-1] == "Another two."
+    assert await list_shown(served, branch="b2") == ["First", "One.", "Second", "Two."]
+    assert (await list_shown(served))[-1] == "Another two."
     answer = await served.post(f"/threads/{THREAD}/branches/b2/select", None)
     thread = (await served.get(f"/threads/{THREAD}")).json()
     expected = {"threadId": thread["id"], "branchId": "b2", "lastSeq": thread["lastSeq"]}
     assert (answer.status_code, answer.json()) == (200, expected)
-    assert (await shown(served))[-1] == "Two."
+    assert (await list_shown(served))[-1] == "Two."
 
 
 async def test_refusals_are_typed() -> None:
-    served = await talked()
+    served = await hold_conversation()
     select = f"/threads/{THREAD}/branches/%s/select"
     for branch_id in ("b2", "b9", "x", "b-1"):
         answer = await served.post(select % branch_id, None)
@@ -155,7 +155,7 @@ async def test_no_branch_is_selected_while_an_approval_waits() -> None:
 
 
 async def test_an_export_has_all_branches_and_marks_those_that_are_not_selected() -> None:
-    served = await talked("Another two.")
+    served = await hold_conversation("Another two.")
     await say(served, "w-1", None, branch={"from": "m-2", "regenerate": True})
     lines = [json.loads(line) for line in (await served.get("/users/me/export")).text.splitlines()]
     messages = [(line["content"], line.get("selected")) for line in lines if line.get("type") == "message"]
@@ -172,7 +172,7 @@ async def test_an_export_has_all_branches_and_marks_those_that_are_not_selected(
 
 
 async def test_a_turn_of_a_branch_is_inspected_with_what_its_prompt_held() -> None:
-    served = await talked("Anew.")
+    served = await hold_conversation("Anew.")
     answer = await say(served, "m-3", "Second, better", branch={"from": "m-2"})
     path = f"/threads/{THREAD}/turns/{answer['runId']}/context"
     context = (await served.get(path, "context:inspect")).raise_for_status().json()
@@ -183,7 +183,7 @@ async def test_a_turn_of_a_branch_is_inspected_with_what_its_prompt_held() -> No
 
 
 async def test_a_fork_begins_with_the_selected_branch() -> None:
-    served = await talked("Another two.")
+    served = await hold_conversation("Another two.")
     await say(served, "w-1", None, branch={"from": "m-2", "regenerate": True})
     child = (await served.post(f"/threads/{THREAD}/fork", {"agentId": "assistant"})).json()
     items, _ = await served.items(f"/threads/{child['id']}/messages")
@@ -191,7 +191,7 @@ async def test_a_fork_begins_with_the_selected_branch() -> None:
 
 
 async def test_two_regenerates_and_a_selection_at_once_leave_one_conversation() -> None:
-    served = await talked()
+    served = await hold_conversation()
     served.harness.model.otherwise = Answer(("Again.",))
     again = {"branch": {"from": "m-2", "regenerate": True}}
     await asyncio.gather(
@@ -202,4 +202,4 @@ async def test_two_regenerates_and_a_selection_at_once_leave_one_conversation() 
     items, _ = await served.items(f"/threads/{THREAD}/branches")
     assert [item["branchId"] for item in items] == ["b2", "b4", "b6"]
     assert sum(item["selected"] for item in items) == 1
-    assert (await shown(served))[:3] == ["First", "One.", "Second"]
+    assert (await list_shown(served))[:3] == ["First", "One.", "Second"]

@@ -12,7 +12,7 @@ from tests.harness.handoffs import advance
 from tests.unit.api.served import Served
 
 
-async def completed() -> tuple[Served, Desk]:
+async def complete_workflow() -> tuple[Served, Desk]:
     """Ada's workflow is completed."""
     desk = Desk()
     await desk.reach_the_end(advance("DONE"), "It is number 1.")
@@ -20,7 +20,7 @@ async def completed() -> tuple[Served, Desk]:
 
 
 async def test_one_s_own_completed_workflows_have_data_and_result() -> None:
-    served, desk = await completed()
+    served, desk = await complete_workflow()
     [workflow], _ = await served.items("/workflows/completed")
     assert {name: workflow[name] for name in ("agentId", "userId", "threadId", "name", "state", "data", "result")} == {
         "agentId": "maker",
@@ -49,7 +49,7 @@ async def test_one_s_own_completed_workflows_have_data_and_result() -> None:
 async def test_those_of_the_tenant_are_for_readers_of_its_conversations_and_audited(
     filters: dict[str, Any], count: int
 ) -> None:
-    served, desk = await completed()
+    served, desk = await complete_workflow()
     page, _ = await served.items(
         "/workflows/completed", "thread:read_all", "pii:read", user="eve", scope="tenant", **filters
     )
@@ -73,7 +73,7 @@ async def test_readers_without_pii_read_get_placeholders_for_what_others_have_sa
 
 
 async def test_an_export_of_the_user_has_them() -> None:
-    served, _ = await completed()
+    served, _ = await complete_workflow()
     lines = (await served.get("/users/me/export")).text.splitlines()
     [line] = [json.loads(line) for line in lines if '"completedWorkflow"' in line]
     assert (line["state"], line["data"], line["result"]) == ("DONE", {"ASK": {"name": "Box"}}, "Number 1.")

@@ -13,7 +13,7 @@ from tests.unit.api.served import Served
 THREAD = "booking-4711"
 
 
-async def talked(*answers: str) -> Served:
+async def hold_conversation(*answers: str) -> Served:
     served = Served()
     served.harness.model.script(*(answers or ("Hi.",)))
     for number in range(len(answers) or 1):
@@ -35,13 +35,13 @@ async def answer_id(served: Served, index: int = -1) -> str:
     return str((await messages(served))[index]["id"])
 
 
-def audited(served: Served) -> list[tuple[str, Any]]:
+def list_audited(served: Served) -> list[tuple[str, Any]]:
     records = served.harness.audit.records
     return [(record.outcome, record.detail) for record in records if record.action == "message.feedback"]
 
 
 async def test_feedback_stands_with_its_answer_until_it_is_changed_or_withdrawn() -> None:
-    served = await talked("One.", "Two.")
+    served = await hold_conversation("One.", "Two.")
     first, second = await answer_id(served, 1), await answer_id(served, 3)
     rated = (await rate(served, first, "up")).raise_for_status().json()
     assert rated["feedback"] == {"rating": "up", "comment": None, "updatedAt": rated["feedback"]["updatedAt"]}
@@ -61,7 +61,7 @@ async def test_feedback_stands_with_its_answer_until_it_is_changed_or_withdrawn(
 
 
 async def test_feedback_is_audited_and_counted_once_without_what_the_comment_says() -> None:
-    served = await talked()
+    served = await hold_conversation()
     message_id, counts = await answer_id(served), {}
     with collect_counts(lambda written: counts.update(written)):
         for _ in range(2):
@@ -69,13 +69,13 @@ async def test_feedback_is_audited_and_counted_once_without_what_the_comment_say
         for _ in range(2):
             await rate(served, message_id, "none")
     assert {metric.value: number for metric, number in counts.items()} == {"AnswersRatedDown": 1}
-    (outcome, detail), (withdrawn, _) = audited(served)
+    (outcome, detail), (withdrawn, _) = list_audited(served)
     assert (outcome, withdrawn) == ("down", "withdrawn")
     assert detail == {"messageId": message_id, "runId": detail["runId"], "agentId": "assistant", "hasComment": True}
 
 
 async def test_feedback_belongs_to_its_answer_on_whatever_branch() -> None:
-    served = await talked("One.")
+    served = await hold_conversation("One.")
     await rate(served, await answer_id(served), "down")
     served.harness.model.script("Another one.")
     body = {"sessionId": THREAD, "messageId": "w-1", "branch": {"from": "m-0", "regenerate": True}}
@@ -87,7 +87,7 @@ async def test_feedback_belongs_to_its_answer_on_whatever_branch() -> None:
 
 
 async def test_only_answers_can_be_rated() -> None:
-    served = await talked()
+    served = await hold_conversation()
     assert (await rate(served, "m-0", "up")).status_code == 422
     refusal = await rate(served, str(uuid.uuid4()), "up")
     assert (refusal.status_code, refusal.json()["code"]) == (404, "not_found")
@@ -106,24 +106,24 @@ async def test_only_answers_can_be_rated() -> None:
     ],
 )
 async def test_feedback_of_another_shape_is_refused(body: dict[str, Any]) -> None:
-    served = await talked()
+    served = await hold_conversation()
     refusal = await rate(served, await answer_id(served), **body)
     assert (refusal.status_code, refusal.json()["code"]) == (422, "invalid_request")
 
 
 async def test_half_a_character_in_a_comment_does_no_harm() -> None:
-    served = await talked()
+    served = await hold_conversation()
     path = f"/threads/{THREAD}/messages/{await answer_id(served)}/feedback"
     rated = await served.raw(path, {"rating": "up", "comment": "broken \ud83d"})
     assert rated.json()["feedback"]["comment"] == "broken \ufffd"
 
 
 async def test_nobody_else_can_rate_an_answer_or_learn_that_it_exists() -> None:
-    served = await talked()
+    served = await hold_conversation()
     thread_id = (await served.get(f"/threads/{THREAD}")).json()["id"]
     message_id = await answer_id(served)
     for permissions in ((), ("thread:read_all",)):
         refusal = await rate(served, message_id, "up", *permissions, user="bob", thread=thread_id)
         assert (refusal.status_code, refusal.json()["code"]) == (404, "thread_unavailable")
-    assert audited(served) == [("denied", {"messageId": message_id})] * 2
+    assert list_audited(served) == [("denied", {"messageId": message_id})] * 2
     assert "feedback" not in (await messages(served))[-1]

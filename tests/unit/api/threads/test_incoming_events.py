@@ -13,7 +13,7 @@ from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role
 from tests.fakes.chat_model import Answer
-from tests.harness.coded import coded
+from tests.harness.coded import make_coded_harness
 from tests.harness.events import INSTRUCTIONS, SHIPPED, TAKES, EventSender
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.wiki import answer, delete, wiki, yes
@@ -177,7 +177,7 @@ async def test_a_call_that_needs_approval_waits_for_the_user_and_so_does_the_nex
     assert (await shop.work(), (await shop.messages())[-2].begun_by) == (1, RunSource(CauseKind.EVENT, "e2", SHIPPED))
 
 
-def guarded(*, by_code: bool, verdict: Any) -> EventSender:
+def guard_events(*, by_code: bool, verdict: Any) -> EventSender:
     agent = Agent("assistant", "Sell.", main=True, events=TAKES["events"])
 
     @agent.input_guardrail
@@ -192,14 +192,14 @@ def guarded(*, by_code: bool, verdict: Any) -> EventSender:
             return message
 
     judged: list[str] = []
-    shop = EventSender(coded(agent, answers=("Yes.",) * 3))
+    shop = EventSender(make_coded_harness(agent, answers=("Yes.",) * 3))
     shop.judged = judged  # type: ignore[attr-defined]
     return shop
 
 
 @pytest.mark.parametrize("by_code", [False, True])
 async def test_guardrails_judge_the_words_of_an_event_alone(by_code: bool) -> None:
-    shop = guarded(by_code=by_code, verdict=Replace('{"carrier": "hidden"}'))
+    shop = guard_events(by_code=by_code, verdict=Replace('{"carrier": "hidden"}'))
     await shop.send()
     await shop.work()
     assert shop.judged == [DATA]  # type: ignore[attr-defined]
@@ -213,7 +213,7 @@ async def test_guardrails_judge_the_words_of_an_event_alone(by_code: bool) -> No
 
 @pytest.mark.parametrize("by_code", [False, True])
 async def test_a_refused_event_ends_its_run_in_silence_and_is_audited(by_code: bool) -> None:
-    shop = guarded(by_code=by_code, verdict=Refuse("I cannot talk about that."))
+    shop = guard_events(by_code=by_code, verdict=Refuse("I cannot talk about that."))
     await shop.send()
     await shop.work()
     assert [message.role for message in await shop.messages()] == [Role.USER]
@@ -229,7 +229,7 @@ async def test_code_sees_that_an_event_has_begun_its_run() -> None:
         causes.append((context.begun_by, message))
         return "Well."
 
-    shop = EventSender(coded(agent))
+    shop = EventSender(make_coded_harness(agent))
     await shop.send()
     await shop.work()
     await shop.harness.say("m1", "Hello")

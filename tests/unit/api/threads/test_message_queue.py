@@ -120,7 +120,7 @@ async def deliver(busy: BusyAgent, *, receives: int, seconds: float) -> None:
     await busy.app.queued_turns.run(queued.model_dump_json(by_alias=True), "", delivery, seconds=seconds)
 
 
-async def listed(busy: BusyAgent) -> list[tuple[str, str]]:
+async def list_waiting(busy: BusyAgent) -> list[tuple[str, str]]:
     items = (await Served(busy).get(path(busy))).raise_for_status().json()["items"]
     return [(item["messageId"], item["busy"]) for item in items]
 
@@ -138,13 +138,13 @@ async def test_a_message_that_was_sent_right_before_a_run_is_listed_until_it_is_
         if is_delivered_again:
             with pytest.raises(ThreadBusy):
                 await working
-        assert await listed(busy) == [("m2", "queued")]
+        assert await list_waiting(busy) == [("m2", "queued")]
     if is_delivered_again:
         await deliver(busy, receives=2, seconds=20)
     else:
         await working
     assert [event["code"] for event in busy.tab.received() if event["type"] == "RUN_ERROR"] == ["limit_reached"]
-    assert await listed(busy) == []
+    assert await list_waiting(busy) == []
 
 
 async def test_a_message_that_its_sender_repeats_while_it_is_being_listed_still_enters_the_run(
@@ -167,7 +167,7 @@ async def test_a_message_that_its_sender_repeats_while_it_is_being_listed_still_
         async with asyncio.timeout(10):
             await is_repeated.wait()
         await asyncio.sleep(0)
-        assert await listed(busy) == [("m2", "steered")]
+        assert await list_waiting(busy) == [("m2", "steered")]
     await asyncio.wait([running, working])
     await busy.tab.work()
     assert repeated == ["steered"]

@@ -15,13 +15,13 @@ READ_ALL = "thread:read_all"
 PRICES = Prices({"test-model": Price(input=1_000, output=2_000)})
 
 
-def priced(prices: Prices = PRICES) -> Served:
+def set_prices(prices: Prices = PRICES) -> Served:
     harness = Harness()
     harness.prices = prices
     return Served(harness)
 
 
-async def found(served: Served, **params: Any) -> list[str]:
+async def find_users(served: Served, **params: Any) -> list[str]:
     """The users whose conversations an auditor finds in the tenant."""
     answer = await served.get("/threads", READ_ALL, user="auditor", scope="tenant", **params)
     assert answer.status_code == 200, answer.text
@@ -29,7 +29,7 @@ async def found(served: Served, **params: Any) -> list[str]:
 
 
 async def test_a_turn_shows_its_model_its_cost_and_the_time_to_its_first_word() -> None:
-    served = priced()
+    served = set_prices()
     await served.harness.say()
     [turn], _ = await served.items(f"/threads/{served.harness.thread_id}/turns")
     usage = turn["usage"]
@@ -42,7 +42,7 @@ async def test_a_turn_shows_its_model_its_cost_and_the_time_to_its_first_word() 
 
 
 async def test_a_failed_turn_shows_its_error_and_its_thread_remembers_it() -> None:
-    served = priced()
+    served = set_prices()
     harness = served.harness
     harness.model.script(ModelUnavailable("Down."))
     await harness.say()
@@ -51,15 +51,15 @@ async def test_a_failed_turn_shows_its_error_and_its_thread_remembers_it() -> No
     assert (failed["errorCode"], failed["firstTokenMs"], failed["status"]) == ("model_unavailable", None, "error")
     assert later["errorCode"] is None
     assert (await served.get(f"/threads/{harness.thread_id}")).json()["lastError"] == "model_unavailable"
-    assert await found(served, hasError="true") == ["ada"]
-    assert await found(served, hasError="false") == []
-    assert await found(served, hasFeedback="true") == []
-    assert await found(served, hasFeedback="false") == ["ada"]
+    assert await find_users(served, hasError="true") == ["ada"]
+    assert await find_users(served, hasError="false") == []
+    assert await find_users(served, hasFeedback="true") == []
+    assert await find_users(served, hasFeedback="false") == ["ada"]
 
 
 async def test_without_a_models_price_costs_are_unknown_and_cannot_be_asked_for() -> None:
     for prices in (Prices(), Prices({"another": Price(input=1, output=1)})):
-        served = priced(prices)
+        served = set_prices(prices)
         await served.harness.say()
         [turn], _ = await served.items(f"/threads/{served.harness.thread_id}/turns")
         assert turn["cost"] is None
@@ -72,7 +72,7 @@ async def test_without_a_models_price_costs_are_unknown_and_cannot_be_asked_for(
 
 
 async def test_filters_leave_out_what_does_not_meet_them() -> None:
-    served = priced()
+    served = set_prices()
     await served.harness.say()
     now = served.harness.clock.now()
     everything: dict[str, Any] = {
@@ -85,7 +85,7 @@ async def test_filters_leave_out_what_does_not_meet_them() -> None:
         "from": now.isoformat(),
         "to": now.isoformat(),
     }
-    assert await found(served, **everything) == ["ada"]
+    assert await find_users(served, **everything) == ["ada"]
     for name, other in {
         "agentId": "x",
         "userId": "x",
@@ -93,7 +93,7 @@ async def test_filters_leave_out_what_does_not_meet_them() -> None:
         "minTokens": 10**6,
         "minCost": 10**6,
     }.items():
-        assert await found(served, **everything | {name: other}) == []
+        assert await find_users(served, **everything | {name: other}) == []
     own = {name: value for name, value in everything.items() if name != "userId"}
     assert [thread["userId"] for thread in (await served.items("/threads", **own))[0]] == ["ada"]
 
@@ -117,7 +117,7 @@ async def test_nobody_finds_out_what_a_title_says_without_seeing_it() -> None:
     served = Served()
     await served.harness.say()
     await served.patch(f"/threads/{served.harness.thread_id}", {"title": "Mail from eve@example.com"})
-    assert await found(served, q="eve@example.com") == []
+    assert await find_users(served, q="eve@example.com") == []
     answer = await served.get("/threads", READ_ALL, "pii:read", user="auditor", scope="tenant", q="eve@example.com")
     assert [item["userId"] for item in answer.json()["items"]] == ["ada"]
     assert len((await served.items("/threads", q="eve@example.com"))[0]) == 1

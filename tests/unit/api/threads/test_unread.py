@@ -14,7 +14,7 @@ from tests.unit.api.served import Served
 THREAD = "booking-4711"
 
 
-async def talked(served: Served | None = None) -> Served:
+async def hold_conversation(served: Served | None = None) -> Served:
     served = served or Served()
     served.harness.model.script("Hi.")
     body = {"sessionId": THREAD, "messageId": str(uuid.uuid4()), "message": "Hello"}
@@ -33,7 +33,7 @@ async def mark(served: Served, ordinal: Any, *permissions: str, thread: str = TH
     return await served.put(f"/threads/{thread}/read", {"ordinal": ordinal}, *permissions, user=user)
 
 
-async def left_unread(served: Served, count: int) -> None:
+async def leave_unread(served: Served, count: int) -> None:
     """Have answers in the conversation that its user has not read: those of the last ``count`` turns."""
     thread_id = resolve_thread_ref(served.harness.ada, THREAD).id
     row = served.harness.store.rows[served.harness.ada.tenant_id, thread_id]
@@ -41,7 +41,7 @@ async def left_unread(served: Served, count: int) -> None:
 
 
 async def test_an_answer_is_unread_until_it_is_marked() -> None:
-    served = await talked()
+    served = await hold_conversation()
     assert await unread(served) == 1
     assert (await mark(served, 0)).status_code == 204
     assert await unread(served) == 1
@@ -49,41 +49,41 @@ async def test_an_answer_is_unread_until_it_is_marked() -> None:
 
 
 async def test_a_marker_counts_what_is_after_it_and_never_adds_to_it() -> None:
-    served = await talked()
+    served = await hold_conversation()
     for _ in range(3):
-        await talked(served=served)
+        await hold_conversation(served=served)
     assert await unread(served) == 1, "who writes has read the earlier answers"
-    await left_unread(served, 3)
+    await leave_unread(served, 3)
     for ordinal, count in ((0, 3), (5, 1), (2, 1), (6, 1), (7, 0), (0, 0)):
         assert (await mark(served, ordinal)).status_code == 204
         assert await unread(served) == count, ordinal
 
 
 async def test_a_marker_beyond_the_end_means_all_that_is_there() -> None:
-    served = await talked()
+    served = await hold_conversation()
     assert ((await mark(served, 10**9)).status_code, await unread(served)) == (204, 0)
-    await talked(served=served)
+    await hold_conversation(served=served)
     assert await unread(served) == 1
 
 
 async def test_of_long_conversations_the_newest_messages_are_counted() -> None:
-    served = await talked()
+    served = await hold_conversation()
     for _ in range(120):
-        await talked(served=served)
-    await left_unread(served, 121)
+        await hold_conversation(served=served)
+    await leave_unread(served, 121)
     await mark(served, 1)
     assert await unread(served) == 100
 
 
 @pytest.mark.parametrize("ordinal", [-1, None, "x", 1.5, True])
 async def test_a_marker_that_is_no_ordinal_is_refused(ordinal: Any) -> None:
-    served = await talked()
+    served = await hold_conversation()
     refusal = await mark(served, ordinal)
     assert (refusal.status_code, refusal.json()["code"]) == (422, "invalid_request")
 
 
 async def test_nobody_else_marks_answers_as_read() -> None:
-    served = await talked()
+    served = await hold_conversation()
     thread_id = (await served.get(f"/threads/{THREAD}")).json()["id"]
     refusals = [
         await mark(served, 9, thread=thread_id, user="bob"),

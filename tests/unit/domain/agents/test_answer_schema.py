@@ -54,7 +54,7 @@ def problem(schema: Any) -> str:
     return error["msg"]
 
 
-def nested(depth: int) -> dict[str, Any]:
+def nest(depth: int) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "object"}
     for _ in range(depth):
         schema = {"type": "object", "properties": {"a": schema}}
@@ -95,7 +95,7 @@ def test_the_schema_of_a_pydantic_model_can_be_used() -> None:
         ({"type": "object", "default": float("nan")}, "JSON values only"),
         ({"type": "object", "default": {1, 2}}, "JSON values only"),
         ({"type": "object", "description": "é" * (MAX_SCHEMA_BYTES // 2)}, "bytes as JSON"),
-        (nested(MAX_SCHEMA_DEPTH // 2), "levels deep"),
+        (nest(MAX_SCHEMA_DEPTH // 2), "levels deep"),
     ],
 )
 def test_a_schema_by_which_answers_cannot_be_checked_is_refused(schema: Any, reason: str) -> None:
@@ -115,7 +115,7 @@ def test_names_of_properties_are_no_keywords() -> None:
 
 
 def test_a_schema_nearly_as_deep_as_allowed_is_taken() -> None:
-    assert agent(answer_schema=nested(MAX_SCHEMA_DEPTH // 2 - 1))
+    assert agent(answer_schema=nest(MAX_SCHEMA_DEPTH // 2 - 1))
 
 
 def test_a_remote_agent_has_no_schema() -> None:

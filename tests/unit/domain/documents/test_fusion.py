@@ -84,7 +84,7 @@ def test_a_smaller_difference_than_the_least_spread_leaves_the_worst_above_0() -
     assert fuse_scores(match.candidates, HALVES, 0.25) == pytest.approx({"a": 1.0, "b": 0.8})
 
 
-def added(item: SearchResult, id_: str, score: float) -> SearchResult:
+def add_candidate(item: SearchResult, id_: str, score: float) -> SearchResult:
     """The result with a candidate that only words have found."""
     meaning = [*item.candidates[MEANING], Candidate(id_, score, "s", is_added=True)]
     return SearchResult({**item.candidates, MEANING: meaning}, item.documents)
@@ -92,10 +92,10 @@ def added(item: SearchResult, id_: str, score: float) -> SearchResult:
 
 def test_an_added_candidate_is_scaled_like_the_others_and_does_not_change_the_scale() -> None:
     match = result(words={"code": 5.0, "b": 1.0}, meaning={"a": 0.75, "b": 0.71})
-    [first, *_] = fuse(added(match, "code", 0.70), HALVES)
+    [first, *_] = fuse(add_candidate(match, "code", 0.70), HALVES)
     assert (first.document.id, first.score) == ("code", pytest.approx(0.75))
     assert first.added == {"turn.meaning"}
-    far = added(result(words={"code": 5.0, "b": 1.0}, meaning={"a": 0.9, "b": 0.3}), "code", -0.9)
+    far = add_candidate(result(words={"code": 5.0, "b": 1.0}, meaning={"a": 0.9, "b": 0.3}), "code", -0.9)
     assert scores(far) == pytest.approx({"a": 0.5, "code": 0.5, "b": 0.0})
 
 

@@ -22,7 +22,7 @@ from baton.domain.handoffs.handoff import (
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.handoffs.workflow_moves import save
 from baton.domain.tenants.identity import Scope
-from tests.unit.domain.skill_creation import FIELDS, NOW, begun, definition
+from tests.unit.domain.skill_creation import FIELDS, NOW, begin_workflow, definition
 
 THREAD = "550e8400-e29b-41d4-a716-446655440000"
 ADA = Scope("acme", "ada", frozenset({"skill:create"}))
@@ -161,11 +161,14 @@ def test_a_declared_target_may_be_handed_over_to() -> None:
         ({"target": "x" * 999}, RefusalReason.UNKNOWN),
         ({"target": OTHER}, RefusalReason.UNKNOWN),
         ({"target": MAIN}, RefusalReason.SELF),
-        ({"target": MAKER, "source": MAKER, "session": MAKER, "workflow": begun()}, RefusalReason.SELF),
+        ({"target": MAKER, "source": MAKER, "session": MAKER, "workflow": begin_workflow()}, RefusalReason.SELF),
         ({"target": MAKER, "scope": BOB}, RefusalReason.FORBIDDEN),
-        ({"target": MAKER, "scope": BOB, "workflow": begun()}, RefusalReason.FORBIDDEN),
-        ({"target": MAKER, "workflow": begun()}, RefusalReason.SECOND_WORKFLOW),
-        ({"target": GUIDE, "source": MAKER, "session": MAKER, "workflow": begun()}, RefusalReason.SECOND_WORKFLOW),
+        ({"target": MAKER, "scope": BOB, "workflow": begin_workflow()}, RefusalReason.FORBIDDEN),
+        ({"target": MAKER, "workflow": begin_workflow()}, RefusalReason.SECOND_WORKFLOW),
+        (
+            {"target": GUIDE, "source": MAKER, "session": MAKER, "workflow": begin_workflow()},
+            RefusalReason.SECOND_WORKFLOW,
+        ),
         ({"target": GUIDE, "source": MAKER, "session": MAKER}, RefusalReason.NESTED),
     ],
 )
@@ -177,11 +180,11 @@ def test_the_reason_that_lasts_longest_is_reported(value: dict[str, Any], reason
 
 
 def test_a_workflow_that_was_left_is_in_nobodys_way() -> None:
-    assert refusal(MAKER, workflow=save(definition(), begun(), NOW)) is None
+    assert refusal(MAKER, workflow=save(definition(), begin_workflow(), NOW)) is None
 
 
 def test_a_workflow_of_the_main_agents_own_bars_only_other_workflows() -> None:
-    assert refusal(GUIDE, workflow=begun()) is None
+    assert refusal(GUIDE, workflow=begin_workflow()) is None
 
 
 def test_a_handoff_may_need_a_permission_of_its_own() -> None:
@@ -192,7 +195,7 @@ def test_a_handoff_may_need_a_permission_of_its_own() -> None:
 
 
 def test_refusals_have_the_sentences_of_the_target_or_the_session() -> None:
-    busy = refusal(GUIDE, source=MAIN, workflow=begun(), session=MAKER)
+    busy = refusal(GUIDE, source=MAIN, workflow=begin_workflow(), session=MAKER)
     assert busy is not None
     assert (busy.sentence, busy.session) == ("busy", "skill creation")
     reported = write_sentence(MAKER, "busy", session=busy.session or "")

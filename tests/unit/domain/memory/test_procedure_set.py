@@ -20,16 +20,16 @@ def procedure(name: str, *triggers: str) -> Procedure:
     return Procedure(draft, "acme", "assistant", "bob", NOW, 1, ProcedureStatus.APPROVED)
 
 
-def asked(text: str, *procedures: Procedure) -> list[str]:
+def find_triggered(text: str, *procedures: Procedure) -> list[str]:
     return [item.procedure.id for item in ProcedureSet(procedures).find_triggered(text)]
 
 
 @pytest.mark.parametrize("status", [status for status in ProcedureStatus if status is not ProcedureStatus.APPROVED])
 def test_only_approved_procedures_answer_messages(status: ProcedureStatus) -> None:
     one = procedure("one", "do it")
-    assert asked("do it", one) == ["one"]
-    assert asked("do it", replace(one, status=status)) == []
-    assert asked("leave it", one) == []
+    assert find_triggered("do it", one) == ["one"]
+    assert find_triggered("do it", replace(one, status=status)) == []
+    assert find_triggered("leave it", one) == []
 
 
 def test_the_most_specific_trigger_comes_first() -> None:
@@ -48,8 +48,8 @@ def test_of_equally_specific_ones_the_agents_own_comes_first_and_then_the_one_ap
     old = replace(procedure("a", "do it"), decided_at=NOW)
     new = replace(procedure("b", "do it"), decided_at=NOW + timedelta(days=1))
     shared = replace(procedure("c", "do it"), decided_at=NOW + timedelta(days=2), scope=ProcedureScope.TENANT)
-    assert asked("do it", shared, old, new) == ["b", "a", "tenant.c"]
-    assert asked("do it", replace(new, decided_at=NOW), old) == ["a", "b"]
+    assert find_triggered("do it", shared, old, new) == ["b", "a", "tenant.c"]
+    assert find_triggered("do it", replace(new, decided_at=NOW), old) == ["a", "b"]
 
 
 def test_private_skills_come_after_approved_procedures_whatever_their_triggers() -> None:
@@ -59,12 +59,12 @@ def test_private_skills_come_after_approved_procedures_whatever_their_triggers()
     )
     triggered = approved.with_skills([skill]).find_triggered("send slack alert")
     assert [item.procedure.id for item in triggered] == ["a", "user.b"]
-    assert asked("send slack alert", skill) == ["user.b"]
+    assert find_triggered("send slack alert", skill) == ["user.b"]
     assert [item.procedure.id for item in approved.find_triggered("send slack alert")] == ["a"]  # it stays as it was
     assert approved.with_skills([]) is approved
     for status in ProcedureStatus:
         is_used = status in (ProcedureStatus.PRIVATE, ProcedureStatus.OFFERED)
-        assert bool(asked("send slack alert", replace(skill, status=status))) is is_used
+        assert bool(find_triggered("send slack alert", replace(skill, status=status))) is is_used
     other = replace(skill, scope=ProcedureScope.AGENT)
     assert approved.with_skills([other]) is approved
 

@@ -89,7 +89,7 @@ def test_the_problem_and_its_place_are_named(schema: Any, problem: str) -> None:
         check_form(schema)
 
 
-def nested(depth: int) -> dict[str, Any]:
+def nest(depth: int) -> dict[str, Any]:
     schema: dict[str, Any] = {}
     for _ in range(depth):
         schema = {"not": schema}
@@ -103,8 +103,8 @@ def nested(depth: int) -> dict[str, Any]:
         ({"properties": {f"p{number}": {"anyOf": [{}, {}]} for number in range(400)}}, "more than 1,000 subschemas"),
         ({"items": {"pattern": "a" * (MAX_PATTERN + 1)}}, "at items: a pattern has at most 1,000 characters"),
         ({"patternProperties": {"a" * (MAX_PATTERN + 1): {}}}, "a pattern has at most 1,000 characters"),
-        (nested(MAX_DEPTH), "more than 100 schemas deep"),
-        (nested(MAX_DEPTH * 100), "more than 100 schemas deep"),
+        (nest(MAX_DEPTH), "more than 100 schemas deep"),
+        (nest(MAX_DEPTH * 100), "more than 100 schemas deep"),
     ],
 )
 def test_a_declared_schema_beyond_a_limit_is_refused_by_its_name(schema: Any, limit: str) -> None:
@@ -114,7 +114,7 @@ def test_a_declared_schema_beyond_a_limit_is_refused_by_its_name(schema: Any, li
 
 def test_a_declared_schema_at_the_limits_is_taken() -> None:
     check_declared({"allOf": [{}] * (MAX_SUBSCHEMAS - 2), "items": {"pattern": "a" * MAX_PATTERN}})
-    check_declared(nested(MAX_DEPTH - 1))
+    check_declared(nest(MAX_DEPTH - 1))
 
 
 def test_values_and_names_of_authors_are_no_schemas() -> None:

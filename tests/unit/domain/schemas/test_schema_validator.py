@@ -116,7 +116,7 @@ def objects(count: int) -> list[Any]:
     return [{"a": number} for number in range(count)]
 
 
-def doubled(levels: int, keyword: str) -> dict[str, Any]:
+def make_doubled(levels: int, keyword: str) -> dict[str, Any]:
     schema: Any = {"type": "integer"}
     for _ in range(levels):
         schema = {keyword: [{"items": schema}, schema, {"not": schema}]}
@@ -128,7 +128,7 @@ ENDLESS: dict[str, tuple[Any, Any]] = {
     "uniqueItems again and again": ({"allOf": [{"uniqueItems": True}] * 900}, objects(3_000)),
     "a large const": ({"allOf": [{"const": list(range(9_000))}] * 900}, list(range(9_000))),
     "references that multiply": ({"$ref": "#/$defs/A0", "$defs": {**PAIRS, "A40": {}}}, {}),
-    "alternatives that multiply": (doubled(14, "oneOf"), {}),
+    "alternatives that multiply": (make_doubled(14, "oneOf"), {}),
     "a long text in each error": ({"anyOf": [{"type": "integer"}] * 900}, "x" * 100_000),
     "a large value in each error": ({"anyOf": [{"minItems": 99_999}] * 900}, list(range(10_000))),
     "a large schema in each error": ({"items": {"not": {"description": "x" * 60_000}}}, list(range(2_000))),

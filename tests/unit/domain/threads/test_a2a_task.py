@@ -14,16 +14,16 @@ from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskState, determi
 from baton.domain.threads.run_end import OutcomeType, RunEnd
 
 
-def ended(outcome: OutcomeType, code: str | None = None) -> RunEnd:
+def make_end(outcome: OutcomeType, code: str | None = None) -> RunEnd:
     return RunEnd(outcome, Usage(), error_code=code)
 
 
-SUCCESS = ended(OutcomeType.SUCCESS)
+SUCCESS = make_end(OutcomeType.SUCCESS)
 STEP = replace(SUCCESS, awaits_input=True)
-QUESTION = ended(OutcomeType.INTERRUPT)
-CANCELLED = ended(OutcomeType.CANCELLED)
-ERROR = ended(OutcomeType.ERROR, "model_error")
-NO_CREDENTIALS = ended(OutcomeType.ERROR, "token_expired")
+QUESTION = make_end(OutcomeType.INTERRUPT)
+CANCELLED = make_end(OutcomeType.CANCELLED)
+ERROR = make_end(OutcomeType.ERROR, "model_error")
+NO_CREDENTIALS = make_end(OutcomeType.ERROR, "token_expired")
 QUEUED, REFUSED, CANCELED = MarkStatus.QUEUED, MarkStatus.REFUSED, MarkStatus.CANCELED
 
 

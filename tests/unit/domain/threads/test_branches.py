@@ -55,7 +55,7 @@ class Tree:
 steps = st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1)), max_size=30)
 
 
-def grown(taken: list[tuple[int, float]]) -> Tree:
+def grow(taken: list[tuple[int, float]]) -> Tree:
     tree = Tree()
     for count, share in taken:
         tree.say(count)
@@ -69,7 +69,7 @@ def messages_of(path: MessagePath) -> list[int]:
 
 @given(steps)
 def test_the_path_is_that_of_the_message_that_the_next_one_continues_from(taken: list[tuple[int, float]]) -> None:
-    tree = grown(taken)
+    tree = grow(taken)
     path = find_path(tree.segments, len(tree.parents))
     assert messages_of(path) == tree.way_to(tree.at)
     assert path.last == tree.at
@@ -80,7 +80,7 @@ def test_the_path_is_that_of_the_message_that_the_next_one_continues_from(taken:
 
 @given(steps)
 def test_every_message_keeps_its_own_path_whatever_is_selected(taken: list[tuple[int, float]]) -> None:
-    tree = grown(taken)
+    tree = grow(taken)
     for ordinal in range(len(tree.parents)):
         path = find_path(continue_from(tree.segments, len(tree.parents), ordinal), len(tree.parents))
         assert messages_of(path) == tree.way_to(ordinal)
@@ -89,7 +89,7 @@ def test_every_message_keeps_its_own_path_whatever_is_selected(taken: list[tuple
 
 @given(steps)
 def test_alternatives_are_the_messages_that_continue_from_the_same_one(taken: list[tuple[int, float]]) -> None:
-    tree = grown(taken)
+    tree = grow(taken)
     siblings = [ordinal for ordinal, parent in enumerate(tree.parents) if tree.parents.count(parent) > 1]
     points = list_alternatives(tree.segments, len(tree.parents))
     assert [point.ordinal for point in points] == siblings
@@ -101,7 +101,7 @@ def test_alternatives_are_the_messages_that_continue_from_the_same_one(taken: li
 
 @given(steps)
 def test_segments_come_back_from_the_table(taken: list[tuple[int, float]]) -> None:
-    segments = grown(taken).segments
+    segments = grow(taken).segments
     assert segments_from_attribute(segments_as_attribute(segments)) == segments
 
 

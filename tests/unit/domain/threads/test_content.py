@@ -37,7 +37,7 @@ def image(**source: Any) -> list[dict[str, Any]]:
     return [{"type": "image", "source": source}]
 
 
-def nested(levels: int) -> Any:
+def nest(levels: int) -> Any:
     value: Any = 1
     for _ in range(levels):
         value = [value]
@@ -46,7 +46,7 @@ def nested(levels: int) -> Any:
 
 @given(raw_contents)
 def test_whatever_a_client_sends_is_taken_or_refused_in_words(raw: Any) -> None:
-    outcome = parsed(raw)
+    outcome = parse(raw)
     if isinstance(outcome, BatonError):
         assert outcome.status in (413, 422)
         assert len(outcome.detail.encode()) < 1_000
@@ -76,9 +76,9 @@ def test_what_was_taken_can_be_shown(content: Content) -> None:
 
 @given(raw_contents.filter(lambda raw: isinstance(raw, list)), st.randoms())
 def test_the_order_of_keys_does_not_matter(raw: Any, chance: random.Random) -> None:
-    outcome = parsed(raw)
+    outcome = parse(raw)
     if not isinstance(outcome, BatonError):
-        assert derive_content_digest(parse_content(shuffled(raw, chance))) == derive_content_digest(outcome)
+        assert derive_content_digest(parse_content(shuffle_keys(raw, chance))) == derive_content_digest(outcome)
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
@@ -111,7 +111,7 @@ def test_nothing_is_no_message(raw: object) -> None:
         [{"type": "document", "source": {"type": "data", "value": "aGk=", "mimeType": "application/pdf"}}],
         [{"type": "document", "source": {"type": "data", "value": "aGk=", "mimeType": "text/csv; charset=utf-8"}}],
         [{"type": "document", "source": {"type": "data", "value": "aGk=", "mimeType": ""}}],
-        [{"type": "text", "text": "x", "deep": nested(MAX_DEPTH - 1)}],
+        [{"type": "text", "text": "x", "deep": nest(MAX_DEPTH - 1)}],
     ],
 )
 def test_text_images_and_documents_are_taken(raw: object) -> None:
@@ -130,8 +130,8 @@ def test_text_images_and_documents_are_taken(raw: object) -> None:
         ([{"type": "text", "text": "x", "y": ["\udc00"]}], "content[0]"),
         ([{"type": "text", "text": "x", "y": float("nan")}], "content[0]"),
         ([{"type": "text", "text": "x", "y": float("inf")}], "content[0]"),
-        ([{"type": "text", "text": "x", "y": nested(MAX_DEPTH)}], "content[0]"),
-        ([{"type": "text", "text": "x", "y": nested(900)}], "content[0]"),
+        ([{"type": "text", "text": "x", "y": nest(MAX_DEPTH)}], "content[0]"),
+        ([{"type": "text", "text": "x", "y": nest(900)}], "content[0]"),
         ([{"type": "text", "text": "x"}] * (MAX_PARTS + 1), "content"),
         (image(type="\ud800", value="x"), "content[0]"),
         (image(type="x" * 100_000, value="x"), "content[0].source"),
@@ -194,7 +194,7 @@ def test_a_list_of_anything_is_refused(raw: list[Any]) -> None:
         parse_content(raw)
 
 
-def parsed(raw: Any) -> Content | BatonError:
+def parse(raw: Any) -> Content | BatonError:
     """Its parts."""
     try:
         return parse_content(raw)
@@ -202,13 +202,13 @@ def parsed(raw: Any) -> Content | BatonError:
         return error
 
 
-def shuffled(value: Any, chance: random.Random) -> Any:
+def shuffle_keys(value: Any, chance: random.Random) -> Any:
     """The same JSON with its keys in another order."""
     if isinstance(value, dict):
-        items = [(key, shuffled(inner, chance)) for key, inner in value.items()]
+        items = [(key, shuffle_keys(inner, chance)) for key, inner in value.items()]
         chance.shuffle(items)
         return dict(items)
-    return [shuffled(inner, chance) for inner in value] if isinstance(value, list) else value
+    return [shuffle_keys(inner, chance) for inner in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("kind", ["text", "image", "document"])

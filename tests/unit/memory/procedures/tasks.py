@@ -29,7 +29,7 @@ NO_TASK = json.dumps({"task": False, "name": ""})
 ASKED = f"Please report an outage of {CUSTOMER} to {CHANNEL}."
 
 
-def drafted(**changes: Any) -> str:
+def make_draft_answer(**changes: Any) -> str:
     """The light model's draft."""
     return json.dumps({**DRAFT, **changes})
 
@@ -90,7 +90,7 @@ async def capture(harness: Harness, *steps: CaptureStep) -> Capture | None:
     return result
 
 
-def started(harness: Harness) -> list[CaptureRef]:
+def list_started(harness: Harness) -> list[CaptureRef]:
     """The captures that were started."""
     return [ref for _, ref, _ in harness.captures.started]
 

@@ -19,7 +19,7 @@ from tests.contracts.procedures import DRAFT, add_approved
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sessions import close
-from tests.unit.memory.procedures.tasks import ASKED, CALLS, OPERATOR, call, complete_task, equip, started
+from tests.unit.memory.procedures.tasks import ASKED, CALLS, OPERATOR, call, complete_task, equip, list_started
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ async def catch_up(harness: Harness, number: int = 1) -> int:
 
 async def test_a_run_of_several_calls_starts_a_capture_of_its_messages(harness: Harness) -> None:
     turn = await complete_task(harness)
-    [ref] = started(harness)
+    [ref] = list_started(harness)
     assert turn.finished is not None
     assert (ref.thread_id, ref.agent_id, ref.first_ordinal) == (harness.thread_id, "assistant", 0)
     assert ref.end_ordinal == turn.finished.thread.next_ordinal
@@ -47,7 +47,7 @@ async def test_a_run_of_several_calls_starts_a_capture_of_its_messages(harness: 
 
 async def test_a_run_without_calls_reads_and_starts_nothing(harness: Harness) -> None:
     await harness.say()
-    assert started(harness) == []
+    assert list_started(harness) == []
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ async def test_a_run_without_calls_reads_and_starts_nothing(harness: Harness) ->
 )
 async def test_fewer_calls_are_no_task(harness: Harness, calls: Any) -> None:
     await complete_task(harness, calls=calls)
-    assert started(harness) == []
+    assert list_started(harness) == []
 
 
 async def test_what_code_has_decided_is_no_task() -> None:
@@ -71,7 +71,7 @@ async def test_what_code_has_decided_is_no_task() -> None:
     harness = equip(Harness(assistant=agent, functions=Functions()))
     turn = await harness.say("m1", ASKED)
     assert (turn.text, turn.types.count("TOOL_CALL_RESULT")) == ("Done.", len(CALLS))
-    assert started(harness) == []
+    assert list_started(harness) == []
 
 
 async def test_calls_that_fail_do_not_count(harness: Harness) -> None:
@@ -80,7 +80,7 @@ async def test_calls_that_fail_do_not_count(harness: Harness) -> None:
 
     harness.tools.add("slack_post", fails)
     await complete_task(harness)
-    assert started(harness) == []
+    assert list_started(harness) == []
 
 
 async def test_a_run_that_fails_is_no_task(harness: Harness) -> None:
@@ -88,14 +88,14 @@ async def test_a_run_that_fails_is_no_task(harness: Harness) -> None:
 
     harness.model.script(*(Answer.calling(item) for item in CALLS), ModelUnavailable())
     await harness.say()
-    assert started(harness) == []
+    assert list_started(harness) == []
 
 
 @pytest.mark.parametrize("settings", [{"enabled": False}, {"min_calls": 4}, {"min_tools": 4}, {"sample_rate": 0}])
 async def test_an_agents_file_decides_what_is_looked_at(settings: dict[str, Any]) -> None:
     harness = learning(**settings)
     await complete_task(harness)
-    assert started(harness) == []
+    assert list_started(harness) == []
 
 
 async def test_a_deployment_can_switch_it_off() -> None:
@@ -106,7 +106,7 @@ async def test_a_deployment_can_switch_it_off() -> None:
     await complete_task(equip(harness))
     await close(harness)
     assert await app.procedures.session_learning.catch_up(harness.ada, harness.thread_id, 1) == 0
-    assert started(harness) == []
+    assert list_started(harness) == []
 
 
 async def test_a_capture_that_does_not_start_costs_the_run_nothing(harness: Harness) -> None:
@@ -125,19 +125,19 @@ async def test_what_was_not_started_starts_when_the_session_ends(harness: Harnes
     await close(harness)
     harness.captures.is_down = False
     assert await catch_up(harness) == 1
-    [ref] = started(harness)
+    [ref] = list_started(harness)
     assert ref.first_ordinal == 0
     assert await catch_up(harness) == 1  # under the same name, so that nothing runs twice
-    assert len(started(harness)) == 1
+    assert len(list_started(harness)) == 1
 
 
 async def test_a_task_over_several_runs_is_looked_at_as_a_session(harness: Harness) -> None:
     for number, item in enumerate(CALLS):
         await complete_task(harness, f"m{number}", calls=(item,))
-    assert started(harness) == []
+    assert list_started(harness) == []
     await close(harness)
     assert await catch_up(harness) == 1
-    [ref] = started(harness)
+    [ref] = list_started(harness)
     assert (ref.first_ordinal, ref.end_ordinal) == (0, 12)
 
 
@@ -165,7 +165,7 @@ async def test_a_run_that_follows_a_procedure_counts_and_is_not_captured() -> No
     harness = await following()
     await complete_task(harness, asked=ASKED)
     assert await uses(harness) == (1, 1)
-    assert started(harness) == []
+    assert list_started(harness) == []
     await close(harness)
     assert await catch_up(harness) == 0
     assert await uses(harness) == (1, 1), "a run counts once"

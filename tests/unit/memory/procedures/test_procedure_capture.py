@@ -26,8 +26,8 @@ from tests.unit.memory.procedures.tasks import (
     call,
     capture,
     complete_task,
-    drafted,
     equip,
+    make_draft_answer,
     pending,
 )
 
@@ -43,7 +43,7 @@ async def harness() -> Harness:
     return harness
 
 
-async def captured(harness: Harness, *answers: str) -> Procedure:
+async def capture_procedure(harness: Harness, *answers: str) -> Procedure:
     """Capture the task with these answers of the light model, and return the procedure."""
     harness.model.script(*answers)
     result = await capture(harness)
@@ -56,7 +56,7 @@ async def captured(harness: Harness, *answers: str) -> Procedure:
     return procedure
 
 
-async def again(harness: Harness, message_id: str, *answers: str) -> CaptureStatus:
+async def capture_again(harness: Harness, message_id: str, *answers: str) -> CaptureStatus:
     """Complete the task once more and capture it; return what becomes of it."""
     await complete_task(harness, message_id)
     harness.model.script(*answers)
@@ -71,7 +71,7 @@ async def decide(harness: Harness, version: int, action: ProcedureAction) -> Non
 
 
 async def test_a_task_becomes_a_pending_procedure_and_is_announced(harness: Harness) -> None:
-    procedure = await captured(harness, IS_TASK, drafted())
+    procedure = await capture_procedure(harness, IS_TASK, make_draft_answer())
     assert (procedure.id, procedure.version, procedure.status, procedure.scope) == (
         "report-an-outage",
         1,
@@ -94,7 +94,7 @@ async def test_a_task_becomes_a_pending_procedure_and_is_announced(harness: Harn
 
 
 async def test_a_pending_procedure_is_used_by_no_turn(harness: Harness) -> None:
-    await captured(harness, IS_TASK, drafted())
+    await capture_procedure(harness, IS_TASK, make_draft_answer())
     other = Harness(assistant=OPERATOR, recalls=True)
     other.procedures = harness.procedures
     await other.say("m1", "Please report an outage.")
@@ -102,7 +102,7 @@ async def test_a_pending_procedure_is_used_by_no_turn(harness: Harness) -> None:
 
 
 async def test_the_light_model_is_given_no_specifics(harness: Harness) -> None:
-    await captured(harness, IS_TASK, drafted())
+    await capture_procedure(harness, IS_TASK, make_draft_answer())
     reported = "\n".join(str(prompt.content) for request in harness.model.asked for prompt in request.prompts)
     for specific in (CUSTOMER, CHANNEL, "TICKET-4711", "Outage of the portal"):
         assert specific not in reported
@@ -125,10 +125,10 @@ async def test_what_the_light_model_says_is_generalized_again(harness: Harness) 
         {"text": f"Look up {CUSTOMER.lower()} with crm_find.", "condition": f"not for {CHANNEL}"},
         {"text": f"Write to ada@example.com or call +41 44 668 18 00 about TICKET-4711 with {SECRET}."},
     ]
-    reported = drafted(
+    reported = make_draft_answer(
         name=f"Outage of {CUSTOMER}", description=f"For {{{CUSTOMER}}}.", steps=steps, triggers=["report it"]
     )
-    procedure = await captured(harness, IS_TASK, reported)
+    procedure = await capture_procedure(harness, IS_TASK, reported)
     text = write_skill_markdown(procedure.draft)
     for specific in (CUSTOMER, CUSTOMER.lower(), CHANNEL, "ada@", "668 18 00", "4711", SECRET):
         assert specific not in text
@@ -142,7 +142,7 @@ async def test_names_from_the_results_of_tools_are_in_no_draft() -> None:
     await complete_task(harness, said="I have reported it for Zyxel Networks GmbH to Jane Doe.")
     harness.model.asked.clear()
     steps = [{"text": "Open a ticket for Zyxel Networks GmbH."}, {"text": "Tell Jane Doe with slack_post."}]
-    procedure = await captured(harness, IS_TASK, drafted(steps=steps))
+    procedure = await capture_procedure(harness, IS_TASK, make_draft_answer(steps=steps))
     reported = "\n".join(str(prompt.content) for request in harness.model.asked for prompt in request.prompts)
     assert [
         name for name in ("Jane", "Zyxel") if name in reported or name in write_skill_markdown(procedure.draft)
@@ -157,13 +157,13 @@ async def test_hostile_output_stays_bounded_lines_of_data(harness: Harness) -> N
         "no step",
         {"text": 7},
     ]
-    reported = drafted(
+    reported = make_draft_answer(
         steps=steps,
         triggers=[".*", "a", "x" * 300, "{customer} outage", 7, "report the outage now"],
         allowed_tools=["delete_everything", "crm_find", "ask_boss", "crm_find", 7],
         extra="field",
     )
-    procedure = await captured(harness, IS_TASK, reported)
+    procedure = await capture_procedure(harness, IS_TASK, reported)
     assert parse_skill_markdown(write_skill_markdown(procedure.draft)) == procedure.draft
     assert len(procedure.draft.steps) <= 15
     assert all(len(step.text) <= 400 and step.text.isprintable() for step in procedure.draft.steps)
@@ -178,9 +178,9 @@ async def test_hostile_output_stays_bounded_lines_of_data(harness: Harness) -> N
         (('{"task": "yes", "name": "x"}',), CaptureStatus.NO_TASK),
         (("nonsense", "more nonsense"), CaptureStatus.REFUSED),
         ((IS_TASK, "nonsense", "more nonsense"), CaptureStatus.REFUSED),
-        ((IS_TASK, drafted(steps=[])), CaptureStatus.REFUSED),
-        ((IS_TASK, drafted(steps="all")), CaptureStatus.REFUSED),
-        ((IS_TASK, drafted(name="Outage", triggers=["."])), CaptureStatus.REFUSED),
+        ((IS_TASK, make_draft_answer(steps=[])), CaptureStatus.REFUSED),
+        ((IS_TASK, make_draft_answer(steps="all")), CaptureStatus.REFUSED),
+        ((IS_TASK, make_draft_answer(name="Outage", triggers=["."])), CaptureStatus.REFUSED),
         ((IS_TASK, "[]"), CaptureStatus.REFUSED),
     ],
 )
@@ -197,62 +197,74 @@ async def test_an_answer_without_a_procedure_ends_the_capture(
 
 
 async def test_a_task_like_a_pending_procedure_is_not_proposed_again(harness: Harness) -> None:
-    await captured(harness, IS_TASK, drafted())
-    assert await again(harness, "m2", IS_TASK, drafted(name="Report one outage")) is CaptureStatus.KNOWN
+    await capture_procedure(harness, IS_TASK, make_draft_answer())
+    assert (
+        await capture_again(harness, "m2", IS_TASK, make_draft_answer(name="Report one outage")) is CaptureStatus.KNOWN
+    )
     assert await pending(harness) == ["report-an-outage@1"]
 
 
 async def test_the_same_procedure_is_not_proposed_again(harness: Harness) -> None:
-    await captured(harness, IS_TASK, drafted())
+    await capture_procedure(harness, IS_TASK, make_draft_answer())
     await decide(harness, 1, ProcedureAction.APPROVE)
-    assert await again(harness, "m2", IS_TASK, drafted(name="REPORT an outage")) is CaptureStatus.KNOWN
+    assert (
+        await capture_again(harness, "m2", IS_TASK, make_draft_answer(name="REPORT an outage")) is CaptureStatus.KNOWN
+    )
     assert await pending(harness) == []
 
 
 async def test_a_task_like_an_approved_procedure_is_proposed_as_its_next_version(harness: Harness) -> None:
-    await captured(harness, IS_TASK, drafted())
+    await capture_procedure(harness, IS_TASK, make_draft_answer())
     await decide(harness, 1, ProcedureAction.APPROVE)
     more = [*DRAFT["steps"], {"text": "Tell the user the ticket.", "condition": None}]
-    assert await again(harness, "m2", IS_TASK, drafted(name="Announce outages", steps=more)) is CaptureStatus.ANNOUNCED
+    assert (
+        await capture_again(harness, "m2", IS_TASK, make_draft_answer(name="Announce outages", steps=more))
+        is CaptureStatus.ANNOUNCED
+    )
     assert await pending(harness) == ["report-an-outage@2"]
     [used] = await harness.procedures.approved(harness.ada, "assistant")
     assert used.version == 1, "the version that waits is not in use"
 
 
 async def test_a_rejected_procedure_is_not_proposed_again(harness: Harness) -> None:
-    await captured(harness, IS_TASK, drafted())
+    await capture_procedure(harness, IS_TASK, make_draft_answer())
     await decide(harness, 1, ProcedureAction.REJECT)
     more = [*DRAFT["steps"], {"text": "Tell the user the ticket.", "condition": None}]
-    assert await again(harness, "m2", IS_TASK, drafted(name="Announce outages", steps=more)) is CaptureStatus.KNOWN
+    assert (
+        await capture_again(harness, "m2", IS_TASK, make_draft_answer(name="Announce outages", steps=more))
+        is CaptureStatus.KNOWN
+    )
     assert await pending(harness) == []
 
 
 async def test_another_task_becomes_another_procedure(harness: Harness) -> None:
-    await captured(harness, IS_TASK, drafted())
+    await capture_procedure(harness, IS_TASK, make_draft_answer())
     steps = [{"text": "Read the calendar."}, {"text": "Write the minutes of the meeting."}]
-    other = drafted(name="Write minutes", description="Minutes.", triggers=["write the minutes"], steps=steps)
-    assert await again(harness, "m2", IS_TASK, other) is CaptureStatus.ANNOUNCED
+    other = make_draft_answer(name="Write minutes", description="Minutes.", triggers=["write the minutes"], steps=steps)
+    assert await capture_again(harness, "m2", IS_TASK, other) is CaptureStatus.ANNOUNCED
     assert sorted(await pending(harness)) == ["report-an-outage@1", "write-minutes@1"]
 
 
 async def test_without_an_embedder_words_are_compared(harness: Harness) -> None:
     harness.embedder.dimensions = 0
-    await captured(harness, IS_TASK, drafted())
-    assert await again(harness, "m2", IS_TASK, drafted(name="Report one outage")) is CaptureStatus.KNOWN
+    await capture_procedure(harness, IS_TASK, make_draft_answer())
+    assert (
+        await capture_again(harness, "m2", IS_TASK, make_draft_answer(name="Report one outage")) is CaptureStatus.KNOWN
+    )
 
 
 async def test_a_days_captures_are_bounded() -> None:
     agent = OPERATOR.model_copy(update={"learning": LearningSettings(max_per_day=1)})
     harness = equip(Harness(assistant=agent))
     await complete_task(harness)
-    await captured(harness, IS_TASK, drafted())
+    await capture_procedure(harness, IS_TASK, make_draft_answer())
     harness.model.asked.clear()
-    assert await again(harness, "m2") is CaptureStatus.NO_TASK
+    assert await capture_again(harness, "m2") is CaptureStatus.NO_TASK
     assert all(request.settings.model != "light-model" for request in harness.model.asked)
 
 
 async def test_a_repeated_capture_asks_no_model(harness: Harness) -> None:
-    first = await captured(harness, IS_TASK, drafted())
+    first = await capture_procedure(harness, IS_TASK, make_draft_answer())
     harness.model.asked.clear()
     result = await capture(harness)
     assert result is not None
@@ -270,7 +282,7 @@ async def test_a_failed_capture_is_begun_again(harness: Harness) -> None:
     assert await harness.app.procedures.session_learning.catch_up(scope, harness.thread_id, 1) == 0, (
         "the session has not ended"
     )
-    await captured(harness, IS_TASK, drafted())
+    await capture_procedure(harness, IS_TASK, make_draft_answer())
     await harness.app.procedures.capture.give_up(scope, ref)
     assert (await capture(harness, CaptureStep.ANNOUNCE)) is not None
     assert await pending(harness) == ["report-an-outage@1"]
@@ -278,7 +290,7 @@ async def test_a_failed_capture_is_begun_again(harness: Harness) -> None:
 
 async def test_a_capture_that_could_not_be_announced_goes_on_there(harness: Harness) -> None:
     harness.announcements.is_down = True
-    harness.model.script(IS_TASK, drafted())
+    harness.model.script(IS_TASK, make_draft_answer())
     with pytest.raises(StoreUnavailable):
         await capture(harness)
     scope, ref, _ = harness.captures.started[-1]
@@ -322,12 +334,12 @@ async def test_a_tenant_that_has_captured_its_number_of_a_day_waits_for_the_next
     limits = TenantLimits(captures_per_day=1, revision=1)
     assert await harness.tenant_limits.put(harness.ada, limits)
     harness.app.limits.current.forget(harness.ada)
-    await captured(harness, IS_TASK, drafted())
+    await capture_procedure(harness, IS_TASK, make_draft_answer())
     request_count = len(harness.model.asked)
     await complete_task(harness, "m2")
     result = await capture(harness)
     assert result is not None
     assert result.status is CaptureStatus.NO_TASK
     harness.clock.advance(24 * 3_600)
-    assert await again(harness, "m3", NO_TASK) is CaptureStatus.NO_TASK
+    assert await capture_again(harness, "m3", NO_TASK) is CaptureStatus.NO_TASK
     assert len(harness.model.asked) > request_count

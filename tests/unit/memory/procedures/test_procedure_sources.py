@@ -12,7 +12,16 @@ from baton.domain.memory.procedure import Procedure, ProcedureSource
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
-from tests.unit.memory.procedures.tasks import CALLS, DRAFT, IS_TASK, OPERATOR, capture, complete_task, drafted, equip
+from tests.unit.memory.procedures.tasks import (
+    CALLS,
+    DRAFT,
+    IS_TASK,
+    OPERATOR,
+    capture,
+    complete_task,
+    equip,
+    make_draft_answer,
+)
 
 APPROVE = "procedure:approve"
 PATH = "/agents/assistant/procedures/report-an-outage/source"
@@ -26,7 +35,7 @@ async def served() -> Served:
     harness.model.script("Nothing to hide.")
     await harness.say("m0", "My password is hunter22, do not tell.")
     await complete_task(harness, asked=f"Please report an outage of Miller Ltd, {MAIL}, to #ops.")
-    harness.model.script(IS_TASK, drafted())
+    harness.model.script(IS_TASK, make_draft_answer())
     assert await capture(harness) is not None
     harness.model.script("You are welcome.")
     await harness.say("m2", "Thanks, from Berta.")
@@ -94,7 +103,7 @@ async def test_long_texts_are_shown_from_their_beginning_and_no_value_is_cut_ope
     harness = equip(Harness(assistant=OPERATOR), result="r" * 30_000)
     mails = " ".join(f"{'a' * 50}{number}@miller.example" for number in range(2_000))
     await complete_task(harness, asked=f"Please report an outage. {mails}")
-    harness.model.script(IS_TASK, drafted())
+    harness.model.script(IS_TASK, make_draft_answer())
     assert await capture(harness) is not None
     messages = (await source(Served(harness), APPROVE))["messages"]
     assert [len(message["text"]) for message in messages if message["role"] == "tool"] == [10_000] * 3
@@ -108,7 +117,7 @@ async def test_a_long_text_of_a_message_shortens_no_other_text_of_it() -> None:
     calls = (replace(CALLS[0], arguments=json.dumps({**json.loads(long), "note": "n" * 100_000})), CALLS[1])
     harness.model.script(Answer.calling(*calls, text="I look and report."), Answer.calling(CALLS[2]), "Done.")
     await harness.say("m1", "Please report an outage.")
-    harness.model.script(IS_TASK, drafted())
+    harness.model.script(IS_TASK, make_draft_answer())
     assert await capture(harness) is not None
     messages = (await source(Served(harness), APPROVE))["messages"]
     [message] = [message for message in messages if len(message["toolCalls"]) == 2]

@@ -16,7 +16,7 @@ from baton.ports.tenants.privacy import PiiKind, PiiSpan
 from baton.tenants.privacy.redaction import Redactor, merge_spans
 
 
-def redacted(*texts: str) -> list[str | None]:
+def redact(*texts: str) -> list[str | None]:
     """Each text after one redactor has seen those before it."""
 
     async def one_after_another() -> list[str | None]:
@@ -49,7 +49,7 @@ def redacted(*texts: str) -> list[str | None]:
     ],
 )
 def test_personal_data_becomes_a_placeholder_of_its_kind(text: str, kind: str) -> None:
-    assert redacted(f"Please note: {text}, and go on.") == [f"Please note: [{kind}], and go on."]
+    assert redact(f"Please note: {text}, and go on.") == [f"Please note: [{kind}], and go on."]
 
 
 @pytest.mark.parametrize(
@@ -72,15 +72,15 @@ def test_personal_data_becomes_a_placeholder_of_its_kind(text: str, kind: str) -
     ],
 )
 def test_what_only_looks_like_personal_data_stays(text: str) -> None:
-    assert redacted(text) == [None]
+    assert redact(text) == [None]
 
 
 def test_a_word_before_it_makes_a_row_of_digits_a_phone_number() -> None:
-    assert redacted("My phone: 6502530000", "Order 6502530000") == ["My phone: [phone]", None]
+    assert redact("My phone: 6502530000", "Order 6502530000") == ["My phone: [phone]", None]
 
 
 def test_different_values_of_a_kind_are_numbered_through_the_episode() -> None:
-    assert redacted("a@x.org wrote to b@x.org", "nothing", "B@X.org answered a@x.org and c@x.org") == [
+    assert redact("a@x.org wrote to b@x.org", "nothing", "B@X.org answered a@x.org and c@x.org") == [
         "[email] wrote to [email 2]",
         None,
         "[email 2] answered [email] and [email 3]",
@@ -88,7 +88,7 @@ def test_different_values_of_a_kind_are_numbered_through_the_episode() -> None:
 
 
 def test_the_same_number_in_another_spelling_is_the_same() -> None:
-    assert redacted("+41 44 668 18 00 or +41446681800") == ["[phone] or [phone]"]
+    assert redact("+41 44 668 18 00 or +41446681800") == ["[phone] or [phone]"]
 
 
 @dataclass
@@ -139,7 +139,7 @@ def test_a_detectors_spans_lie_in_the_text_and_well_known_values_do_not_survive(
     text = " | ".join(pieces)
     spans = asyncio.run(InProcessPiiDetector().detect(text))
     assert all(0 <= span.start < span.end <= len(text) for span in spans)
-    remaining = redacted(text)[0] or text
+    remaining = redact(text)[0] or text
     for value in ("ada@example.com", "+41 44 668 18 00", "4111111111111111", "DE89370400440532013000"):
         if value in pieces:
             assert f" | {value} | " not in f" | {remaining} | "
@@ -148,7 +148,7 @@ def test_a_detectors_spans_lie_in_the_text_and_well_known_values_do_not_survive(
 @pytest.mark.parametrize("flood", ["1 2 3 4 5 6 7 8 9 0 ", "1234567890", "a@", "1-", "CH93 ", "a@b.", "1 ", "+", "(1)"])
 def test_a_message_of_nothing_but_candidates_is_read_to_its_end(flood: str) -> None:
     text = flood * (128 * 1024 // len(flood)) + " ada@example.com"
-    assert (redacted(text)[0] or "").endswith("[email]")
+    assert (redact(text)[0] or "").endswith("[email]")
 
 
 async def test_placeholders_are_numbered_in_the_order_of_the_texts_whichever_is_searched_first() -> None:

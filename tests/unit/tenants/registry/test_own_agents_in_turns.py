@@ -180,7 +180,7 @@ async def test_another_tenants_agent_does_not_exist(harness: Harness) -> None:
     with pytest.raises(UnknownAgent):
         await harness.say("m1", "Hello", agent_id="tutor")
     with pytest.raises(UnknownAgent):
-        await harness.forks.fork(harness.ada, await begun(harness), agent_id="tutor")
+        await harness.forks.fork(harness.ada, await begin_conversation(harness), agent_id="tutor")
 
 
 async def test_an_agent_that_ships_is_not_shadowed(harness: Harness) -> None:
@@ -269,7 +269,7 @@ async def check_tenant(harness: Harness, scope: Scope, present: dict[str, str]) 
             assert {name for name in tools if name.startswith("ask_")} == {f"ask_{agent}" for agent in present}
 
 
-async def begun(harness: Harness) -> str:
+async def begin_conversation(harness: Harness) -> str:
     """The id of a conversation that has begun."""
     await harness.say("m0", "Hello")
     return harness.thread_id

@@ -17,7 +17,7 @@ BEFORE = [("user", "My dog is Rex."), ("assistant", "Good dog.")]
 ASKED = ("user", "Please help")
 
 
-async def talked() -> HandoffHarness:
+async def hold_conversation() -> HandoffHarness:
     """Ada has said something before; the helper works in a fork."""
     harness = HandoffHarness(Answer(("Good dog.",)), context_mode="forked", recent_messages=5)
     await harness.say("before", "My dog is Rex.")
@@ -33,7 +33,7 @@ async def dies(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, operati
     harness.clock.advance(40)
 
 
-async def again(harness: HandoffHarness) -> Said:
+async def repeat_message(harness: HandoffHarness) -> Said:
     """The message comes again."""
     turn = await harness.say("m1", "Please help")
     check_run([event.body for event in turn.events], attempt=turn.last["metadata"]["attempt"])
@@ -50,7 +50,7 @@ async def fork(harness: HandoffHarness) -> list[StoredMessage]:
     return list(page.messages)
 
 
-def spoken(messages: list[StoredMessage]) -> list[tuple[str, str]]:
+def list_spoken(messages: list[StoredMessage]) -> list[tuple[str, str]]:
     return [(message.role.value, message.text) for message in messages if message.is_said]
 
 
@@ -63,16 +63,16 @@ def writes(messages: int) -> list[tuple[str, int]]:
 async def test_a_worker_that_dies_while_the_fork_is_made_loses_none_of_the_inherited_messages(
     monkeypatch: pytest.MonkeyPatch, operation: str, after: int
 ) -> None:
-    harness = await talked()
+    harness = await hold_conversation()
     answers = (transfer("helper"), "How can I help?")
     harness.model.script(*answers)
     await dies(harness, monkeypatch, operation, after)
     harness.model.forget()
     harness.model.script(*answers)
-    turn = await again(harness)
+    turn = await repeat_message(harness)
 
     assert texts(turn)[0][0] == "Helper"
-    assert spoken(await fork(harness)) == [*BEFORE, ASKED, ("assistant", "How can I help?")]
+    assert list_spoken(await fork(harness)) == [*BEFORE, ASKED, ("assistant", "How can I help?")]
     harness.model.forget()
     harness.model.script("I see.")
     await harness.say("m2", "It is broken")
@@ -89,13 +89,13 @@ async def test_a_worker_that_dies_while_the_fork_is_made_loses_none_of_the_inher
 async def test_a_handoff_that_begins_and_ends_in_a_run_whose_worker_died_has_its_fork(
     monkeypatch: pytest.MonkeyPatch, operation: str, after: int
 ) -> None:
-    harness = await talked()
+    harness = await hold_conversation()
     back = Answer.calling(call("return_to_main", summary="Helped.", outcome="completed"), text="Helped at once.")
     harness.model.script(transfer("helper"), back)
     await dies(harness, monkeypatch, operation, after)
     harness.model.forget()
     harness.model.script(transfer("helper"), back)
-    turn = await again(harness)
+    turn = await repeat_message(harness)
 
     assert texts(turn) == [
         ("Helper", "Helped at once."),
@@ -104,5 +104,5 @@ async def test_a_handoff_that_begins_and_ends_in_a_run_whose_worker_died_has_its
     ]
     [handoff] = await harness.handoffs_kept()
     assert handoff["outcome"] == "returned"
-    assert spoken(await fork(harness))[: len(BEFORE) + 1] == [*BEFORE, ASKED]
-    assert ("assistant", "Helped at once.") in spoken(await fork(harness))
+    assert list_spoken(await fork(harness))[: len(BEFORE) + 1] == [*BEFORE, ASKED]
+    assert ("assistant", "Helped at once.") in list_spoken(await fork(harness))

@@ -81,7 +81,7 @@ async def test_the_last_answer_of_a_fork_is_merged_as_one_message_once() -> None
     assert [m.text for m in await messages(harness, parent_id)] == ["First", "One.", "From the fork."]
 
 
-async def answered_fork(harness: HandoffHarness) -> tuple[str, str]:
+async def answer_in_fork(harness: HandoffHarness) -> tuple[str, str]:
     """A fork of the harness's thread in which the helper has answered, and the id of that answer."""
     await harness.say("m1", "First")
     fork_id = (await harness.forks.fork(harness.ada, harness.thread_id, agent_id="helper")).id
@@ -92,7 +92,7 @@ async def answered_fork(harness: HandoffHarness) -> tuple[str, str]:
 
 async def test_the_answer_that_was_asked_for_is_merged_though_the_fork_has_gone_on() -> None:
     harness = HandoffHarness(Answer(("One.",)), Answer(("From the fork.",)), Answer(("Later in the fork.",)))
-    fork_id, answer_id = await answered_fork(harness)
+    fork_id, answer_id = await answer_in_fork(harness)
     request = make_merge_request(harness.thread_id, fork_id, answer_id)
     await harness.say("m3", "Go on", thread_id=fork_id)
 
@@ -107,7 +107,7 @@ async def test_a_merge_whose_worker_died_is_carried_out_by_the_next_one(
     operation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness = HandoffHarness(Answer(("One.",)), Answer(("From the fork.",)))
-    fork_id, _ = await answered_fork(harness)
+    fork_id, _ = await answer_in_fork(harness)
     failing_once(monkeypatch, harness.store, operation, after=1 if operation == "put_message" else 0)
     failing_once(monkeypatch, harness.store, "abandon")
     with pytest.raises(StoreUnavailable):

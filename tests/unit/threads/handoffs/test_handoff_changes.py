@@ -17,7 +17,7 @@ from baton.threads.requests.parsing import make_continue_request
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import MAKER, HandoffHarness, advance, texts, transfer
-from tests.harness.state_checks import active, changed, check_handoffs, define
+from tests.harness.state_checks import active, check_handoffs, define, with_fields
 
 CLERK = AgentDefinition.model_validate(
     {
@@ -32,7 +32,7 @@ CLERK = AgentDefinition.model_validate(
 DAY = timedelta(days=1).total_seconds()
 
 
-async def left_unfinished(harness: HandoffHarness) -> str:
+async def leave_unfinished(harness: HandoffHarness) -> str:
     """Somebody began a workflow in the harness's thread and has gone on to another thread; the workflow's id."""
     await harness.say()
     harness.thread_id = str(uuid.uuid4())
@@ -59,7 +59,7 @@ async def test_of_two_messages_at_once_one_hands_over_and_the_other_finds_it_so(
 
 async def test_a_workflow_continued_in_two_threads_at_once_goes_on_in_one() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)))
-    workflow_id = await left_unfinished(harness)
+    workflow_id = await leave_unfinished(harness)
     second = harness.thread_id
     harness.thread_id = third = str(uuid.uuid4())
     await harness.say("m5", "Hello")
@@ -80,7 +80,7 @@ async def test_a_workflow_continued_in_two_threads_at_once_goes_on_in_one() -> N
 async def test_a_thread_lets_go_of_a_workflow_that_is_continued_elsewhere() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)))
     first = harness.thread_id
-    workflow_id = await left_unfinished(harness)
+    workflow_id = await leave_unfinished(harness)
     second = harness.thread_id
     await harness.continue_(workflow_id)
     harness.thread_id = first
@@ -101,7 +101,7 @@ async def test_a_thread_lets_go_of_a_workflow_that_is_continued_elsewhere() -> N
 async def test_leaving_a_thread_leaves_the_workflow_alone_that_goes_on_elsewhere(way: str) -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)))
     first = harness.thread_id
-    workflow_id = await left_unfinished(harness)
+    workflow_id = await leave_unfinished(harness)
     second = harness.thread_id
     await harness.continue_(workflow_id)
     harness.thread_id = first
@@ -157,7 +157,7 @@ async def test_a_workflow_that_is_moved_does_not_overwrite_what_its_own_thread_d
 async def test_a_workflow_can_be_taken_back_into_the_thread_that_lost_it() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)))
     first = harness.thread_id
-    workflow_id = await left_unfinished(harness)
+    workflow_id = await leave_unfinished(harness)
     await harness.continue_(workflow_id)
     harness.thread_id = first
     await harness.continue_(workflow_id, "back")
@@ -186,7 +186,7 @@ async def test_continuing_needs_the_targets_permission_also_where_the_main_agent
     harness = HandoffHarness(transfer(), Answer(("Name?",)))
     define(harness, CLERK)
     await harness.say()
-    define(harness, changed(MAKER, required_permissions=["things:make"]))
+    define(harness, with_fields(MAKER, required_permissions=["things:make"]))
     harness.thread_id = str(uuid.uuid4())
     await harness.say("m2", "Hello", agent_id="clerk")
     [unfinished] = await harness.workflows.list_unfinished(harness.ada)
@@ -196,8 +196,8 @@ async def test_continuing_needs_the_targets_permission_also_where_the_main_agent
 
 async def test_continuing_needs_the_targets_permission() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)))
-    workflow_id = await left_unfinished(harness)
-    define(harness, changed(MAKER, required_permissions=["things:make"]))
+    workflow_id = await leave_unfinished(harness)
+    define(harness, with_fields(MAKER, required_permissions=["things:make"]))
     assert "permission" in texts(await harness.continue_(workflow_id))[0][1]
     assert await active(harness) == "assistant"
     maker = Scope("acme", "ada", frozenset({"things:make"}))
@@ -207,7 +207,7 @@ async def test_continuing_needs_the_targets_permission() -> None:
 
 async def test_a_user_who_loses_the_permission_loses_the_specialist_and_no_work() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
-    define(harness, changed(MAKER, required_permissions=["things:make"]))
+    define(harness, with_fields(MAKER, required_permissions=["things:make"]))
     maker = Scope("acme", "ada", frozenset({"things:make"}))
     await harness.say(scope=maker)
     await harness.say("m2", "Box", scope=maker)
@@ -230,7 +230,7 @@ async def test_a_user_who_loses_the_permission_loses_the_specialist_and_no_work(
 async def test_nobody_is_offered_what_they_may_not_continue() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)))
     await harness.say()
-    define(harness, changed(MAKER, required_permissions=["things:make"]))
+    define(harness, with_fields(MAKER, required_permissions=["things:make"]))
     harness.thread_id = str(uuid.uuid4())
     assert len(texts(await harness.say("m2", "Hello"))) == 1
 
@@ -266,7 +266,7 @@ async def test_a_workflow_whose_state_is_gone_begins_again_and_keeps_what_was_co
     await harness.say()
     await harness.say("m2", "Box")
     states = [state for state in MAKER.model_dump(exclude_unset=True)["workflow"]["states"] if state["name"] != "BUILD"]
-    define(harness, changed(MAKER, workflow={"name": "making", "title": "your {name}", "states": states}))
+    define(harness, with_fields(MAKER, workflow={"name": "making", "title": "your {name}", "states": states}))
     turn = await harness.say("m3", "Go on")
 
     assert texts(turn)[0] == ("Maker", "The steps have changed since you were last here, so we go on with Asking.")
@@ -281,7 +281,7 @@ async def test_a_workflow_whose_state_is_gone_begins_again_and_keeps_what_was_co
 async def test_a_specialist_that_leads_through_no_workflow_any_more_lets_go() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)))
     await harness.say()
-    define(harness, changed(MAKER, workflow=None))
+    define(harness, with_fields(MAKER, workflow=None))
     turn = await harness.say("m2", "Box")
     assert [who for who, _ in texts(turn)] == ["Assistant"]
     assert (await harness.state())["workflow"] is None
@@ -337,7 +337,7 @@ async def test_closing_a_thread_does_not_revive_its_expired_workflow() -> None:
 )
 async def test_a_trigger_that_is_a_catastrophe_for_backtracking_costs_nothing(trigger: str) -> None:
     harness = HandoffHarness()
-    define(harness, changed(MAKER, triggers=[trigger]))
+    define(harness, with_fields(MAKER, triggers=[trigger]))
     for number, text in enumerate(["a" * 19_999 + "!", "x" * 20_000, "aA" * 10_000]):
         assert (await harness.say(f"m{number}", text)).types[-1] == "RUN_FINISHED"
 

@@ -13,7 +13,7 @@ from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import HandoffHarness, advance, texts, transfer
 from tests.harness.harness import Said
-from tests.harness.state_checks import active, call, changed, check_handoffs, define, messages, results
+from tests.harness.state_checks import active, call, check_handoffs, define, messages, results, with_fields
 from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
 
 
@@ -138,7 +138,7 @@ async def test_a_worker_that_dies_between_the_conversation_state_and_the_close_l
 async def test_a_handoff_after_an_approval_brings_the_users_message_along() -> None:
     harness = HandoffHarness(Answer.calling(call("wipe"), text="May I?"))
     wipe = {"type": "python", "name": "wipe", "description": "Wipes.", "entry_point": "wiki:wipe"}
-    define(harness, changed(harness.assistant, tools=[wipe]))
+    define(harness, with_fields(harness.assistant, tools=[wipe]))
 
     async def wiped() -> str:
         return "Wiped."

@@ -13,7 +13,7 @@ from tests.harness.harness import Said
 OFFER = ("Assistant", "Welcome back! Would you like to continue making your new thing?")
 
 
-async def unfinished(count: int) -> HandoffHarness:
+async def leave_workflows(count: int) -> HandoffHarness:
     """Ada has left so many workflows, one after the other, in one thread."""
     harness = HandoffHarness()
     for number in range(count):
@@ -33,7 +33,7 @@ async def come_back(harness: HandoffHarness) -> Said:
     return turn
 
 
-async def offered(harness: HandoffHarness) -> set[str]:
+async def list_offered(harness: HandoffHarness) -> set[str]:
     """The workflows that were offered so far."""
     return {entry.workflow.id for entry in await harness.workflows.list_unfinished(harness.ada) if entry.is_offered}
 
@@ -52,11 +52,11 @@ def to_choose(harness: HandoffHarness) -> list[str]:
 
 
 async def test_the_newest_of_four_unfinished_workflows_is_asked_about_and_each_comes_first_once() -> None:
-    harness = await unfinished(4)
+    harness = await leave_workflows(4)
     for number in range(4):
-        before = await offered(harness)
+        before = await list_offered(harness)
         turn = await come_back(harness)
-        [new] = await offered(harness) - before
+        [new] = await list_offered(harness) - before
 
         assert [message for message in texts(turn) if message[1].startswith("Welcome")] == (
             [OFFER] if number == 0 else []
@@ -68,12 +68,12 @@ async def test_the_newest_of_four_unfinished_workflows_is_asked_about_and_each_c
 
 
 async def test_the_fourth_that_is_offered_is_continued_by_a_word_to_the_model() -> None:
-    harness = await unfinished(4)
+    harness = await leave_workflows(4)
     for _ in range(3):
         await come_back(harness)
-    before = await offered(harness)
+    before = await list_offered(harness)
     await come_back(harness)
-    [new] = await offered(harness) - before
+    [new] = await list_offered(harness) - before
     harness.model.script(transfer(workflow_id=new))
     turn = await harness.say("m2", "Yes, please")
 

@@ -98,31 +98,31 @@ class Thread:
             await asyncio.sleep(DRAIN_SECONDS)
 
 
-def over(*failures: Exception) -> tuple[Client, Thread]:
+def make_client(*failures: Exception) -> tuple[Client, Thread]:
     client = Client(*failures)
     return client, Thread(ApiGatewayConnections(cast("Any", client)))
 
 
 @pytest.mark.parametrize("failure", GONE, ids=repr)
 async def test_a_client_that_has_gone_is_forgotten(failure: Exception) -> None:
-    client, thread = over(failure)
+    client, thread = make_client(failure)
     await thread.send(FIRST, SECOND)
     assert (client.posts, thread.live.detached) == (1, ["tab"])
 
 
 @pytest.mark.parametrize("failure", BUSY, ids=repr)
 async def test_what_fails_for_the_moment_is_sent_again(failure: Exception) -> None:
-    client, thread = over(failure)
+    client, thread = make_client(failure)
     await thread.send(FIRST, SECOND)
     assert (client.posts, len(client.frames), thread.live.detached) == (3, 2, [])
 
 
 @pytest.mark.parametrize("failure", REFUSED, ids=repr)
 async def test_a_refusal_is_tried_again_and_then_costs_this_frame_only(failure: Exception) -> None:
-    client, thread = over(failure)
+    client, thread = make_client(failure)
     await thread.send(FIRST, SECOND)
     assert (client.posts, len(client.frames), thread.live.detached) == (3, 2, [])
-    client, thread = over(*[failure] * TRIES)
+    client, thread = make_client(*[failure] * TRIES)
     await thread.send(FIRST, SECOND)
     assert (client.posts, len(client.frames), thread.live.detached) == (TRIES + 1, 1, [])
     assert '"n":1' in client.frames[0].replace(" ", "")
@@ -130,7 +130,7 @@ async def test_a_refusal_is_tried_again_and_then_costs_this_frame_only(failure: 
 
 @pytest.mark.parametrize("failure", TOO_LARGE, ids=repr)
 async def test_a_frame_that_is_too_large_is_not_tried_again(failure: Exception) -> None:
-    client, thread = over(failure)
+    client, thread = make_client(failure)
     await thread.send(FIRST, SECOND)
     assert (client.posts, len(client.frames), thread.live.detached) == (2, 1, [])
 
@@ -145,7 +145,7 @@ async def test_every_frame_given_up_is_counted_and_the_first_one_logged(
     )
     counter: Counter[Metric] = Counter()
     with collect_counts(counter.update):
-        client, thread = over(*[failure] * 3 * TRIES)
+        client, thread = make_client(*[failure] * 3 * TRIES)
         await thread.send(*(Event({"type": "X", "n": number}, number) for number in range(3)))
     assert (len(logged), counter, client.frames) == (1, {Metric.FRAMES_REFUSED: 3}, [])
 

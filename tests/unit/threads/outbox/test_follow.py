@@ -21,14 +21,14 @@ def harness() -> Harness:
     return Harness()
 
 
-async def followed(harness: Harness, *, seconds: float) -> list[Event]:
+async def follow(harness: Harness, *, seconds: float) -> list[Event]:
     events: list[Event] = []
     async for replay in harness.app.follower.follow(harness.ada, harness.thread_id, after=0, seconds=seconds):
         events += replay.events
     return events
 
 
-async def left_by_a_dead_worker(harness: Harness, successor: Answer | str = "taken over") -> None:
+async def leave_dead_worker(harness: Harness, successor: Answer | str = "taken over") -> None:
     harness.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1), successor)
     dead = asyncio.ensure_future(harness.say())
     await harness.model_is_asked()
@@ -38,8 +38,8 @@ async def left_by_a_dead_worker(harness: Harness, successor: Answer | str = "tak
 
 
 async def test_a_run_whose_worker_died_is_followed_through_its_takeover_to_its_end(harness: Harness) -> None:
-    await left_by_a_dead_worker(harness)
-    following = asyncio.ensure_future(followed(harness, seconds=10))
+    await leave_dead_worker(harness)
+    following = asyncio.ensure_future(follow(harness, seconds=10))
     await asyncio.sleep(0.05)
     assert not following.done()
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
@@ -51,7 +51,7 @@ async def test_a_run_whose_worker_died_is_followed_through_its_takeover_to_its_e
 async def test_a_takeover_is_followed_before_its_model_says_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_log, "MAX_SECONDS", math.inf)
     harness, gate = Harness(), asyncio.Event()
-    await left_by_a_dead_worker(harness, Answer(("taken over",), gate=gate))
+    await leave_dead_worker(harness, Answer(("taken over",), gate=gate))
     taking_over = asyncio.ensure_future(harness.turns.finish_interrupted(harness.ada, harness.thread_id))
     following = harness.app.follower.follow(harness.ada, harness.thread_id, after=0, seconds=10)
     async with aclosing(following):
@@ -65,13 +65,13 @@ async def test_a_takeover_is_followed_before_its_model_says_a_word(monkeypatch: 
 
 
 async def test_a_run_that_nobody_takes_over_is_followed_until_the_time_is_over(harness: Harness) -> None:
-    await left_by_a_dead_worker(harness)
-    assert await followed(harness, seconds=0) == []
+    await leave_dead_worker(harness)
+    assert await follow(harness, seconds=0) == []
 
 
 async def test_without_a_run_what_is_there_is_all_there_is(harness: Harness) -> None:
     turn = await harness.say()
-    assert [event.body for event in await followed(harness, seconds=10)] == [event.body for event in turn.events]
+    assert [event.body for event in await follow(harness, seconds=10)] == [event.body for event in turn.events]
 
 
 async def test_a_reader_gets_text_while_it_comes_although_nothing_is_logged_for_others(

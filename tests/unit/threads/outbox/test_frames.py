@@ -23,7 +23,7 @@ event_lists = st.lists(texts, max_size=12).map(
 def test_frames_hold_every_event_in_order_and_are_small_enough(events: list[Event]) -> None:
     sent = list(yield_frames(events))
     assert all(len(frame.encode()) <= MAX_FRAME_BYTES for frame in sent)
-    assert joined(sent) == [event.body for event in events]
+    assert join_frames(sent) == [event.body for event in events]
 
 
 @given(st.lists(st.integers(0, 12_000), min_size=2, max_size=12))
@@ -52,7 +52,7 @@ def is_slice(frame: str) -> bool:
     return frame.startswith('{"type": "PART"')
 
 
-def joined(sent: list[str]) -> list[dict[str, Any]]:
+def join_frames(sent: list[str]) -> list[dict[str, Any]]:
     """The events of the frames, as a client puts them together."""
     items: list[dict[str, Any]] = []
     slices = ""

@@ -29,7 +29,7 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replays, "MAX_PAGES", PAGES)
 
 
-async def talked(*, logged: bool) -> tuple[Harness, list[Event]]:
+async def hold_conversation(*, logged: bool) -> tuple[Harness, list[Event]]:
     """A conversation and its events. ``logged``: the events are in the log, not only with the messages."""
     harness = Harness()
     events: list[Event] = []
@@ -89,7 +89,7 @@ async def check(harness: Harness, replay: Replay, everything: Sequence[Event], a
 async def test_a_replay_reads_no_more_messages_than_its_limit_and_leaves_no_gap(
     logged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    harness, events = await talked(logged=logged)
+    harness, events = await hold_conversation(logged=logged)
     last_seq = events[-1].seq
     assert last_seq is not None
     for after in range(0, last_seq + 1, 7):
@@ -107,7 +107,7 @@ async def test_a_replay_reads_no_more_messages_than_its_limit_and_leaves_no_gap(
 
 async def test_a_replay_reads_no_more_of_the_log_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_log, "MAX_READ_BYTES", 20_000)
-    harness, events = await talked(logged=True)
+    harness, events = await hold_conversation(logged=True)
     reads = Reads(harness, monkeypatch)
     replay = await replayed(harness, 0)
     assert replay.snapshot is not None
@@ -117,7 +117,7 @@ async def test_a_replay_reads_no_more_of_the_log_than_its_limit(monkeypatch: pyt
 
 
 async def test_a_repeated_message_reads_the_log_of_its_run_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    harness, events = await talked(logged=True)
+    harness, events = await hold_conversation(logged=True)
     reads = Reads(harness, monkeypatch)
     again = await harness.say("m3", "Question 3")
     first = next(event for event in events if event.body["metadata"].get("messageId") == "m3")
@@ -127,7 +127,7 @@ async def test_a_repeated_message_reads_the_log_of_its_run_only(monkeypatch: pyt
 
 @pytest.mark.usefixtures("limited")
 async def test_a_resume_of_too_much_is_a_snapshot_and_the_newest_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    harness, events = await talked(logged=False)
+    harness, events = await hold_conversation(logged=False)
     socketed = Socketed(harness)
     await socketed.send("resume", threadId=harness.thread_id, after=0)
     frames = socketed.received()
@@ -139,7 +139,7 @@ async def test_a_resume_of_too_much_is_a_snapshot_and_the_newest_events(monkeypa
 @pytest.mark.usefixtures("limited")
 async def test_a_run_in_progress_is_replayed_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_log, "MAX_READ_BYTES", 1)
-    harness, _ = await talked(logged=False)
+    harness, _ = await hold_conversation(logged=False)
     gate = asyncio.Event()
     harness.model.script(Answer(tuple(f"{number} " * 2000 for number in range(6)), gate=gate, gate_at=5))
     await harness.live.note_reader(harness.ada, harness.thread_id)

@@ -40,7 +40,7 @@ async def test_closing_again_gives_the_same_answer_and_starts_nothing(harness: H
     assert len(harness.closings.started) == 1
 
 
-async def died_after_closing(harness: Harness) -> None:
+async def die_after_closing(harness: Harness) -> None:
     """A worker closes the thread and dies before it can audit that or start the pipeline."""
 
     async def never(*args: Any, **details: Any) -> None:
@@ -69,7 +69,7 @@ async def test_the_pipeline_does_not_wait_for_a_slow_connection(harness: Harness
 
 async def test_a_closing_that_comes_again_makes_up_for_a_worker_that_died(harness: Harness) -> None:
     await harness.say(subscriber=harness.subscriber("tab"))
-    await died_after_closing(harness)
+    await die_after_closing(harness)
     for _ in range(2):
         harness.clock.advance(45)
         closed = await harness.closer.close(
@@ -83,7 +83,7 @@ async def test_a_closing_that_comes_again_makes_up_for_a_worker_that_died(harnes
 
 async def test_a_closing_that_comes_again_after_a_new_beginning_still_makes_up_for_it(harness: Harness) -> None:
     await harness.say(subscriber=harness.subscriber("tab"))
-    await died_after_closing(harness)
+    await die_after_closing(harness)
     await harness.say("m2")
     await harness.closer.close(harness.ada, harness.thread_id, EndReason.USER_CLOSED, patience=5, episode=1)
     assert [ref.number for ref in harness.closings.started.values()] == [1]
@@ -93,7 +93,7 @@ async def test_a_closing_that_comes_again_after_a_new_beginning_still_makes_up_f
 
 async def test_what_nobody_delivers_again_the_sweeper_makes_up_for(harness: Harness) -> None:
     await harness.say(subscriber=harness.subscriber("tab"))
-    await died_after_closing(harness)
+    await die_after_closing(harness)
     harness.clock.advance(6 * 60)
     await harness.sweeper.sweep(seconds=5)
     await close(harness)

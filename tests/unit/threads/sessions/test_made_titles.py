@@ -21,7 +21,7 @@ from tests.harness.harness import Harness
 HOUR = timedelta(hours=1)
 
 
-def titled(source: TitleSource = TitleSource.MODEL) -> Harness:
+def make_titled(source: TitleSource = TitleSource.MODEL) -> Harness:
     """A harness whose threads are given titles."""
     return Harness(title_source=source)
 
@@ -37,7 +37,7 @@ async def work(harness: Harness) -> None:
         await harness.app.queued_turns.run(body, "receipt", RecordDelivery(str(uuid.uuid4()), 1), seconds=60)
 
 
-async def answered(
+async def answer(
     harness: Harness, text: str = "How do I get to Lisbon?", answer: str = "By train.", message_id: str = "m-1"
 ) -> None:
     harness.model.script(answer)
@@ -48,26 +48,26 @@ async def title_of(harness: Harness) -> str | None:
     return (await harness.store.get_thread(harness.ada, harness.thread_id)).title
 
 
-def prompted(harness: Harness) -> str:
+def read_last_prompt(harness: Harness) -> str:
     """The model's last prompt."""
     content = harness.model.asked[-1].prompts[-1].content
     assert isinstance(content, str)
     return content
 
 
-def received(harness: Harness) -> list[dict[str, Any]]:
+def list_received(harness: Harness) -> list[dict[str, Any]]:
     """The events that the connection was sent."""
     assert isinstance(harness.connections, FakeConnections)
     return [event for frame in harness.connections.frames["c-1"] for event in events_in(frame)]
 
 
 async def title_events(harness: Harness) -> list[Any]:
-    return [event["value"] for event in received(harness) if event.get("name") == "thread_title"]
+    return [event["value"] for event in list_received(harness) if event.get("name") == "thread_title"]
 
 
 async def test_the_light_model_names_a_thread_after_its_first_answer() -> None:
-    harness = titled()
-    await answered(harness)
+    harness = make_titled()
+    await answer(harness)
     assert await title_of(harness) is None
     await harness.live.attach(harness.ada, harness.thread_id, "c-1", harness.clock.now() + HOUR)
     harness.model.script('"Travel to Lisbon."')
@@ -76,7 +76,7 @@ async def test_the_light_model_names_a_thread_after_its_first_answer() -> None:
     assert await title_events(harness) == [{"title": "Travel to Lisbon"}]
     settings = harness.model.asked[-1].settings
     assert (settings.model, settings.metadata) == ("light-model", {"task": "thread_title"})
-    assert json.loads(prompted(harness)) == {"user": "How do I get to Lisbon?", "assistant": "By train."}
+    assert json.loads(read_last_prompt(harness)) == {"user": "How do I get to Lisbon?", "assistant": "By train."}
 
 
 async def test_the_light_model_may_be_one_of_a_named_provider() -> None:
@@ -93,21 +93,21 @@ async def test_the_light_model_may_be_one_of_a_named_provider() -> None:
 
 
 async def test_a_second_delivery_and_later_turns_ask_for_no_other_title() -> None:
-    harness = titled()
-    await answered(harness)
+    harness = make_titled()
+    await answer(harness)
     harness.model.script("Travel to Lisbon")
     await work(harness)
     requests_before = len(harness.model.asked)
     await work(harness)
     assert len(harness.model.asked) == requests_before
-    await answered(harness, "And back?", message_id="m-2")
+    await answer(harness, "And back?", message_id="m-2")
     assert len(waiting(harness)) == 1
 
 
 async def test_a_thread_whose_title_was_never_made_is_named_after_a_later_turn() -> None:
-    harness = titled()
+    harness = make_titled()
     harness.queue.is_down = True
-    await answered(harness)
+    await answer(harness)
     harness.queue.is_down = False
     harness.model.script("Two.")
     await harness.say("m-2", "And to Porto?")
@@ -117,8 +117,8 @@ async def test_a_thread_whose_title_was_never_made_is_named_after_a_later_turn()
 
 
 async def test_a_title_of_the_users_is_never_replaced() -> None:
-    harness = titled()
-    await answered(harness)
+    harness = make_titled()
+    await answer(harness)
     await harness.app.sessions.titles.rename(harness.ada, harness.thread_id, "Mine")
     requests_before = len(harness.model.asked)
     await work(harness)
@@ -128,8 +128,8 @@ async def test_a_title_of_the_users_is_never_replaced() -> None:
 
 
 async def test_a_title_that_the_user_gives_while_the_model_writes_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    harness = titled()
-    await answered(harness)
+    harness = make_titled()
+    await answer(harness)
     keep = harness.store.keep_made_title
 
     async def late(*args: Any, **kwargs: Any) -> Any:
@@ -146,25 +146,25 @@ async def test_a_title_that_the_user_gives_while_the_model_writes_stays(monkeypa
 
 @pytest.mark.parametrize("failure", [ModelRateLimited(), "", "\n**\n"])
 async def test_the_beginning_of_the_first_message_stands_in_for_a_model_that_fails(failure: Any) -> None:
-    harness = titled()
-    await answered(harness, "How do I\nget to Lisbon? " + "I have a week. " * 10)
+    harness = make_titled()
+    await answer(harness, "How do I\nget to Lisbon? " + "I have a week. " * 10)
     harness.model.script(failure, failure)
     await work(harness)
     assert await title_of(harness) == "How do I get to Lisbon? I have a week. I have a week. I…"
 
 
 async def test_neither_the_model_nor_the_title_is_given_personal_data() -> None:
-    harness = titled()
-    await answered(harness, "Write to ada@example.com please", "Sent to ada@example.com.")
+    harness = make_titled()
+    await answer(harness, "Write to ada@example.com please", "Sent to ada@example.com.")
     harness.model.script("Mail to **bob@example.com**")
     await work(harness)
-    assert "ada@example.com" not in prompted(harness)
+    assert "ada@example.com" not in read_last_prompt(harness)
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert (thread.title, thread.preview) == ("Mail to [email]", "Write to [email] please")
 
 
 async def test_a_run_without_an_answer_asks_for_no_title() -> None:
-    harness = titled()
+    harness = make_titled()
     harness.model.script(ModelRateLimited())
     await harness.say()
     assert waiting(harness) == []
@@ -174,8 +174,8 @@ async def test_a_run_without_an_answer_asks_for_no_title() -> None:
     ("source", "title"), [(TitleSource.BEGINNING, "How do I get to Lisbon?"), (TitleSource.NONE, None)]
 )
 async def test_a_setting_leaves_the_model_out(source: TitleSource, title: str | None) -> None:
-    harness = titled(source)
-    await answered(harness)
+    harness = make_titled(source)
+    await answer(harness)
     requests_before = len(harness.model.asked)
     await work(harness)
     assert (await title_of(harness), len(harness.model.asked)) == (title, requests_before)
@@ -183,16 +183,16 @@ async def test_a_setting_leaves_the_model_out(source: TitleSource, title: str | 
 
 
 async def test_a_deleted_thread_is_not_named() -> None:
-    harness = titled()
-    await answered(harness)
+    harness = make_titled()
+    await answer(harness)
     del harness.store.rows[harness.ada.tenant_id, harness.thread_id]  # type: ignore[attr-defined]
     await work(harness)
     assert waiting(harness)
 
 
 async def test_a_title_comes_after_the_events_of_a_run_in_progress_and_nobody_waits_for_its_end() -> None:
-    harness = titled()
-    await answered(harness)
+    harness = make_titled()
+    await answer(harness)
     await harness.live.attach(harness.ada, harness.thread_id, "c-1", harness.clock.now() + HOUR)
     gate = asyncio.Event()
     harness.model.script(Answer(("Two.",), gate=gate), "Travel to Lisbon")
@@ -203,6 +203,6 @@ async def test_a_title_comes_after_the_events_of_a_run_in_progress_and_nobody_wa
     gate.set()
     await running
     assert await title_events(harness) == [{"title": "Travel to Lisbon"}]
-    *_, finished, last = received(harness)
+    *_, finished, last = list_received(harness)
     assert (finished["type"], last.get("name")) == ("RUN_FINISHED", "thread_title")
     assert len(waiting(harness)) == 1

@@ -30,7 +30,7 @@ from tests.harness.handoffs import advance
 from tests.harness.harness import Harness
 from tests.harness.local_clock import run_ahead
 from tests.harness.sessions import close
-from tests.harness.webhooks import SECRET, Hooked, verified, webhook, with_webhooks
+from tests.harness.webhooks import SECRET, Hooked, verify_posted, webhook, with_webhooks
 from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
 from tests.unit.api.served import Served
 
@@ -82,7 +82,7 @@ async def test_the_messages_of_a_run_are_sent_in_their_order_and_signed(harness:
         },
     }
     assert texts([question, reply]) == ["Hello", "Hello there."]
-    assert [verified(posted, SECRET)["id"] for posted in hooked.receivers.posted] == [question["id"], reply["id"]]
+    assert [verify_posted(posted, SECRET)["id"] for posted in hooked.receivers.posted] == [question["id"], reply["id"]]
     assert {posted.headers["Content-Type"] for posted in hooked.receivers.posted} == {"application/json"}
 
 
@@ -310,7 +310,7 @@ async def test_all_secrets_of_a_webhook_sign_while_it_changes_to_a_new_one(harne
     hooked = with_webhooks(harness, webhook(secret=f"{OTHER_SECRET}\n{SECRET}"))
     await harness.say()
     await hooked.settle()
-    assert verified(hooked.receivers.posted[0], OTHER_SECRET, SECRET)
+    assert verify_posted(hooked.receivers.posted[0], OTHER_SECRET, SECRET)
 
 
 async def test_events_are_signed_at_the_machines_time_when_the_local_clock_is_ahead(

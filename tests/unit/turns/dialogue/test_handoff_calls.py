@@ -9,7 +9,7 @@ from baton.domain.runs.tool_call import ToolCall
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HELPER, HandoffHarness, advance, texts, transfer
-from tests.harness.state_checks import active, call, changed, check_handoffs, define, results, to
+from tests.harness.state_checks import active, call, check_handoffs, define, results, to, with_fields
 
 # What models call
 
@@ -102,7 +102,7 @@ async def test_a_refused_transfer_does_not_undo_another_one_of_the_same_answer()
 
 async def test_a_refused_transfer_does_not_undo_a_return_of_the_same_answer() -> None:
     harness = HandoffHarness(transfer("helper"))
-    define(harness, changed(HELPER, handoffs=["maker"]))
+    define(harness, with_fields(HELPER, handoffs=["maker"]))
     await harness.say()
     back = call("return_to_main", "b", summary="Helped.", outcome="done")
     harness.model.script(Answer.calling(to("maker", "a"), back))
@@ -112,7 +112,7 @@ async def test_a_refused_transfer_does_not_undo_a_return_of_the_same_answer() ->
 
 async def test_a_specialist_hands_nobody_on() -> None:
     harness = HandoffHarness(transfer("helper"))
-    define(harness, changed(HELPER, handoffs=["maker"]))
+    define(harness, with_fields(HELPER, handoffs=["maker"]))
     await harness.say()
     harness.model.script(Answer.calling(to("maker")))
     turn = await harness.say("m2", "Make a box")

@@ -27,7 +27,7 @@ from baton.ports.documents.files import ThreadFiles
 from baton_testing.fakes.agents.agent_client import Reply
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer, ScriptedChatModel
-from tests.harness.armed import armed
+from tests.harness.armed import arm_assistant
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness, Said
 from tests.harness.relays import RelayHarness
@@ -121,7 +121,7 @@ async def test_a_whole_answer_is_not_marked() -> None:
 
 
 async def test_arguments_count_as_part_of_the_answer() -> None:
-    harness = Harness(assistant=armed())
+    harness = Harness(assistant=arm_assistant())
 
     async def weather(city: str) -> str:
         return "Sunny."
