@@ -29,6 +29,7 @@ from baton_testing.fakes.documents.files import FakeFiles
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import NoSecrets
+from tests.harness.events import TAKES, EventSender
 from tests.harness.harness import Harness
 from tests.harness.page import COLOUR, PAGE, result, waiting
 from tests.harness.remembered import remember
@@ -54,7 +55,7 @@ class GuardedHarness(Harness):
         """The guarded agent has a coroutine that answers if it ``runs``."""
         self.judged: list[tuple[str, str]] = []
         functions = Functions()
-        guarded = Agent("guarded", GUARDED, main=True, tools=(refund,), triggers=["guard me"])
+        guarded = Agent("guarded", GUARDED, main=True, tools=(refund,), triggers=["guard me"], events=TAKES["events"])
         plain = Agent("plain", PLAIN, main=True, handoffs=[Handoff(guarded, context_mode="full")], sub_agents=[guarded])
 
         @guarded.input_guardrail
@@ -100,6 +101,14 @@ Door = Callable[[], Awaitable[GuardedHarness]]
 async def question() -> GuardedHarness:
     harness = GuardedHarness()
     await harness.say("m1", f"Say {WORD}")
+    return harness
+
+
+async def send_event() -> GuardedHarness:
+    harness = GuardedHarness()
+    shop = EventSender(harness)
+    await shop.send(data={"carrier": WORD})
+    await shop.work()
     return harness
 
 
@@ -286,6 +295,7 @@ async def private_skill() -> GuardedHarness:
 DOORS: Mapping[str, tuple[Origin, tuple[Door, ...]]] = {
     "the question, with data parts over A2A": (Origin.QUESTION, (question,)),
     "an edited question": (Origin.QUESTION, (edit_question,)),
+    "the schedule, event or result of a task that begins a run": (Origin.QUESTION, (send_event,)),
     "the question of an agent that consults it": (Origin.QUESTION, (consult,)),
     "names of files, addresses of documents": (Origin.FILE, (with_file(f"{WORD}.txt", "Hello"),)),
     "texts of text files": (
