@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.errors import TokenExpired, Unauthorized
+from baton.domain.errors import ModelError, TokenExpired, Unauthorized
 from baton.domain.runs.task import TaskStatus
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.queued import RecordDelivery
@@ -75,6 +75,26 @@ async def test_a_consultation_that_needs_a_token_of_the_users_has_failed() -> No
     [task], _ = await signed_out.records.list_tasks(signed_out.ada, signed_out.thread_id, limit=9, cursor=None)
     assert (task.status, task.error, task.ended_at is None) == (TaskStatus.FAILED, "Sign in.", False)
     assert [event.body["subagentRunId"] for event in turn.events if event.type == "SUBAGENT_ERROR"] == [task.id]
+
+
+@pytest.mark.parametrize(
+    ("second", "state", "text"),
+    [(Answer.calling(LOOK), "auth-required", "Sign in again."), (ModelError(), "failed", ModelError.detail)],
+)
+async def test_the_status_of_a_task_has_its_last_error(second: Answer | ModelError, state: str, text: str) -> None:
+    refusals = iter([Unauthorized("Sign in."), TokenExpired("Sign in again.")])
+
+    async def look() -> str:
+        raise next(refusals)
+
+    served = A2AServed(harness())
+    served.harness.tools.add("look", look)
+    served.harness.model.script(Answer.calling(LOOK), second)
+    first = (await served.call("message/send", blocking(message("Look"))))["result"]
+    task = (await served.call("message/send", blocking(message("Again", "m-2", taskId=first["id"]))))["result"]
+    assert (first["status"]["state"], task["status"]["state"]) == ("auth-required", state)
+    assert task["status"]["message"]["parts"][0]["text"] == text
+    assert task["status"]["message"]["messageId"] != first["status"]["message"]["messageId"]
 
 
 async def test_a_turn_of_the_queue_has_the_token_of_its_message() -> None:

@@ -21,7 +21,7 @@ from baton.api.a2a.tasks import A2ATask, is_interrupted
 from baton.concurrency.tasks import off_loop
 from baton.domain.runs.interrupt import to_client_interrupts
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.a2a_task import EXTENSION_URI, MarkStatus, TaskId
+from baton.domain.threads.a2a_task import CREDENTIAL_ERRORS, EXTENSION_URI, MarkStatus, TaskId
 from baton.domain.threads.a2a_task import TaskState as State
 from baton.domain.threads.content import find_part_name
 from baton.domain.threads.message import MessageAuthor, StoredMessage
@@ -182,18 +182,7 @@ def _make_status_message(task: A2ATask) -> Message | None:
     if task.state is State.REJECTED and task.mark is not None:
         return make_agent_message(task.id, "rejected", [Part(text=task.mark.reason or "The message was refused.")])
     if task.state in (State.FAILED, State.AUTH_REQUIRED):
-        failed = next(
-            (
-                message.end
-                for message in task.messages
-                if message.end is not None and message.end.outcome is OutcomeType.ERROR
-            ),
-            None,
-        )
-        if failed is not None:
-            error = failed.error
-            data = {"code": error.code, "retryable": error.retryable}
-            return make_agent_message(task.id, "failed", [Part(text=error.detail), make_data_part(data)])
+        return _make_failure(task)
     if task.state is State.WORKING and task.is_at_desk and end is not None and end.outcome is OutcomeType.DELIVERED:
         return make_agent_message(task.id, f"delivered {task.messages[-1].run_id}", [Part(text=DELIVERED)])
     if task.state in (State.INPUT_REQUIRED, State.COMPLETED) or (task.state is State.WORKING and task.is_at_desk):
@@ -211,6 +200,20 @@ def _make_status_message(task: A2ATask) -> Message | None:
             None,
         )
         return to_message(last, task.id) if last is not None and end is not None else None
+    return None
+
+
+def _make_failure(task: A2ATask) -> Message | None:
+    """Return the newest error that led to the state; None if the task has none among its messages."""
+    needs_credentials = task.state is State.AUTH_REQUIRED
+    for message in reversed(task.messages):
+        end = message.end
+        if end is None or end.outcome is not OutcomeType.ERROR:
+            continue
+        if (end.error_code in CREDENTIAL_ERRORS) is needs_credentials:
+            data = {"code": end.error.code, "retryable": end.error.retryable}
+            parts = [Part(text=end.error.detail), make_data_part(data)]
+            return make_agent_message(task.id, f"failed {message.run_id}", parts)
     return None
 
 
