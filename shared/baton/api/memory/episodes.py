@@ -56,7 +56,7 @@ async def get_episode(
 
     An episode can be read as soon as its session has ended. Its `status` says whether it is complete.
     """
-    before = decode_ordinal(cursor) if cursor else None
+    top = decode_ordinal(cursor) if cursor else None
     ref = await app.ports.episodes.find(caller, str(episode_id))
     if ref is None:
         raise errors.NotFound("There is no such episode.")
@@ -69,6 +69,7 @@ async def get_episode(
     if thread.user_id != caller.user_id or thread.episode <= ref.number:  # the session's end was not committed
         raise errors.NotFound("There is no such episode.")
     messages: list[EpisodeMessage] = []
+    before = top
     for _ in range(MAX_READS):
         room = limit - len(messages)
         page, before = await app.memory.episode_messages.read_page(caller, thread, ref, before=before, limit=room)
@@ -80,8 +81,7 @@ async def get_episode(
         ):
             break
     path = ref.select_branch(thread).path.cut(
-        ref.end_ordinal if cursor is None or not messages else messages[-1].ordinal + 1,
-        ref.first_ordinal if before is None or not messages else messages[0].ordinal,
+        ref.end_ordinal if top is None else min(top, ref.end_ordinal), ref.first_ordinal if before is None else before
     )
     calls = [
         call

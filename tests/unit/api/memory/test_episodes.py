@@ -88,6 +88,28 @@ async def test_the_messages_of_a_long_episode_come_in_pages(served: Served) -> N
     assert results == list(range(14))
 
 
+@pytest.mark.parametrize("limit", [1, 3, 8])
+async def test_pages_of_an_episode_have_each_tool_call_once(
+    served: Served, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("baton.api.memory.episodes.MAX_READS", 1)  # so that pages are empty where no message is shown
+    for number in (1, 2):
+        served.harness.model.script(Answer.calling(ToolCall(f"call-{number}", "launch", "{}")), "Done.")
+        await served.harness.say(f"m{number}")
+    episode_id = await close(served.harness)
+    calls: list[str] = []
+    sizes: list[int] = []
+    cursor: str | None = None
+    while cursor is not None or not sizes:
+        params = {"limit": limit} | ({"cursor": cursor} if cursor else {})
+        page = (await served.get(f"/episodes/{episode_id}", **params)).raise_for_status().json()
+        calls += [call["runId"] for call in page["toolCalls"]]
+        sizes.append(len(page["messages"]))
+        cursor = page["nextCursor"]
+    assert len(calls) == len(set(calls)) == 2
+    assert (0 in sizes) == (limit == 1)
+
+
 @pytest.mark.parametrize("user", ["bob", "stranger"])
 async def test_nobody_elses_episode_exists(served: Served, user: str) -> None:
     await served.harness.say()
