@@ -115,7 +115,7 @@ async def _ask(
 
 
 async def _find_thread_id(caller: McpCaller, turn: RequestedTurn) -> str | None:
-    """Return the id of the turn's thread; None if the thread does not exist, as its first message was refused."""
+    """Return the id of the turn's thread; None for a new thread that does not exist yet or cannot be read."""
     thread = turn.request.thread
     if thread.may_create:
         try:
