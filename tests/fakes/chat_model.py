@@ -51,8 +51,8 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One call of the model."""
+class ModelRequest:
+    """A request of the model."""
 
     settings: ModelSettings
     prompts: tuple[Prompt, ...]
@@ -69,8 +69,8 @@ class ScriptedChatModel:
     """``ChatModel`` that gives its scripted answers in order, and repeats ``otherwise`` after them."""
 
     otherwise: Answer = field(default_factory=Answer)
-    asked: list[Asked] = field(default_factory=list)
-    """Every call so far."""
+    requests: list[ModelRequest] = field(default_factory=list)
+    """Every request so far."""
     abandoned: int = 0
     """Answers that were cancelled or closed before their end."""
 
@@ -100,7 +100,7 @@ class ScriptedChatModel:
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
         """The next scripted answer."""
-        self.asked.append(Asked(settings, tuple(prompts), tuple(tools)))
+        self.requests.append(ModelRequest(settings, tuple(prompts), tuple(tools)))
         answer = self._script.popleft() if self._script else self.otherwise
         complete = False
         try:

@@ -34,13 +34,13 @@ class AbleModel:
     gate: asyncio.Event | None = None
     """Answers wait for it."""
     was_asked: asyncio.Event = field(default_factory=asyncio.Event)
-    asked: list[ModelSettings] = field(default_factory=list)
+    requests: list[ModelSettings] = field(default_factory=list)
     """The settings of every call."""
 
     def list_learned_facts(self, model: str) -> Mapping[str, JsonValue]:
         settings = sorted(self.refused - {"images"})
-        facts: dict[str, JsonValue] = {"dropped": list[JsonValue](settings)} if settings and self.asked else {}
-        return facts | ({"images": False} if "images" in self.refused and self.asked else {})
+        facts: dict[str, JsonValue] = {"dropped": list[JsonValue](settings)} if settings and self.requests else {}
+        return facts | ({"images": False} if "images" in self.refused and self.requests else {})
 
     async def stream(
         self,
@@ -50,7 +50,7 @@ class AbleModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        self.asked.append(settings)
+        self.requests.append(settings)
         self.was_asked.set()
         if self.gate is not None:
             await self.gate.wait()

@@ -15,7 +15,7 @@ from baton.domain.threads.turn_requests import MessageRequest
 from baton.ports.threads.leases import LeaseRequest
 from baton.ports.threads.messages import EntryPoint, TurnRecord
 from tests.fakes.chat_model import Answer
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, Harness, Turn
 from tests.harness.sockets import Socketed
 from tests.harness.wiki import DELETE
 
@@ -58,7 +58,7 @@ class BusyAgent(Harness):
         return "Three flights."
 
     @asynccontextmanager
-    async def at_work(self, **fields: Any) -> AsyncGenerator[asyncio.Task[Said]]:
+    async def at_work(self, **fields: Any) -> AsyncGenerator[asyncio.Task[Turn]]:
         """A run that waits for its tool while the block runs; afterwards the tool ends, and the run goes on."""
         running = asyncio.ensure_future(self.say("m1", "Find a flight.", **fields))
         try:
@@ -110,7 +110,9 @@ class BusyAgent(Harness):
 
     def prompt(self, number: int) -> list[tuple[str, str]]:
         """The roles and texts of the model's prompt with this number, without the system's."""
-        return [(role, str(content)) for role, content in self.model.asked[number].contents if role not in ("system",)]
+        return [
+            (role, str(content)) for role, content in self.model.requests[number].contents if role not in ("system",)
+        ]
 
 
 def searches_then(*answers: str) -> tuple[Answer | str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCallRecord
 from tests.harness.handoffs import MAKER, HandoffHarness, advance, transfer
-from tests.harness.harness import Said
+from tests.harness.harness import Turn
 
 FILE = {
     "type": "object",
@@ -43,7 +43,7 @@ class Desk:
         self.files.append(name)
         return self.result or f"Number {len(self.files)}."
 
-    async def reach_the_end(self, *answers: Any) -> Said:
+    async def reach_the_end(self, *answers: Any) -> Turn:
         """Collect the data; the maker then answers the last message with ``answers``."""
         self.harness.model.script(transfer(), "Name?", advance("BUILD", name="Box"), "Shall I?")
         await self.harness.say()

@@ -19,7 +19,7 @@ from baton.domain.threads.desk_requests import (
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import Thread
 from tests.fakes.chat_model import Answer, ScriptedChatModel
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, Harness, Turn
 
 ANNA = Person("anna", "Anna")
 BEN = Person("ben", "Ben")
@@ -60,15 +60,15 @@ class DeskHarness(Harness):
         )
         self._carried_out: set[str] = set()
 
-    async def act(self, request: Any) -> Said:
+    async def act(self, request: Any) -> Turn:
         """Carry out what a person does, in the scope of the user."""
-        run = Said([], None)
+        run = Turn([], None)
         run.finished = await self.turns.run(
             Scope(self.ada.tenant_id, self.ada.user_id), request, run.events.append, seconds=20
         )
         return run
 
-    async def ask(self, message_id: str = "m1") -> Said:
+    async def ask(self, message_id: str = "m1") -> Turn:
         """Ada asks for a person by a trigger."""
         self.model.script("Ada wants a person.")
         return await self.say(message_id, "I want to talk to a human")
@@ -82,19 +82,19 @@ class DeskHarness(Harness):
         assert session is not None
         return session
 
-    async def take(self, person: Person = ANNA) -> Said:
+    async def take(self, person: Person = ANNA) -> Turn:
         return await self.act(make_take_request(await self.thread(), await self.session(), person))
 
-    async def reply(self, text: str = "I am here.", message_id: str = "p1", person: Person = ANNA) -> Said:
+    async def reply(self, text: str = "I am here.", message_id: str = "p1", person: Person = ANNA) -> Turn:
         return await self.act(make_reply_request(await self.thread(), person, message_id, text))
 
-    async def note(self, text: str, message_id: str = "n1", person: Person = ANNA) -> Said:
+    async def note(self, text: str, message_id: str = "n1", person: Person = ANNA) -> Turn:
         return await self.act(make_note_request(await self.thread(), person, message_id, text))
 
-    async def hand_back(self, note: str = "", person: Person = ANNA) -> Said:
+    async def hand_back(self, note: str = "", person: Person = ANNA) -> Turn:
         return await self.act(make_return_request(await self.thread(), await self.session(), person, note))
 
-    async def hand_on(self, desk_id: str = "billing", note: str = "", person: Person = ANNA) -> Said:
+    async def hand_on(self, desk_id: str = "billing", note: str = "", person: Person = ANNA) -> Turn:
         return await self.act(make_transfer_request(await self.thread(), await self.session(), person, desk_id, note))
 
     def someone(self, *permissions: str, user_id: str = "anna") -> Scope:

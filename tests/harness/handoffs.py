@@ -12,7 +12,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread_state import describe_thread_state
 from baton.threads.requests.parsing import make_continue_request, make_exit_request
 from tests.fakes.chat_model import Answer, ScriptedChatModel
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, Harness, Turn
 
 MAKER = AgentDefinition.model_validate(
     {
@@ -81,13 +81,13 @@ class HandoffHarness(Harness):
         model.script(*answers)
         super().__init__(model=model, assistant=assistant, others=(maker, HELPER, LOCKED))
 
-    async def act(self, request: Any, scope: Scope | None = None) -> Said:
+    async def act(self, request: Any, scope: Scope | None = None) -> Turn:
         """Carry out an action of ada's."""
-        turn = Said([], None)
+        turn = Turn([], None)
         turn.finished = await self.turns.run(scope or self.ada, request, turn.events.append, seconds=20)
         return turn
 
-    async def hand_over(self, by: str, *answers: Answer, message_id: str = "m1") -> Said:
+    async def hand_over(self, by: str, *answers: Answer, message_id: str = "m1") -> Turn:
         """The conversation goes to the maker by a ``trigger`` or a ``transfer``; the maker answers with ``answers``."""
         if by == "trigger":
             self.model.script("Ada wants a thing.", *answers)
@@ -95,10 +95,10 @@ class HandoffHarness(Harness):
         self.model.script(transfer(), *answers)
         return await self.say(message_id)
 
-    async def exit(self, key: str = "once") -> Said:
+    async def exit(self, key: str = "once") -> Turn:
         return await self.act(make_exit_request(self.thread_id, key=key))
 
-    async def continue_(self, workflow_id: str, key: str = "once") -> Said:
+    async def continue_(self, workflow_id: str, key: str = "once") -> Turn:
         return await self.act(make_continue_request(self.thread_id, workflow_id, key=key))
 
     async def state(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def advance(state: str, **data: Any) -> Answer:
     return calling("advance_workflow", state=state, data=data)
 
 
-def texts(turn: Said) -> list[tuple[str, str]]:
+def texts(turn: Turn) -> list[tuple[str, str]]:
     """Speakers with their texts, in order."""
     names: dict[str, str] = {}
     reported: dict[str, str] = {}

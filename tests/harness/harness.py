@@ -111,7 +111,7 @@ class Harness(FakePorts):
     async def model_is_asked(self, times: int = 1) -> None:
         """Wait until the model has been asked this many times."""
         async with asyncio.timeout(10):
-            while len(self.model.asked) < times:  # noqa: ASYNC110 - the fake has no event for it
+            while len(self.model.requests) < times:  # noqa: ASYNC110 - the fake has no event for it
                 await asyncio.sleep(0.01)
 
     async def context(self, run_id: str | None = None) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class Harness(FakePorts):
         patience: float | None = None,
         seconds: float = 20,
         **fields: Any,
-    ) -> Said:
+    ) -> Turn:
         """Run one turn and collect its events."""
         events: list[Event] = []
         finished = await self.turns.run(
@@ -151,7 +151,7 @@ class Harness(FakePorts):
             patience=patience,
             subscriber=subscriber,
         )
-        return Said(events, finished)
+        return Turn(events, finished)
 
 
 def without_retrieval(agent: AgentDefinition) -> AgentDefinition:
@@ -161,7 +161,7 @@ def without_retrieval(agent: AgentDefinition) -> AgentDefinition:
 
 
 @dataclass
-class Said:
+class Turn:
     """The events of a turn."""
 
     events: list[Event]

@@ -9,7 +9,7 @@ from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.turn_requests import ClientOffer, ClientTool, ContextItem
 from tests.fakes.chat_model import Answer
-from tests.harness.harness import Harness, Said
+from tests.harness.harness import Harness, Turn
 
 COLOUR = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
 PAINT = ClientTool("paint", "Paints the background.", COLOUR)
@@ -43,10 +43,10 @@ def result(interrupt: dict[str, Any], payload: Any = "It is red now.", **fields:
 
 def list_offered(harness: Harness, time: int = -1) -> list[str]:
     """The names of the tools that the model was offered, in their order."""
-    return [spec.name for spec in harness.model.asked[time].tools]
+    return [spec.name for spec in harness.model.requests[time].tools]
 
 
-def prompt_text(turn: Said) -> list[tuple[str, str]]:
+def prompt_text(turn: Turn) -> list[tuple[str, str]]:
     """The results of calls in a run's events, with how they ended."""
     results = [event.body for event in turn.events if event.type == "TOOL_CALL_RESULT"]
     return [(result["content"], result["metadata"]["outcome"]) for result in results]

@@ -15,7 +15,7 @@ from baton.domain.threads.events import Event
 from baton.threads.requests.parsing import make_decision_request
 from baton.turns.finished_runs import FinishedRun
 from tests.fakes.chat_model import Answer
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, Harness, Turn
 
 DELETE = {"type": "object", "properties": {"page": {"type": "string"}}, "required": ["page"]}
 
@@ -69,17 +69,17 @@ def no(interrupt: dict[str, Any], by: str = "ada") -> InterruptDecision:
     return InterruptDecision(interrupt["id"], DecisionStatus.CANCELLED, None, by)
 
 
-async def answer(harness: Harness, *answers: InterruptDecision) -> Said:
+async def answer(harness: Harness, *answers: InterruptDecision) -> Turn:
     """Give answers; the run's events, if it goes on."""
     events: list[Event] = []
     request = make_decision_request(harness.thread_id, answers)
     finished: FinishedRun | None = await harness.turns.run(harness.ada, request, events.append, seconds=20)
-    return Said(events, finished)
+    return Turn(events, finished)
 
 
 async def answer_and_die(harness: Harness, *answers: InterruptDecision) -> None:
     """Give answers to a worker that dies in the middle of the model's next words."""
-    times = len(harness.model.asked) + 1
+    times = len(harness.model.requests) + 1
     harness.model.script(Answer(("Do",), gate=asyncio.Event(), gate_at=1))
     running = asyncio.ensure_future(answer(harness, *answers))
     await harness.model_is_asked(times)
@@ -90,4 +90,4 @@ async def answer_and_die(harness: Harness, *answers: InterruptDecision) -> None:
 
 def call_results(harness: Harness) -> list[str]:
     """The last results of calls that the model has read."""
-    return [str(content) for role, content in harness.model.asked[-1].contents if role == "tool"]
+    return [str(content) for role, content in harness.model.requests[-1].contents if role == "tool"]

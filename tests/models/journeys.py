@@ -9,7 +9,7 @@ from typing import Any
 from baton.domain.agents.agent import AgentDefinition
 from baton.ports.agents.chat_model import ChatModel
 from tests.harness.handoffs import MAKER
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, Harness, Turn
 from tests.harness.remembered import learn
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -106,12 +106,12 @@ class Journey:
         """Put a document where the assistant finds it."""
         await learn(self.harness, self.harness.ada, "assistant", "Bolt B17 takes 9 Nm, as the handbook says.")
 
-    async def say(self, content: Any) -> Said:
+    async def say(self, content: Any) -> Turn:
         """Say something, and return what comes back."""
         self._turns += 1
         return await self.harness.say(f"m{self._turns}", content)
 
-    def problem(self, step: Step, turn: Said) -> str | None:
+    def problem(self, step: Step, turn: Turn) -> str | None:
         """Return what is wrong with an answer; None if nothing is."""
         if step.fails:
             return None if turn.last["type"] == "RUN_ERROR" else f"{step.says}: did not fail"

@@ -98,7 +98,7 @@ async def outcome_of(make: Make, death: Death | None) -> tuple[Any, ...]:
     harness = DeskHarness()
     await harness.ask()
     request = await make(harness)
-    questions = len(harness.model.asked)
+    questions = len(harness.model.requests)
     earlier = harness.request("m2", "Hello?") if make in (next_message, next_leaving) else None
     if death is not None:
         mortal = {name: Mortal(getattr(harness, name), death) for name in PORTS}
@@ -112,7 +112,7 @@ async def outcome_of(make: Make, death: Death | None) -> tuple[Any, ...]:
     elif earlier is not None:
         await carry_out(build(harness), harness, earlier)
     await carry_out(build(harness), harness, request)
-    assert len(harness.model.asked) == questions
+    assert len(harness.model.requests) == questions
     thread = await harness.thread()
     page = await harness.store.read_messages(harness.ada, thread, limit=100, before=None)
     records = [record.action for record in harness.audit.records if record.action.startswith("desk.")]

@@ -80,10 +80,10 @@ class FakeHarness:
         return self.model.abandoned == 1
 
     def asked(self) -> list[list[tuple[str, object]]]:
-        return [list(request.contents) for request in self.model.asked]
+        return [list(request.contents) for request in self.model.requests]
 
     def offered(self) -> list[list[str]]:
-        return [[tool.name for tool in request.tools] for request in self.model.asked]
+        return [[tool.name for tool in request.tools] for request in self.model.requests]
 
 
 @dataclass

@@ -144,7 +144,7 @@ class TestThread:
 
     async def test_a_turn_in_progress_is_forgotten_with_what_it_says_afterwards(self, world: World) -> None:
         thread_id, gate = await conversation(world, ADA), asyncio.Event()
-        request_count = len(world.harness.model.asked)
+        request_count = len(world.harness.model.requests)
         world.harness.model.script(Answer(("It ", "is ", SECRET), gate=gate, gate_at=1))
         turn_in_progress = asyncio.ensure_future(world.say(ADA, thread_id, SECRET))
         await world.harness.model_is_asked(request_count + 1)

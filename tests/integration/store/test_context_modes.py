@@ -32,7 +32,7 @@ async def test_later_turns_are_given_what_the_handoff_granted(stores: Stores, mo
         request = parse_message_request(stores.ada, thread_id=thread_id, message_id=text, content=text)
         await turns.run(stores.ada, request, lambda event: None, seconds=20)
 
-    reported = [str(content) for _, content in model.asked[-1].contents]
+    reported = [str(content) for _, content in model.requests[-1].contents]
     assert reported[0].startswith("Be the helper.")
     assert ("Ada counts." in reported[1]) is (mode == "summary")
     assert reported[-4 - len(granted) :] == [*granted, "Please help", "How can I help?", TODAY[1], "Like this"]

@@ -50,7 +50,7 @@ async def test_it_asks_once_however_often_it_tries(harness: Harness) -> None:
         again = json.loads((await harness.call(agent, "assistant", message="Hello")).text)
     assert (first["message"], first["state"]) == ("Hello there.", "completed")
     assert first == again
-    assert len(served.harness.model.asked) == 1
+    assert len(served.harness.model.requests) == 1
 
 
 async def test_it_learns_what_the_other_agent_asks_and_what_went_wrong(harness: Harness) -> None:

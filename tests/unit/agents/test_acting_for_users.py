@@ -63,7 +63,7 @@ async def test_a_task_that_needs_a_token_of_the_users_is_auth_required(call: Too
     assert task["status"]["state"] == "auth-required"
     messages, data = task["status"]["message"]["parts"]
     assert (messages["text"], data["data"]["code"]) == ("Sign in.", error.code)
-    assert len(served.harness.model.asked) == 1
+    assert len(served.harness.model.requests) == 1
 
 
 async def test_a_consultation_that_needs_a_token_of_the_users_has_failed() -> None:

@@ -26,7 +26,7 @@ async def test_an_agent_that_is_consulted_gets_neither() -> None:
     turn = await harness.say(client=PAGE)
     assert turn.last["outcome"]["type"] == "interrupt"
     assert list_offered(harness, 1) == []
-    assert "Cart" not in str(harness.model.asked[1].contents)
+    assert "Cart" not in str(harness.model.requests[1].contents)
     harness.model.script("Crimson it is.")
     (interrupt,) = turn.last["outcome"]["interrupts"]
     assert (await answer(harness, result(interrupt))).text == "Crimson it is."
@@ -40,7 +40,7 @@ async def test_a_specialist_gets_them_if_its_definition_allows_it(takes: bool) -
     await harness.say(client=PAGE)
     assert "paint" in list_offered(harness, 0)
     assert ("paint" in list_offered(harness, 1)) == takes
-    assert ("Cart" in str(harness.model.asked[1].contents)) == takes
+    assert ("Cart" in str(harness.model.requests[1].contents)) == takes
 
 
 async def test_a_specialist_waits_for_the_page_and_goes_on() -> None:

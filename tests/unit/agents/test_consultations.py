@@ -33,7 +33,7 @@ from baton.ports.threads.leases import Lease
 from baton_testing.fakes.agents.agent_client import Reply
 from baton_testing.fakes.clock import FakeClock
 from tests.fakes.chat_model import Answer
-from tests.harness.harness import ASSISTANT, TODAY, Harness, Said
+from tests.harness.harness import ASSISTANT, TODAY, Harness, Turn
 from tests.unit.api.served import Served
 
 KNOWLEDGE = AgentDefinition(
@@ -67,7 +67,7 @@ def ask(agent: str, message: str = "What about errors?") -> ToolCall:
     return ToolCall(f"call-{agent}", f"ask_{agent}", json.dumps({"message": message}))
 
 
-def of_type(turn: Said, kind: str) -> list[dict[str, Any]]:
+def of_type(turn: Turn, kind: str) -> list[dict[str, Any]]:
     return [event.body for event in turn.events if event.type == kind]
 
 
@@ -102,7 +102,7 @@ async def test_two_agents_are_asked_and_the_user_hears_one_voice(harness: Harnes
 async def test_the_asking_model_reads_what_they_said_and_the_user_does_not(harness: Harness) -> None:
     harness.model.script(Answer.calling(ask("knowledge")), "Types, says the book.", "Use types.")
     turn = await harness.say()
-    assert harness.model.asked[2].contents[-1] == ("tool", "Types, says the book.")
+    assert harness.model.requests[2].contents[-1] == ("tool", "Types, says the book.")
     assert "says the book" not in json.dumps([event.body for event in turn.events])
 
 
@@ -110,15 +110,15 @@ async def test_a_sub_agent_sees_nothing_but_its_task(harness: Harness) -> None:
     await harness.say("m1", "My name is Ada.")
     harness.model.script(Answer.calling(ask("knowledge", "What are types?")), "Types are sorts.", "Sorts.")
     await harness.say("m2", "And types?")
-    assert harness.model.asked[2].contents == [("system", "Quote exactly."), TODAY, ("user", "What are types?")]
+    assert harness.model.requests[2].contents == [("system", "Quote exactly."), TODAY, ("user", "What are types?")]
 
 
 async def test_a_sub_agent_that_needs_a_permission_is_not_even_offered(harness: Harness) -> None:
     await harness.say()
-    assert "ask_vault" not in [tool.name for tool in harness.model.asked[0].tools]
+    assert "ask_vault" not in [tool.name for tool in harness.model.requests[0].tools]
     may = replace(harness.ada, permissions=frozenset({"vault:open"}))
     await harness.say("m2", scope=may)
-    assert "ask_vault" in [tool.name for tool in harness.model.asked[1].tools]
+    assert "ask_vault" in [tool.name for tool in harness.model.requests[1].tools]
 
 
 async def test_each_consultation_is_a_task_with_its_messages_time_and_tokens(harness: Harness) -> None:
@@ -158,12 +158,12 @@ async def test_a_remote_agents_question_goes_on_with_the_users_answer(harness: H
     )
     harness.model.script(Answer.calling(ask("web_research", "How warm was it?")), "For which year?")
     await harness.say("m1")
-    reported = str(harness.model.asked[1].contents[-1][1])
+    reported = str(harness.model.requests[1].contents[-1][1])
     assert reported.startswith("For which year?")
     assert "ask this agent again" in reported
     harness.model.script(Answer.calling(ask("web_research", "1999")), "12 degrees.")
     await harness.say("m2", "1999")
-    assert harness.model.asked[3].contents[-1] == ("tool", "It was 12 degrees.")
+    assert harness.model.requests[3].contents[-1] == ("tool", "It was 12 degrees.")
     harness.model.script(Answer.calling(ask("web_research", "And today?")), "Rain.")
     await harness.say("m3", "And today?")
     assert [task.remote_task_id for _, task in harness.agent_client.asked] == [None, "remote-1", None]
@@ -196,7 +196,7 @@ async def test_a_question_for_a_task_that_a_remote_agent_has_ended_begins_anothe
     harness.model.script(Answer.calling(ask("web_research", "1999")), "12 degrees.")
     await harness.say("m2", "1999")
     assert [task.remote_task_id for _, task in harness.agent_client.asked] == [None, "remote-1", None]
-    assert harness.model.asked[3].contents[-1] == ("tool", "12 degrees.")
+    assert harness.model.requests[3].contents[-1] == ("tool", "12 degrees.")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ async def test_the_asking_model_does_not_read_what_a_remote_agent_has_taken_back
     harness.agent_client.script("web-research", Reply(("SECRET plan.", TextTakenBack(), "Rain.")))
     harness.model.script(Answer.calling(ask("web_research")), "It rains.")
     await harness.say()
-    assert harness.model.asked[-1].prompts[-1].content == "Rain."
+    assert harness.model.requests[-1].prompts[-1].content == "Rain."
     assert "SECRET" not in str(await tasks(harness))
 
 
@@ -286,7 +286,7 @@ async def test_consulted_agents_ask_nobody_and_wait_for_nobody(harness: Harness)
     harness.tools.add("bury", dig, requires_approval=True)
     harness.model.script(Answer.calling(ask("knowledge")), "Types.", "Use types.")
     await harness.say()
-    assert [tool.name for tool in harness.model.asked[1].tools] == ["dig"]
+    assert [tool.name for tool in harness.model.requests[1].tools] == ["dig"]
 
 
 async def test_every_consultation_is_audited(harness: Harness) -> None:
@@ -324,7 +324,7 @@ async def test_the_tokens_of_asked_agents_count_against_the_budget_of_the_asking
     )
     turn = await harness.say()
     assert turn.text == "Use types."
-    assert [request.settings.tool_choice for request in harness.model.asked] == [None, None, "none"]
+    assert [request.settings.tool_choice for request in harness.model.requests] == [None, None, "none"]
 
 
 async def test_a_task_whose_worker_died_is_ended_by_the_next_attempt(harness: Harness) -> None:
@@ -385,7 +385,7 @@ async def test_files_of_the_message_go_along_and_what_cannot_is_reported_and_aud
     await harness.say(content=with_file())
     ((_, task),) = harness.agent_client.asked
     assert task.attachments == (menu,)
-    reported = str(harness.model.asked[1].contents[-1][1])
+    reported = str(harness.model.requests[1].contents[-1][1])
     assert reported.startswith("No file, no answer.")
     assert "did not get: menu.pdf, application/pdf" in reported
     records, _ = await harness.audit.of_thread(harness.ada, harness.thread_id, limit=10, cursor=None)
@@ -401,7 +401,7 @@ async def test_files_of_a_remote_answer_are_kept_and_become_sources_of_the_answe
     harness.agent_client.script("web-research", Reply((*map(AgentFile, (stored, linked, refused)), "Here they are.")))
     harness.model.script(Answer.calling(ask("web_research")), "See the files.")
     turn = await harness.say()
-    reported = str(harness.model.asked[1].contents[-1][1])
+    reported = str(harness.model.requests[1].contents[-1][1])
     assert reported.split("\n")[1:] == [
         "[File: a.pdf, application/pdf]",
         "[File: b, https://b.example/b]",
@@ -425,7 +425,7 @@ async def test_a_form_of_a_remote_agent_is_shown_and_answered_with_data(harness:
     harness.agent_client.script("web-research", Reply((AgentData(form),), end=AgentDone("remote-1")), "Booked.")
     harness.model.script(Answer.calling(ask("web_research", "Book")), "How many seats?")
     await harness.say("m1")
-    reported = str(harness.model.asked[1].contents[-1][1])
+    reported = str(harness.model.requests[1].contents[-1][1])
     assert json.dumps(form) in reported
     assert "in `data`" in reported
     arguments = json.dumps({"message": "The seats.", "data": {"seats": 2}})
@@ -449,7 +449,7 @@ async def test_a_sign_in_that_a_remote_agent_wants_is_reported_to_the_asking_age
     harness.agent_client.script("web-research", wants, "Rain.")
     harness.model.script(Answer.calling(ask("web_research", "Rain?")), "Please sign in at https://login.example.")
     assert (await harness.say("m1")).last["outcome"] == {"type": "success"}
-    assert "has signed in" in str(harness.model.asked[1].contents[-1][1])
+    assert "has signed in" in str(harness.model.requests[1].contents[-1][1])
     harness.model.script(Answer.calling(ask("web_research", "Done")), "Rain.")
     await harness.say("m2", "Done")
     assert harness.agent_client.asked[-1][1].remote_task_id == "remote-1"
@@ -543,6 +543,6 @@ async def test_a_kept_file_has_a_fresh_address_whenever_its_message_is_read(harn
     assert visible == [{**source, "url": None}], "it no longer exists"
 
 
-def last_sources(turn: Said) -> list[dict[str, Any]]:
+def last_sources(turn: Turn) -> list[dict[str, Any]]:
     sources: list[dict[str, Any]] = of_type(turn, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"]
     return sources

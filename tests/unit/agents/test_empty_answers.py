@@ -16,7 +16,7 @@ from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import FinishReason, ReasoningDelta, TextTakenBack
 from tests.fakes.chat_model import Answer
 from tests.harness.coded import make_coded_harness
-from tests.harness.harness import ASSISTANT, LIBRARIAN, Harness, Said
+from tests.harness.harness import ASSISTANT, LIBRARIAN, Harness, Turn
 from tests.harness.structured import SCHEMA, WRITTEN
 
 EMPTY = {
@@ -27,7 +27,7 @@ EMPTY = {
 }
 
 
-def answers(turn: Said) -> list[str]:
+def answers(turn: Turn) -> list[str]:
     """The stored answers of a turn."""
     assert turn.finished is not None
     return [message.text for message in turn.finished.messages if message.role is Role.ASSISTANT]
@@ -40,12 +40,12 @@ async def test_the_user_sees_one_answer_and_both_calls_are_counted(empty: Answer
     turn = await harness.say()
     assert answers(turn) == ["Hello."]
     assert [turn.last["usage"][0][name] for name in ("inputTokens", "outputTokens")] == [20, 4]
-    first, second = harness.model.asked
+    first, second = harness.model.requests
     assert second.prompts == (*first.prompts, second.prompts[-1])
     assert (second.prompts[-1].role, second.prompts[-1].content) == (Role.SYSTEM, NO_WORDS)
     stored = await harness.say("m2", "Again")
     assert stored.text == "Hello there."
-    assert NO_WORDS not in str(harness.model.asked[-1].prompts)
+    assert NO_WORDS not in str(harness.model.requests[-1].prompts)
 
 
 async def test_a_second_one_is_an_error_that_may_be_repeated() -> None:
@@ -53,7 +53,7 @@ async def test_a_second_one_is_an_error_that_may_be_repeated() -> None:
     harness.model.script(Answer(()), Answer(()))
     turn = await harness.say()
     assert turn.types[-1] == "RUN_ERROR"
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
     assert (await harness.say("m2", "Again")).text == "Hello there."
 
 
@@ -61,14 +61,14 @@ async def test_a_failure_is_none() -> None:
     harness = Harness()
     harness.model.script(ModelUnavailable())
     assert (await harness.say()).types[-1] == "RUN_ERROR"
-    assert len(harness.model.asked) == 1
+    assert len(harness.model.requests) == 1
 
 
 async def test_the_limit_of_model_calls_holds() -> None:
     harness = Harness(assistant=AgentDefinition.model_validate(ASSISTANT.model_dump() | {"limits": {"model_calls": 1}}))
     harness.model.script(Answer(()))
     assert (await harness.say()).types[-1] == "RUN_ERROR"
-    assert len(harness.model.asked) == 1
+    assert len(harness.model.requests) == 1
 
 
 async def test_a_consulted_agent_is_asked_again() -> None:
@@ -78,14 +78,14 @@ async def test_a_consulted_agent_is_asked_again() -> None:
     ask = ToolCall("c1", "ask_books", json.dumps({"message": "Which book?"}))
     harness.model.script(Answer.calling(ask), Answer(()), "Faust.", "It is Faust.")
     assert (await harness.say()).text == "It is Faust."
-    assert harness.model.asked[-1].prompts[-1].content == "Faust."
+    assert harness.model.requests[-1].prompts[-1].content == "Faust."
 
 
 async def test_an_agent_with_a_schema_is_asked_again() -> None:
     harness = Harness(assistant=ASSISTANT.model_copy(update={"answer_schema": SCHEMA}))
     harness.model.script(Answer(()), WRITTEN)
     assert (await harness.say()).text == WRITTEN
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
 
 
 async def test_a_coroutine_gets_the_second_answer() -> None:
@@ -98,4 +98,4 @@ async def test_a_coroutine_gets_the_second_answer() -> None:
 
     harness = make_coded_harness(clerk, answers=(Answer(()), "blue", Answer(()), "The sky is blue."))
     assert (await harness.say()).text == "The sky is blue."
-    assert len(harness.model.asked) == 4
+    assert len(harness.model.requests) == 4

@@ -157,7 +157,7 @@ async def summary_of_earlier_messages() -> Harness:
         for message in due:
             harness.model.script(f"The user asks about {MARK}.")
             await harness.app.memory.history_summaries.write(message.scope, message.due)
-    assert any("A summary of them" in str(prompt.content) for prompt in harness.model.asked[-1].prompts)
+    assert any("A summary of them" in str(prompt.content) for prompt in harness.model.requests[-1].prompts)
     return harness
 
 
@@ -197,7 +197,7 @@ async def dry_run() -> Harness:
     await learn(harness, harness.ada, "assistant", f"{ABOUT}: {MARK}")
     await remember(harness.search, harness.embedder, harness.ada, f"My cat is called {MARK}")
     await served.ran("m1")
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
     return harness
 
 
@@ -213,7 +213,7 @@ async def title() -> Harness:
     [queued] = [message for _, message in harness.queue.sent if isinstance(message, QueuedTitle)]
     body = queued.model_dump_json(by_alias=True)
     await harness.app.queued_turns.run(body, "receipt", RecordDelivery(str(uuid.uuid4()), 1), seconds=60)
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
     return harness
 
 
@@ -223,17 +223,17 @@ async def digest_of_a_session() -> Harness:
         await harness.say(f"m{number}", f"Tell me of {MARK}")
     await close(harness)
     await make_episode(harness)
-    assert len(harness.model.asked) > 3
+    assert len(harness.model.requests) > 3
     return harness
 
 
 async def capture_of_a_task() -> Harness:
     harness = equip(Harness(assistant=OPERATOR), result=MARK)
     await complete_task(harness, said=f"I have reported it: {MARK}")
-    request_count = len(harness.model.asked)
+    request_count = len(harness.model.requests)
     harness.model.script(IS_TASK, make_draft_answer())
     await capture(harness)
-    assert len(harness.model.asked) == request_count + 2
+    assert len(harness.model.requests) == request_count + 2
     return harness
 
 
@@ -280,7 +280,7 @@ def laid(prompts: tuple[Prompt, ...], profile: ModelProfile) -> list[tuple[Role,
 @pytest.mark.parametrize("expected", JOURNEYS.values(), ids=JOURNEYS)
 async def test_no_text_of_others_has_the_role_of_the_system(expected: Journey) -> None:
     harness = await expected()
-    requests = [request.prompts for request in harness.model.asked]
+    requests = [request.prompts for request in harness.model.requests]
     roles = {prompt.role for prompts in requests for prompt in prompts if "MARK-7" in str(prompt.content)}
     assert roles & {Role.CONTEXT, *TAKEN_FROM_MESSAGES.get(expected, ())}
     for prompts in requests:
@@ -299,7 +299,7 @@ async def test_context_is_quoted_and_never_stored(expected: Journey) -> None:
     harness = await expected()
     contexts = {
         str(prompt.content)
-        for request in harness.model.asked
+        for request in harness.model.requests
         for prompt in request.prompts
         if prompt.role is Role.CONTEXT
     }

@@ -38,7 +38,7 @@ def with_weather(assistant: AgentDefinition) -> Harness:
 
 def list_replayed_parts(harness: Harness, request: int) -> list[ProviderParts]:
     return [
-        prompt.provider_parts for prompt in harness.model.asked[request].prompts if prompt.provider_parts is not None
+        prompt.provider_parts for prompt in harness.model.requests[request].prompts if prompt.provider_parts is not None
     ]
 
 
@@ -105,11 +105,11 @@ async def test_each_request_of_a_turn_begins_with_the_one_before_it() -> None:
         *(Answer.calling(call(city=city), parts=parts(Replay.TURN)) for city in ("Oslo", "Rome", "Bonn")), "Sunny."
     )
     await harness.say()
-    assert len(harness.model.asked) == 4
-    for earlier, later in pairwise(harness.model.asked):
+    assert len(harness.model.requests) == 4
+    for earlier, later in pairwise(harness.model.requests):
         assert later.prompts[: len(earlier.prompts)] == earlier.prompts
         assert later.tools == earlier.tools
-    assert [request.settings.tool_choice for request in harness.model.asked] == [None, None, None, "none"]
+    assert [request.settings.tool_choice for request in harness.model.requests] == [None, None, None, "none"]
 
 
 async def test_a_forced_call_is_forced_once_a_turn() -> None:
@@ -117,7 +117,7 @@ async def test_a_forced_call_is_forced_once_a_turn() -> None:
     harness = with_weather(agent)
     harness.model.script(Answer.calling(call(city="Oslo")), "Sunny.")
     await harness.say()
-    assert [request.settings.tool_choice for request in harness.model.asked] == ["required", None]
+    assert [request.settings.tool_choice for request in harness.model.requests] == ["required", None]
 
 
 # Thinking
@@ -146,7 +146,7 @@ async def test_thinking_is_asked_for_only_if_the_agent_shows_it() -> None:
     for agent, request in ((ASSISTANT, False), (visible, True)):
         harness = Harness(assistant=agent)
         await harness.say()
-        assert harness.model.asked[0].settings.shows_reasoning is request
+        assert harness.model.requests[0].settings.shows_reasoning is request
 
 
 async def test_thinking_that_an_error_interrupts_is_ended() -> None:
@@ -221,7 +221,7 @@ async def test_a_declared_context_length_bounds_prompts_from_the_first_one_on() 
         await harness.say(f"m{number}", content=f"{number} " + "many words " * 60)
     lengths = [
         sum(count_prompt_tokens(prompt, harness.counter) for prompt in request.prompts)
-        for request in harness.model.asked
+        for request in harness.model.requests
     ]
     assert max(lengths) <= 600
     assert lengths[-1] > 200
@@ -244,7 +244,7 @@ async def test_an_answer_that_was_shown_is_not_asked_for_again_with_a_shorter_pr
     harness.model.script(Answer(("Half of it",), error=ContextTooLong()))
     turn = await harness.say("m2")
     assert (turn.text, turn.last["code"]) == ("Half of it", "context_too_long")
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
 
 
 async def test_an_answer_of_nothing_does_not_shorten_the_prompts_of_other_conversations() -> None:
@@ -264,7 +264,7 @@ async def test_an_answer_of_nothing_does_not_shorten_the_prompts_of_other_conver
 
 
 def questions(harness: Harness, request: int) -> list[str]:
-    return [str(prompt.content) for prompt in harness.model.asked[request].prompts if prompt.role is Role.USER]
+    return [str(prompt.content) for prompt in harness.model.requests[request].prompts if prompt.role is Role.USER]
 
 
 @pytest.mark.parametrize("error", [ModelUnavailable(), ContentFiltered()])
@@ -302,7 +302,7 @@ async def test_of_a_filtered_exchange_only_the_calls_stay() -> None:
     harness.model.script(Answer.calling(call(city="Oslo"), text="Looking."), Answer(("Bad wo",), ContentFiltered()))
     await harness.say("m1", content="first")
     await harness.say("m2", content="second")
-    request = harness.model.asked[2].prompts
+    request = harness.model.requests[2].prompts
     assert "first" not in str(request)
     assert "Bad wo" not in str(request)
     assert [len(prompt.tool_calls) for prompt in request if prompt.role is Role.ASSISTANT] == [1]

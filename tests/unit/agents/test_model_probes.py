@@ -84,7 +84,7 @@ async def test_a_wrong_key_is_reported_with_the_providers_words_and_nothing_else
     assert (text.works, text.error, text.reason) == (False, "model_misconfigured", "Incorrect key")
     assert "key" in (text.advice or "")
     assert [check.works for check in report.checks[1:]] == [None] * 4
-    assert (len(model.asked), report.works) == (1, False)
+    assert (len(model.requests), report.works) == (1, False)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ async def test_settings_that_are_dropped_are_named_with_the_agents_that_set_them
         "not sent.",
         "Remove `top_p` from the model of the agent tutor: this model does not take it, so it is not sent.",
     )
-    assert {request.temperature for request in model.asked} == {0.2}
+    assert {request.temperature for request in model.requests} == {0.2}
 
 
 async def test_what_was_learned_is_given_as_the_setting_that_declares_it() -> None:
@@ -207,7 +207,7 @@ async def test_models_that_nobody_uses_are_not_asked() -> None:
     model = AbleModel()
     with pytest.raises(NotFound):
         await report_of(model, name="the-most-expensive")
-    assert model.asked == []
+    assert model.requests == []
 
 
 async def test_the_embedding_model_is_a_row_of_its_own() -> None:

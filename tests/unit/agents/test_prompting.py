@@ -31,7 +31,7 @@ async def teach(harness: Harness, name: str, *steps: str) -> None:
 
 def notes(harness: Harness) -> list[str]:
     """Return the last prompt of the model behind its agent's own, but for the day."""
-    reported = [content for content in harness.model.asked[-1].contents if content[0] == "system"]
+    reported = [content for content in harness.model.requests[-1].contents if content[0] == "system"]
     assert reported[-1][1].startswith("Today is ")
     return [str(content) for _, content in reported[1:-1]]
 
@@ -49,7 +49,7 @@ async def test_after_an_approval_the_steps_of_the_skill_are_still_in_the_prompt(
     harness.model.script("Done.")
     await answer(harness, decide(interrupt))
 
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
     assert notes(harness) == before
     assert before[0].endswith("1. Call delete\n2. Tell the owner")
 
@@ -83,9 +83,9 @@ async def test_the_steps_of_the_best_procedure_are_shown_unless_they_are_too_lon
     await harness.say("m1", "Wipe it, please")
     assert [re.findall("Wipe [0-9]", note)[0] for note in notes(harness)] == expected
     assert sum(len(note.split()) for note in notes(harness)) <= MAX_PROCEDURE_TOKENS
-    assert harness.model.asked[-1].contents[-1] == ("user", "Wipe it, please")
+    assert harness.model.requests[-1].contents[-1] == ("user", "Wipe it, please")
     assert sum(len(note.split()) for note in notes(harness)) <= MAX_PROCEDURE_TOKENS
-    assert harness.model.asked[-1].contents[-1] == ("user", "Wipe it, please")
+    assert harness.model.requests[-1].contents[-1] == ("user", "Wipe it, please")
 
 
 # Collected data
@@ -102,7 +102,9 @@ async def collecting(name: str, *, mode: str = "summary") -> str:
     [stored] = await harness.workflows.list_unfinished(harness.ada)
     assert stored.workflow.data["ASK"] == {"name": name}
     return next(
-        str(reported) for role, reported in harness.model.asked[-1].contents if role == "context" and "ASK" in reported
+        str(reported)
+        for role, reported in harness.model.requests[-1].contents
+        if role == "context" and "ASK" in reported
     )
 
 

@@ -20,7 +20,7 @@ from baton.ports.agents.chat_model import FinishReason
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, Harness, Turn
 from tests.harness.structured import OSLO, SCHEMA, WRITTEN
 from tests.harness.timed import in_virtual_time
 from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
@@ -52,12 +52,12 @@ def harness() -> Harness:
 CALL = ToolCall("call-1", "weather", "{}")
 
 
-def answers(turn: Said) -> list[StoredMessage]:
+def answers(turn: Turn) -> list[StoredMessage]:
     assert turn.finished is not None
     return [message for message in turn.finished.messages if message.role is Role.ASSISTANT]
 
 
-def problem(turn: Said) -> tuple[str, str]:
+def problem(turn: Turn) -> tuple[str, str]:
     assert turn.last["type"] == "RUN_ERROR"
     assert not answers(turn)
     assert turn.text == ""
@@ -84,7 +84,7 @@ async def test_the_answer_is_shown_and_stored_as_nothing_but_json(harness: Harne
     assert turn.last["result"] == OSLO
     [start] = [event.body for event in turn.events if event.type == "TEXT_MESSAGE_START"]
     assert start["metadata"]["isStructured"] is True
-    assert harness.model.asked[0].settings.answer_schema == SCHEMA
+    assert harness.model.requests[0].settings.answer_schema == SCHEMA
 
 
 async def test_answers_of_other_agents_have_no_result() -> None:
@@ -103,7 +103,7 @@ def test_nothing_is_shown_before_the_answer_is_checked() -> None:
         harness.model.script(Answer((WRITTEN, " "), gate=gate, gate_at=1))
         turn = asyncio.ensure_future(harness.turns.run(harness.ada, harness.request(), events.append, seconds=60))
         await asyncio.sleep(30)
-        assert harness.model.asked
+        assert harness.model.requests
         assert "TEXT_MESSAGE_START" not in [event.type for event in events]
         gate.set()
         await turn
@@ -143,7 +143,7 @@ async def test_an_answer_that_does_not_fit_is_corrected_once(harness: Harness) -
     check_run([event.body for event in turn.events])
     assert turn.text == WRITTEN
     assert [message.text for message in answers(turn)] == [WRITTEN]
-    first, second = harness.model.asked
+    first, second = harness.model.requests
     assert second.prompts[: len(first.prompts)] == first.prompts
     unfit, note = second.prompts[len(first.prompts) :]
     assert (unfit.role, unfit.content) == (Role.ASSISTANT, json.dumps(UNFIT))
@@ -174,7 +174,7 @@ async def test_one_that_still_does_not_fit_is_an_error_and_no_answer(harness: Ha
     assert code == "answer_invalid"
     assert why in message
     assert "cold" not in message
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
 
 
 async def test_the_next_question_is_answered_after_an_invalid_answer(harness: Harness) -> None:
@@ -187,7 +187,7 @@ async def test_the_next_question_is_answered_after_an_invalid_answer(harness: Ha
 async def test_a_cut_answer_is_an_error_that_says_so(harness: Harness, text: str) -> None:
     harness.model.script(Answer((text,), reason=FinishReason.LENGTH))
     assert problem(await harness.say()) == ("answer_invalid", TOO_LONG)
-    assert len(harness.model.asked) == 1
+    assert len(harness.model.requests) == 1
 
 
 async def test_an_answer_that_breaks_off_is_not_shown(harness: Harness) -> None:
@@ -202,7 +202,7 @@ async def test_what_is_said_beside_a_call_is_no_answer(harness: Harness) -> None
     check_run([event.body for event in turn.events])
     assert [(message.text, message.result) for message in answers(turn)] == [("Let me see.", None), (WRITTEN, OSLO)]
     assert turn.last["result"] == OSLO
-    assert [prompt.content for prompt in harness.model.asked[1].prompts[-2:]] == ["Let me see.", "Cold."]
+    assert [prompt.content for prompt in harness.model.requests[1].prompts[-2:]] == ["Let me see.", "Cold."]
 
 
 async def test_a_corrected_answer_may_call_a_tool_first(harness: Harness) -> None:
@@ -216,15 +216,15 @@ async def test_a_repair_stays_within_the_agents_model_calls() -> None:
     harness = harness_of(with_schema(limits={"model_calls": 1}))
     harness.model.script("No.", WRITTEN)
     assert problem(await harness.say())[0] == "answer_invalid"
-    assert len(harness.model.asked) == 1
+    assert len(harness.model.requests) == 1
 
 
 async def test_the_last_answer_of_a_turn_is_checked_and_corrected_too() -> None:
     harness = harness_of(with_schema(limits={"tool_calls": 1}))
     harness.model.script(Answer.calling(CALL), Answer.calling(CALL, text="More?"), WRITTEN)
     assert (await harness.say()).last["result"] == OSLO
-    assert harness.model.asked[2].settings.tool_choice == "none"
-    assert LAST_ANSWER in [content for _, content in harness.model.asked[2].contents]
+    assert harness.model.requests[2].settings.tool_choice == "none"
+    assert LAST_ANSWER in [content for _, content in harness.model.requests[2].contents]
 
 
 async def test_an_agent_that_waits_for_an_approval_owes_its_answer_until_then() -> None:
@@ -233,7 +233,7 @@ async def test_an_agent_that_waits_for_an_approval_owes_its_answer_until_then() 
     harness.model.script("Done.", WRITTEN)
     turn = await answer(harness, yes(interrupt))
     assert turn.last["result"] == OSLO
-    assert len(harness.model.asked) == 3
+    assert len(harness.model.requests) == 3
 
 
 async def test_a_stopped_answer_is_not_shown(harness: Harness) -> None:
@@ -263,7 +263,7 @@ async def test_the_asking_agent_gets_the_json_as_the_result_of_its_call() -> Non
     turn = await harness.say()
     assert turn.text == "It is -3 degrees."
     assert "result" not in turn.last
-    assert harness.model.asked[2].contents[-1] == ("tool", WRITTEN)
+    assert harness.model.requests[2].contents[-1] == ("tool", WRITTEN)
 
 
 async def test_the_asking_agent_learns_that_an_answer_was_invalid() -> None:
@@ -272,7 +272,7 @@ async def test_the_asking_agent_learns_that_an_answer_was_invalid() -> None:
     asking = Answer.calling(ToolCall("call-1", "ask_expert", json.dumps({"message": "How cold?"})))
     harness.model.script(asking, "Cold.", "Very cold.", "I could not find out.")
     await harness.say()
-    assert "no JSON object" in str(harness.model.asked[3].contents[-1][1])
+    assert "no JSON object" in str(harness.model.requests[3].contents[-1][1])
 
 
 MAKER = with_schema(id="maker", main=False, ends_conversations=False)
@@ -282,7 +282,7 @@ async def test_a_specialist_answers_by_its_own_schema() -> None:
     harness = HandoffHarness(transfer("maker"), Answer((WRITTEN,)), maker=MAKER)
     turn = await harness.say()
     assert turn.last["result"] == OSLO
-    assert [request.settings.answer_schema for request in harness.model.asked] == [None, SCHEMA]
+    assert [request.settings.answer_schema for request in harness.model.requests] == [None, SCHEMA]
 
 
 async def test_a_specialist_in_a_fork_answers_in_a_message_of_its_own() -> None:

@@ -20,7 +20,7 @@ from baton.ports.documents.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.armed import CITY, arm_assistant, call
 from tests.harness.failing_store import failing_once
-from tests.harness.harness import TODAY, Harness, Said
+from tests.harness.harness import TODAY, Harness, Turn
 from tests.harness.timed import in_virtual_time
 
 
@@ -40,7 +40,7 @@ async def records(harness: Harness) -> Sequence[Mapping[str, Any]]:
     return [ServedCall.of(record).wire() for record in page_items][::-1]
 
 
-def results(turn: Said) -> list[str]:
+def results(turn: Turn) -> list[str]:
     return [event.body["content"] for event in turn.events if event.type == "TOOL_CALL_RESULT"]
 
 
@@ -64,7 +64,7 @@ async def test_the_model_learns_what_its_call_has_returned_and_answers(harness: 
         "RUN_FINISHED",
     ]
     assert results(turn) == ["Sunny in Oslo."]
-    roles = [role for role, _ in harness.model.asked[1].contents]
+    roles = [role for role, _ in harness.model.requests[1].contents]
     assert roles == ["system", "system", "user", "assistant", "tool"]
     assert turn.finished is not None
     assert [message.role for message in turn.finished.messages] == [
@@ -79,7 +79,7 @@ async def test_the_next_turn_knows_the_call_and_its_result(harness: Harness) -> 
     harness.model.script(Answer.calling(call(city="Oslo")), "It is sunny.", "As I said.")
     await harness.say("m1")
     await harness.say("m2")
-    prompts = harness.model.asked[2].prompts
+    prompts = harness.model.requests[2].prompts
     roles = [prompt.role.value for prompt in prompts]
     assert roles == ["system", "user", "assistant", "tool", "assistant", "system", "user"]
     assert prompts[2].tool_calls[0].id == prompts[3].tool_call_id
@@ -153,7 +153,7 @@ async def test_calls_of_one_answer_run_at_the_same_time(harness: Harness) -> Non
     harness.model.script(Answer.calling(call("meet", 1, city="Oslo"), call("meet", 2, city="Rome")), "Both.")
     turn = await harness.say()
     assert sorted(results(turn)) == ["Oslo", "Rome"]
-    reported = [content for role, content in harness.model.asked[1].contents if role == "tool"]
+    reported = [content for role, content in harness.model.requests[1].contents if role == "tool"]
     assert reported == ["Oslo", "Rome"], "the model is told in the order of its calls"
 
 
@@ -182,7 +182,7 @@ async def test_a_model_that_calls_badly_again_and_again_gets_a_last_answer_witho
     harness = Harness(assistant=arm_assistant(bad_calls=2))
     harness.model.otherwise = Answer.calling(call("nothing"), text="Hm.")
     turn = await harness.say()
-    assert [request.settings.tool_choice for request in harness.model.asked] == [None, None, None, "none"]
+    assert [request.settings.tool_choice for request in harness.model.requests] == [None, None, None, "none"]
     assert turn.last["outcome"] == {"type": "success"}
     assert turn.finished is not None
     assert turn.finished.messages[-1].text == "Hm."
@@ -196,10 +196,10 @@ async def test_a_turn_that_reaches_its_limits_ends_in_an_answer(limits: dict[str
     harness.model.otherwise = Answer(usage.pieces, reason=usage.reason, calls=usage.calls, usage=_tokens(600))
     turn = await harness.say()
     assert turn.last["outcome"] == {"type": "success"}
-    assert harness.model.asked[-1].settings.tool_choice == "none"
-    assert harness.model.asked[-1].tools == harness.model.asked[0].tools
-    assert harness.model.asked[-1].prompts[-1].role is Role.SYSTEM
-    assert len(harness.model.asked) <= 4
+    assert harness.model.requests[-1].settings.tool_choice == "none"
+    assert harness.model.requests[-1].tools == harness.model.requests[0].tools
+    assert harness.model.requests[-1].prompts[-1].role is Role.SYSTEM
+    assert len(harness.model.requests) <= 4
 
 
 async def test_a_long_result_is_cut_for_the_model_and_kept_whole() -> None:
@@ -207,7 +207,7 @@ async def test_a_long_result_is_cut_for_the_model_and_kept_whole() -> None:
     harness.tools.add("read", lambda: _text("x" * 5_000))
     harness.model.script(Answer.calling(call("read")), "Long.")
     await harness.say()
-    reported = str(harness.model.asked[1].contents[-1][1])
+    reported = str(harness.model.requests[1].contents[-1][1])
     assert len(reported) < 400
     assert "5000 characters" in reported
     assert len(str((await records(harness))[0]["output"])) == 5_000
@@ -264,7 +264,7 @@ async def test_what_an_answer_rests_on_stands_at_its_end(harness: Harness) -> No
 async def test_the_model_hears_which_tools_cannot_be_had(harness: Harness) -> None:
     harness.tools.lose("mcp:docs", "it cannot be reached")
     await harness.say()
-    assert "mcp:docs" in str(harness.model.asked[0].prompts[1].content)
+    assert "mcp:docs" in str(harness.model.requests[0].prompts[1].content)
 
 
 async def test_the_user_hears_once_in_each_answer_that_tools_are_missing(harness: Harness) -> None:
@@ -297,7 +297,7 @@ async def test_cancelling_stops_a_running_tool_and_its_call_is_closed(harness: H
     assert turn.last["outcome"] == {"type": "cancelled"}
     assert results(turn) == ["The user stopped this."]
     await harness.say("m2")
-    assert "The user stopped this." in [content for _, content in harness.model.asked[1].contents]
+    assert "The user stopped this." in [content for _, content in harness.model.requests[1].contents]
 
 
 async def test_a_model_that_fails_after_its_calls_leaves_them_in_the_history(harness: Harness) -> None:
@@ -307,7 +307,11 @@ async def test_a_model_that_fails_after_its_calls_leaves_them_in_the_history(har
     assert turn.finished is not None
     assert turn.finished.messages[-1].status is MessageStatus.CANCELLED
     await harness.say("m2")
-    assert [prompt.role.value for prompt in harness.model.asked[2].prompts][2:5] == ["assistant", "tool", "assistant"]
+    assert [prompt.role.value for prompt in harness.model.requests[2].prompts][2:5] == [
+        "assistant",
+        "tool",
+        "assistant",
+    ]
 
 
 async def test_a_worker_that_takes_a_run_over_makes_no_call_again(harness: Harness) -> None:
@@ -352,7 +356,7 @@ async def test_a_worker_that_has_lost_its_lease_records_nothing_and_stops(
 async def test_a_tool_that_needs_a_permission_the_user_lacks_is_not_offered(harness: Harness) -> None:
     harness.tools.add("secret", lambda: _text("!"), required_permissions=("vault:open",))
     await harness.say()
-    assert [spec.name for spec in harness.model.asked[0].tools] == ["end_conversation", "weather"]
+    assert [spec.name for spec in harness.model.requests[0].tools] == ["end_conversation", "weather"]
 
 
 async def _text(text: str) -> str:
@@ -374,7 +378,7 @@ async def test_of_an_answer_in_several_messages_a_failed_commit_is_made_good_wit
         await harness.say()
     turn = await harness.say()
     assert turn.text == "Let me see.It is sunny."
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
     contents = [message.text for message in harness.store.committed("acme", harness.thread_id)]
     assert contents == ["Hello", "Let me see.", "Sunny in Oslo.", "It is sunny."]
 
@@ -394,7 +398,7 @@ async def test_a_turn_that_grows_stays_within_the_prompts_budget(harness: Harnes
     harness.tools.add("read", lambda: _text("word " * 4_000))
     harness.model.script(*[Answer.calling(call("read")) for _ in range(8)], "Done.")
     assert (await harness.say()).text == "Done."
-    for request in harness.model.asked:
+    for request in harness.model.requests:
         prompt = sum(len(str(content).split()) for _, content in request.contents)
         assert prompt <= harness.assistant.memory.max_working_memory_tokens
         assert request.contents[1:3] == [TODAY, ("user", "Hello")]
@@ -405,7 +409,7 @@ async def test_calls_without_end_are_neither_made_nor_kept(harness: Harness) -> 
     turn = await harness.say()
     assert turn.text == "Done."
     assert turn.types.count("TOOL_CALL_START") == len(results(turn)) == MAX_CALLS
-    reported = harness.model.asked[1].prompts
+    reported = harness.model.requests[1].prompts
     assert [called.id for prompt in reported for called in prompt.tool_calls] == [
         prompt.tool_call_id for prompt in reported if prompt.role is Role.TOOL
     ]

@@ -369,7 +369,7 @@ class RecordedHarness(HandoffHarness):
 
     async def _cancelled(self, *answers: Answer) -> None:
         """A turn that is stopped in the middle of the last answer."""
-        times = len(self.model.asked) + len(answers)
+        times = len(self.model.requests) + len(answers)
         running = asyncio.ensure_future(self.ask("Talk", *answers))
         await self.model_is_asked(times)
         await self.controls.cancel(self.ada, self.thread_id, None)

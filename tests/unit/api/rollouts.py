@@ -48,7 +48,7 @@ class Rollout:
             self.harness.thread_id = self.harness.clock.new_id()
         self._messages += 1
         await self.harness.say(f"m{self._messages}", "Hello", agent_id="tutor")
-        request = str(self.harness.model.asked[-1])
+        request = str(self.harness.model.requests[-1])
         return next(prompt for prompt in ("Worse.", "Better.", "Good.") if prompt in request)
 
     async def read_thread(self) -> Thread:

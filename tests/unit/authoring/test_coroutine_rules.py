@@ -17,7 +17,7 @@ from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import make_coded_harness
 from tests.harness.failing_store import failing_once
-from tests.harness.harness import Harness, Said
+from tests.harness.harness import Harness, Turn
 from tests.harness.timed import in_virtual_time
 from tests.harness.wiki import answer, yes
 
@@ -55,12 +55,12 @@ def clerk(**fields: Any) -> Agent:
     return Agent("assistant", "Sell.", main=True, **options)
 
 
-def texts(turn: Said) -> list[str]:
+def texts(turn: Turn) -> list[str]:
     assert turn.finished is not None
     return [message.text for message in turn.finished.messages if message.role.value == "assistant" and message.text]
 
 
-async def die_once(monkeypatch: pytest.MonkeyPatch, harness: Harness, *, after: int = 1) -> Said:
+async def die_once(monkeypatch: pytest.MonkeyPatch, harness: Harness, *, after: int = 1) -> Turn:
     """The turn of a worker that took over from one that died before it had stored its answer."""
     failing_once(monkeypatch, harness.store, "put_message", after=after)
     with pytest.raises(StoreUnavailable):
@@ -124,7 +124,7 @@ class TestGuardrails:
         harness = make_coded_harness(agent, faq, repairs, helper, answers=("Thought.",))
         turn = await harness.say("m1", "Hello")
         assert texts(turn) == ["My card is hidden. Thought."]
-        assert "4111" not in str(harness.model.asked[0].prompts)
+        assert "4111" not in str(harness.model.requests[0].prompts)
         assert turn.finished is not None
         assert turn.finished.messages[0].text == "Hello"
 
@@ -175,7 +175,7 @@ class TestGuardrails:
 
         harness = make_coded_harness(agent, faq, repairs, answers=("On.",))
         assert texts(await harness.say()) == ["Nobody is asked. True ['rice'] On."]
-        assert harness.model.asked[0].contents[-1] == ("system", "Be brief.")
+        assert harness.model.requests[0].contents[-1] == ("system", "Be brief.")
 
 
 class TestCalls:
@@ -220,7 +220,7 @@ class TestCalls:
         harness = make_coded_harness(agent, faq, repairs, answers=("Added.", "Tea."))
         await harness.say("m1", "Add")
         await harness.say("m2", "What?")
-        roles = [prompt.role.value for prompt in harness.model.asked[-1].prompts]
+        roles = [prompt.role.value for prompt in harness.model.requests[-1].prompts]
         assert roles == ["system", "user", "assistant", "tool", "assistant", "system", "user"]
 
     async def test_the_state_is_that_of_the_beginning_whenever_the_coroutine_begins_again(self) -> None:
@@ -309,7 +309,7 @@ class TestConversations:
         harness = make_coded_harness(agent, faq, repairs, helper, answers=(asks, "Yes.", "It says yes."))
         turn = await harness.say()
         assert texts(turn) == ["It says yes."]
-        assert str(harness.model.asked[-1].prompts[-1].content) == "I ask.\n\nWell? Yes."
+        assert str(harness.model.requests[-1].prompts[-1].content) == "I ask.\n\nWell? Yes."
         tasks, _ = await harness.records.list_tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
         assert {task.agent_id: task.result for task in tasks} == {"helper": "I ask.\n\nWell? Yes.", "faq": "Yes."}
 
@@ -380,7 +380,7 @@ class TestConversations:
         assert turn.finished is not None
         assert turn.finished.messages[-1].end is not None
         assert turn.finished.messages[-1].end.usage == Usage(20, 4)
-        assert harness.model.asked[1].contents[-1] == ("user", "Two.")
+        assert harness.model.requests[1].contents[-1] == ("user", "Two.")
 
     async def test_the_inspector_has_the_requests_and_the_prompt_once(self) -> None:
         agent = clerk()

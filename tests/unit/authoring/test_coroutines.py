@@ -12,7 +12,7 @@ from baton.domain.errors import StoreUnavailable
 from tests.fakes.chat_model import Answer
 from tests.harness.coded import make_coded_harness
 from tests.harness.failing_store import failing_once
-from tests.harness.harness import Said
+from tests.harness.harness import Turn
 from tests.harness.wiki import answer, no, yes
 
 made: list[Any] = []
@@ -55,7 +55,7 @@ def clerk(**fields: Any) -> Agent:
     return Agent("assistant", "Sell.", main=True, **{"tools": [pay, refund], "sub_agents": [faq], **fields})
 
 
-def texts(turn: Said) -> list[str]:
+def texts(turn: Turn) -> list[str]:
     assert turn.finished is not None
     return [message.text for message in turn.finished.messages if message.role.value == "assistant" and message.text]
 
@@ -72,7 +72,7 @@ async def test_a_coroutine_asks_another_agent_and_returns_the_answer() -> None:
     assert texts(turn) == ["It says: Thirty days."]
     assert turn.types[-1] == "RUN_FINISHED"
     assert [kind for kind in turn.types if kind.startswith("SUBAGENT")] == ["SUBAGENT_STARTED", "SUBAGENT_FINISHED"]
-    assert harness.model.asked[0].contents[-1] == ("user", "How long?")
+    assert harness.model.requests[0].contents[-1] == ("user", "How long?")
 
 
 async def test_a_coroutine_branches_by_a_typed_answer_of_its_model_and_calls_a_tool() -> None:
@@ -91,7 +91,7 @@ async def test_a_coroutine_branches_by_a_typed_answer_of_its_model_and_calls_a_t
     turn = await harness.say("m1", "Seven euros, please.")
     assert texts(turn) == ["One moment.", "R-1: 7 euros."]
     assert made == [7]
-    [request] = harness.model.asked
+    [request] = harness.model.requests
     assert request.contents[0] == ("system", "Sell.")
     assert request.contents[-2:] == [("user", "Seven euros, please."), ("system", "Classify the message.")]
     assert not request.tools
@@ -151,7 +151,7 @@ async def test_a_worker_that_takes_over_repeats_no_step(monkeypatch: pytest.Monk
         await harness.say()
     harness.clock.advance(60)
     turn = await harness.say()
-    assert (len(harness.model.asked), made) == (2, [3])
+    assert (len(harness.model.requests), made) == (2, [3])
     first, last = texts(turn)
     assert (first, last[:15]) == ("One moment.", "Rule. Word. R-1")
     assert turn.text == first + last

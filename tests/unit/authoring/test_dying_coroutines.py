@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from baton import Agent, CallContext, RunContext, tool
 from baton.domain.errors import StoreUnavailable
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
-from tests.fakes.chat_model import Asked, ScriptedChatModel
+from tests.fakes.chat_model import ModelRequest, ScriptedChatModel
 from tests.harness.coded import make_coded_harness
-from tests.harness.harness import Harness, Said
+from tests.harness.harness import Harness, Turn
 from tests.harness.wiki import answer, yes
 
 Step = tuple[Any, ...]
@@ -58,7 +58,7 @@ class Echo(ScriptedChatModel):
     async def stream(
         self, settings: ModelSettings, prompts: Sequence[Prompt], **others: Any
     ) -> AsyncGenerator[ModelChunk, None]:
-        self.asked.append(Asked(settings, tuple(prompts)))
+        self.requests.append(ModelRequest(settings, tuple(prompts)))
         await asyncio.sleep(0)
         yield TextDelta(f"[{prompts[-1].content}]")
         yield Finished(FinishReason.STOP, settings.model, None)
@@ -98,10 +98,10 @@ class Worker:
                 return texts
             turn = await self._insist("answer", *[yes(interrupt) for interrupt in outcome["interrupts"]])
 
-    async def _insist(self, action: str, *answers: Any) -> Said:
+    async def _insist(self, action: str, *answers: Any) -> Turn:
         """Act again after the worker has died."""
 
-        async def act() -> Said:
+        async def act() -> Turn:
             return await (self.harness.say() if action == "say" else answer(self.harness, *answers))
 
         try:
@@ -199,7 +199,7 @@ class Worker:
     @property
     def asked(self) -> Counter[str]:
         """The questions to the model."""
-        return Counter(f"[{question.prompts[-1].content}]" for question in self.harness.model.asked)
+        return Counter(f"[{question.prompts[-1].content}]" for question in self.harness.model.requests)
 
 
 async def check(alive: Worker, expected: list[str], dies_at: int, *, dies_after: bool) -> None:

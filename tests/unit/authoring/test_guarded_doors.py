@@ -90,7 +90,7 @@ class GuardedHarness(Harness):
         """The requests to the model of the guarded agent, with their tools."""
         return [
             f"{request.prompts} {request.tools}"
-            for request in self.model.asked
+            for request in self.model.requests
             if GUARDED in str(request.prompts[0].content)
         ]
 
@@ -372,8 +372,8 @@ async def test_a_forbidden_word_is_judged_and_kept_from_the_agent(origin: Origin
 
 async def test_tools_of_a_page_that_are_allowed_stay_beside_a_refused_one() -> None:
     harness = await DOORS["names, descriptions and schemas of the page's tools"][1][0]()
-    assert {"paint", "choose"} <= {spec.name for spec in harness.model.asked[-1].tools}
-    assert "show" not in {spec.name for spec in harness.model.asked[-1].tools}
+    assert {"paint", "choose"} <= {spec.name for spec in harness.model.requests[-1].tools}
+    assert "show" not in {spec.name for spec in harness.model.requests[-1].tools}
 
 
 async def test_a_question_that_the_agent_has_allowed_is_not_judged_again() -> None:
@@ -381,7 +381,7 @@ async def test_a_question_that_the_agent_has_allowed_is_not_judged_again() -> No
     await harness.say("m1", "Hello")
     await harness.say("m2", "And now?")
     assert harness.judged == [("question", "Hello"), ("question", "And now?")]
-    assert [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role is Role.USER] == [
+    assert [str(prompt.content) for prompt in harness.model.requests[-1].prompts if prompt.role is Role.USER] == [
         "Hello",
         "And now?",
     ]

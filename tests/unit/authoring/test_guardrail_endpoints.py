@@ -96,7 +96,7 @@ async def test_an_endpoint_is_asked_at_the_points_of_hooks() -> None:
     assert request["before_tool"]["name"] == "ask_expert"
     assert request["before_tool"]["arguments"] == {"message": "The question."}
     assert "It is Rufus." in request["after_tool"]["result"]
-    first, of_expert, last = harness.model.asked
+    first, of_expert, last = harness.model.requests
     assert "Be short." in str(first.contents)
     assert "The other question." in str(of_expert.contents)
     assert "[name]" in str(last.contents)
@@ -110,7 +110,7 @@ async def test_an_endpoint_may_refuse_a_handoff() -> None:
     harness.model.script(transfer(), "I stay.")
     assert (await harness.say("m1", "Please.")).text == "I stay."
     assert [body["check"] for body in endpoint.bodies] == ["on_handoff"]
-    assert f"Not to {endpoint.bodies[0]['agent']}." in str(harness.model.asked[-1].contents)
+    assert f"Not to {endpoint.bodies[0]['agent']}." in str(harness.model.requests[-1].contents)
 
 
 @pytest.mark.parametrize("on_failure", ["closed", "open"])
@@ -148,7 +148,7 @@ async def test_an_instruction_that_is_no_text_never_reaches_the_model(text: Any)
     harness = guard(endpoint, checks=["before_model"])
     harness.model.script("Fine.")
     assert (await harness.say()).text == UNCHECKED
-    assert harness.model.asked == []
+    assert harness.model.requests == []
 
 
 async def test_a_host_that_may_not_be_called_is_a_failure() -> None:

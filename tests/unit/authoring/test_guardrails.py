@@ -26,7 +26,7 @@ from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import make_coded_harness
 from tests.harness.failing_store import failing_once
-from tests.harness.harness import Harness, Said
+from tests.harness.harness import Harness, Turn
 from tests.harness.page import PAGE, result, waiting
 from tests.harness.sessions import close
 
@@ -68,7 +68,7 @@ async def list_stored(harness: Harness) -> list[tuple[str, str]]:
     return [(message.role.value, message.text) for message in page.messages]
 
 
-def list_shown(turn: Said) -> list[str]:
+def list_shown(turn: Turn) -> list[str]:
     """The texts of the messages that clients keep."""
     texts: dict[str, str] = {}
     for event in turn.events:
@@ -86,7 +86,7 @@ class TestOutput:
         assert (turn.text, turn.types[-1]) == ("I keep secrets.", "RUN_FINISHED")
         assert await list_stored(harness) == [("user", "Tell me."), ("assistant", "I keep secrets.")]
         await harness.say("m2", "Well?")
-        assert "Rufus" not in str(harness.model.asked)
+        assert "Rufus" not in str(harness.model.requests)
         assert "Rufus" not in str(turn.events)
 
     async def test_the_message_and_the_inspector_say_who_has_refused_it(self) -> None:
@@ -137,7 +137,7 @@ class TestOutput:
         turn = await harness.say("m1", "Tell me.")
         assert turn.text == "The secret is [name]."
         await harness.say("m2", "Well?")
-        assert "Rufus" not in str(harness.model.asked)
+        assert "Rufus" not in str(harness.model.requests)
         assert "Rufus" not in str(turn.events)
 
     async def test_a_long_replacement_is_sent_in_pieces(self) -> None:
@@ -212,7 +212,7 @@ class TestOutput:
             keeps_secrets(guide(unlock)), answers=(Answer.calling(call("unlock", door="1"), text=SECRET),)
         )
         turn = await harness.say()
-        assert (turn.text, calls, len(harness.model.asked)) == ("I keep secrets.", [], 1)
+        assert (turn.text, calls, len(harness.model.requests)) == ("I keep secrets.", [], 1)
 
     async def test_a_structured_answer_is_judged_as_a_whole(self) -> None:
         schema = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
@@ -276,7 +276,7 @@ class TestInput:
         assert (turn.text, turn.types[-1]) == ("Not about dragons.", "RUN_FINISHED")
         assert await list_stored(harness) == [("user", "Are dragons real?"), ("assistant", "Not about dragons.")]
         await harness.say("m2", "Well?")
-        assert "dragon" not in str(harness.model.asked[-1].prompts).lower()
+        assert "dragon" not in str(harness.model.requests[-1].prompts).lower()
 
     async def test_nothing_is_shown_and_no_tool_is_called_before_the_verdict(self) -> None:
         calls: list[str] = []
@@ -314,7 +314,7 @@ class TestInput:
         assert turn.text == "Yes."
         assert await list_stored(harness) == [("user", "Are lizards real?"), ("assistant", "Yes.")]
         await harness.say("m2", "Well?")
-        assert all("dragon" not in str(request.prompts) for request in harness.model.asked[1:])
+        assert all("dragon" not in str(request.prompts) for request in harness.model.requests[1:])
 
     @pytest.mark.parametrize("replacement", ["Are lizards real?", None])
     async def test_a_commit_says_whether_its_question_has_two_versions(
@@ -340,8 +340,8 @@ class TestInput:
         moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
         harness = make_coded_harness(agent, expert, answers=("Stale.", moves, "Yes."))
         assert (await harness.say("m1", "Are dragons real?")).text == "Yes."
-        assert "lizards" in str(harness.model.asked[-1].prompts)
-        assert "dragons" not in str(harness.model.asked[-1].prompts)
+        assert "lizards" in str(harness.model.requests[-1].prompts)
+        assert "dragons" not in str(harness.model.requests[-1].prompts)
 
     @pytest.mark.parametrize("triggers", [[], ["dragons"]])
     @pytest.mark.parametrize(
@@ -359,13 +359,13 @@ class TestInput:
         turn = await harness.say("m1", "Are dragons real?")
         assert turn.text.endswith(text)
         first = 0 if triggers else 1
-        assert "dragon" not in str(harness.model.asked[first + 1 :])
+        assert "dragon" not in str(harness.model.requests[first + 1 :])
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
         handoff = await harness.handoffs.get(harness.ada, thread.id, thread.conversation.handoff)
         assert "dragon" not in handoff.context_summary
         assert handoff.handoff_reason in ("trigger: dragons", "", "Are lizards real?")
         await harness.say("m2", "Well?")
-        assert "dragon" not in str(harness.model.asked[-1].prompts)
+        assert "dragon" not in str(harness.model.requests[-1].prompts)
 
     async def test_a_question_that_a_trigger_would_hand_over_counts_as_refused_if_a_hook_refuses_that(self) -> None:
         expert = Agent("expert", "Know.", triggers=["dragons"])
@@ -378,7 +378,7 @@ class TestInput:
         harness = make_coded_harness(agent, expert, answers=("Fine.",))
         assert (await harness.say("m1", "Are dragons real?")).text == "Not now."
         await harness.say("m2", "Well?")
-        assert "dragon" not in str(harness.model.asked[-1].prompts)
+        assert "dragon" not in str(harness.model.requests[-1].prompts)
 
     async def test_a_question_that_a_specialist_without_guardrails_answers_is_not_refused(self) -> None:
         expert = Agent("expert", "Know.", triggers=["dragons"])
@@ -386,13 +386,13 @@ class TestInput:
         harness = make_coded_harness(agent, expert, answers=("A summary.", "Yes.", "Fine."))
         await harness.say("m1", "Are dragons real?")
         await harness.say("m2", "Well?")
-        assert "Are dragons real?" in str(harness.model.asked[-1].prompts)
+        assert "Are dragons real?" in str(harness.model.requests[-1].prompts)
 
     async def test_a_question_whose_run_is_given_up_counts_as_refused(self) -> None:
         harness = make_coded_harness(judges(guide(), None), answers=("Fine.",))
         await harness.turns.run(harness.ada, harness.request("m1", "A dragon?"), [].append, seconds=20, gives_up=True)
         await harness.say("m2", "Well?")
-        assert "dragon" not in str(harness.model.asked[-1].prompts)
+        assert "dragon" not in str(harness.model.requests[-1].prompts)
 
     async def test_the_inspector_has_a_replaced_question_as_it_was_replaced(self) -> None:
         expert = judges(Agent("expert", "Know."), Replace("Are lizards real?"))
@@ -412,13 +412,13 @@ class TestInput:
         turn = await harness.say("m2", "A dragon?", client=replace(PAGE, results=(result(interrupt),)))
         assert turn.text == "Not about dragons."
         await harness.say("m3", "Well?")
-        assert "dragon" not in str(harness.model.asked[-1].prompts)
+        assert "dragon" not in str(harness.model.requests[-1].prompts)
 
     async def test_files_of_a_replaced_question_stay(self) -> None:
         harness = make_coded_harness(judges(guide(), Replace("Is this real?")), answers=("Stale.", "Yes."))
         source = {"type": "url", "value": "https://pictures.example.com/dragon.png"}
         await harness.say("m1", [{"type": "text", "text": "Is this dragon real?"}, {"type": "image", "source": source}])
-        [request] = [prompt.content for prompt in harness.model.asked[-1].prompts if prompt.role is Role.USER]
+        [request] = [prompt.content for prompt in harness.model.requests[-1].prompts if prompt.role is Role.USER]
         assert text_of(request) == "Is this real?"
         assert len(request) == 2
 
@@ -436,7 +436,7 @@ class TestInput:
         await harness.controls.cancel(harness.ada, harness.thread_id, None)
         assert (await saying).last["outcome"]["type"] == "cancelled"
         await harness.say("m2", "Well?")
-        assert "dragon" not in str(harness.model.asked[-1].prompts)
+        assert "dragon" not in str(harness.model.requests[-1].prompts)
 
 
 class TestMemory:
@@ -446,7 +446,7 @@ class TestMemory:
         harness = make_coded_harness(judges(guide(), Refuse("Not about that.")), answers=("Stale.", "Cats purr."))
         await harness.say("m1", "Do dragons purr?")
         await harness.say("m2", "Do cats purr?")
-        harness.model.asked.clear()
+        harness.model.requests.clear()
         return harness
 
     async def test_a_title_is_made_of_what_was_allowed(self, harness: Harness) -> None:
@@ -455,7 +455,7 @@ class TestMemory:
         await titles.make(harness.ada, harness.thread_id)
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
         assert (thread.title, thread.preview) == ("Cats", "Do cats purr?")
-        assert "dragon" not in str(harness.model.asked)
+        assert "dragon" not in str(harness.model.requests)
 
     async def test_no_procedure_is_made_of_a_refused_question(self, harness: Harness) -> None:
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
@@ -466,12 +466,12 @@ class TestMemory:
 
     async def test_no_summary_fact_or_index_has_a_refused_question(self, harness: Harness) -> None:
         await close(harness)
-        harness.model.asked.clear()
+        harness.model.requests.clear()
         harness.model.script("A summary.", '{"facts": []}')
         for step in ClosingStep:
             await harness.app.memory.session_closing.run(step, harness.ada, harness.thread_id, 1)
-        assert "Do cats purr?" in str(harness.model.asked)
-        assert "dragon" not in str(harness.model.asked)
+        assert "Do cats purr?" in str(harness.model.requests)
+        assert "dragon" not in str(harness.model.requests)
         listed = harness.search.list(harness.ada, IndexName.EPISODES, SearchFilter())
         indexed = str([document.fields async for document in listed])
         assert "Do cats purr?" in indexed

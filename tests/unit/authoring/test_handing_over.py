@@ -51,10 +51,10 @@ async def list_handoffs(harness: Harness) -> list[tuple[str, str, str]]:
 async def test_a_hook_hands_over_to_people_before_any_model_speaks() -> None:
     harness = make_coded_harness(angry(clerk(SUPPORT)), SUPPORT)
     assert (await harness.say("m1", "Hello")).text == "Hello there."
-    request_count = len(harness.model.asked)
+    request_count = len(harness.model.requests)
     turn = await harness.say("m2", "This is outrageous")
     assert texts(turn) == [WAITING]
-    assert len(harness.model.asked) == request_count
+    assert len(harness.model.requests) == request_count
     assert await list_handoffs(harness) == [("support", "calm", "Ada is angry.")]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.conversation.desk is not None
@@ -162,7 +162,7 @@ async def test_a_coroutine_hands_over_to_people() -> None:
     assert (await harness.say("m1", "Hello")).text == "Hello."
     assert texts(await harness.say("m2", "outrageous")) == [WAITING]
     assert await list_handoffs(harness) == [("support", "anger", "Ada is angry.")]
-    assert harness.model.asked == []
+    assert harness.model.requests == []
 
 
 async def test_an_endpoint_hands_over() -> None:

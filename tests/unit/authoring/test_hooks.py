@@ -19,7 +19,7 @@ from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import make_coded_harness
 from tests.harness.failing_store import failing_once
-from tests.harness.harness import Harness, Said
+from tests.harness.harness import Harness, Turn
 from tests.harness.wiki import answer, yes
 
 made: list[dict[str, Any]] = []
@@ -75,16 +75,16 @@ def no_tips(agent: Agent) -> Agent:
     return agent
 
 
-def list_shown_arguments(turn: Said) -> list[str]:
+def list_shown_arguments(turn: Turn) -> list[str]:
     return [event.body["delta"] for event in turn.events if event.type == "TOOL_CALL_ARGS"]
 
 
-def results(turn: Said) -> list[str]:
+def results(turn: Turn) -> list[str]:
     return [event.body["content"] for event in turn.events if event.type == "TOOL_CALL_RESULT"]
 
 
 def read_last_prompt(harness: Harness) -> str:
-    return "\n".join(str(prompt.content) for prompt in harness.model.asked[-1].prompts)
+    return "\n".join(str(prompt.content) for prompt in harness.model.requests[-1].prompts)
 
 
 class TestTools:
@@ -183,7 +183,7 @@ class TestTools:
         assert [json.loads(shown_argument) for shown_argument in list_shown_arguments(turn)] == [arguments]
         assert turn.finished is not None
         inspected = await harness.context(turn.finished.messages[0].run_id)
-        assert "Rufus" not in str((turn.events, harness.model.asked, await list_records(harness), inspected))
+        assert "Rufus" not in str((turn.events, harness.model.requests, await list_records(harness), inspected))
         [request] = [message for message in turn.finished.messages if message.tool_calls]
         assert ("Rufus" not in str(request), request.provider_parts) == (True, None)
 
@@ -325,7 +325,7 @@ class TestModel:
 
         harness = make_coded_harness(agent, answers=paying())
         await harness.say()
-        first, second = harness.model.asked
+        first, second = harness.model.requests
         assert "Say thanks." not in str(first.prompts)
         assert (second.prompts[-1].role.value, second.prompts[-1].content) == ("system", "Say thanks.")
 
@@ -338,7 +338,7 @@ class TestModel:
 
         harness = make_coded_harness(agent)
         turn = await harness.say()
-        assert (turn.text, turn.types[-1], harness.model.asked) == ("We are closed.", "RUN_FINISHED", [])
+        assert (turn.text, turn.types[-1], harness.model.requests) == ("We are closed.", "RUN_FINISHED", [])
 
     async def test_calls_of_an_answer_that_a_hook_refuses_are_not_made(self) -> None:
         agent = clerk(pay)
@@ -451,7 +451,7 @@ class TestOtherAgents:
         turn = await harness.say("m1", "A question")
         assert results(turn)
         await harness.say("m2", "Another")
-        assert "Ask somebody else." in str(harness.model.asked[-2].prompts)
+        assert "Ask somebody else." in str(harness.model.requests[-2].prompts)
         assert "A question" in read_last_prompt(harness)
 
     @pytest.mark.parametrize("triggers", [[], ["fix it"]])

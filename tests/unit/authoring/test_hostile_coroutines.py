@@ -17,7 +17,7 @@ from baton.domain.runs.run_step import MAX_BRANCHES, MAX_DEPTH, MAX_STEP_BYTES
 from tests.fakes.chat_model import Answer
 from tests.harness.coded import make_coded_harness
 from tests.harness.failing_store import failing_once
-from tests.harness.harness import Harness, Said
+from tests.harness.harness import Harness, Turn
 from tests.harness.timed import in_virtual_time
 from tests.harness.wiki import answer, yes
 
@@ -60,9 +60,9 @@ def running(run: Run, *others: Agent, answers: tuple[Answer | str, ...] = (), **
     return make_coded_harness(agent, faq, *others, answers=answers)
 
 
-def run_to_end(harness: Harness) -> Said:
+def run_to_end(harness: Harness) -> Turn:
     """The turn, in virtual time."""
-    results: list[Said] = []
+    results: list[Turn] = []
 
     async def work() -> None:
         results.append(await harness.say(seconds=600))
@@ -154,7 +154,7 @@ async def test_the_agents_own_limits_count(limit: str, step: str) -> None:
     harness = running(run, limits={limit: 3})
     turn = await harness.say()
     assert (turn.last["code"], limit in turn.last["message"]) == ("run_limit_reached", True)
-    assert len(harness.model.asked) == (0 if step == "call" else 3)
+    assert len(harness.model.requests) == (0 if step == "call" else 3)
 
 
 async def test_a_result_that_is_too_large_is_a_failure_of_its_step() -> None:
@@ -275,7 +275,7 @@ async def test_arguments_that_no_text_in_utf_8_can_have_are_mended() -> None:
 
     harness = running(run, answers=("Yes.",))
     assert (await harness.say()).text == "Yes."
-    assert harness.model.asked[-1].prompts[-1].content == "Half a \ufffd?"
+    assert harness.model.requests[-1].prompts[-1].content == "Half a \ufffd?"
 
 
 async def test_a_step_that_nobody_awaits_does_not_outlast_the_turn() -> None:

@@ -24,7 +24,7 @@ from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import make_coded_harness
 from tests.harness.failing_store import failing_once
-from tests.harness.harness import TODAY, Harness, Said
+from tests.harness.harness import TODAY, Harness, Turn
 from tests.harness.sessions import close
 from tests.harness.timed import in_virtual_time
 from tests.harness.wiki import answer, yes
@@ -86,12 +86,12 @@ async def state(harness: Harness) -> Mapping[str, Any] | None:
     return thread.conversation.data
 
 
-def results(turn: Said) -> list[str]:
+def results(turn: Turn) -> list[str]:
     return [event.body["content"] for event in turn.events if event.type == "TOOL_CALL_RESULT"]
 
 
 def system_notes(harness: Harness) -> list[str]:
-    return [str(content) for role, content in harness.model.asked[-1].contents if role == "system"]
+    return [str(content) for role, content in harness.model.requests[-1].contents if role == "system"]
 
 
 async def test_a_function_is_called_once_a_person_has_agreed() -> None:
@@ -100,7 +100,7 @@ async def test_a_function_is_called_once_a_person_has_agreed() -> None:
     turn = await harness.say()
     [interrupt] = turn.last["outcome"]["interrupts"]
     assert results(await answer(harness, yes(interrupt))) == ['{"number":"A-7","euros":"12.5"}']
-    [offered] = harness.model.asked[0].tools
+    [offered] = harness.model.requests[0].tools
     assert (offered.name, offered.description) == ("refund", "Refund an order.")
     assert offered.parameters["properties"].keys() == {"number", "euros"}
 
@@ -115,7 +115,7 @@ async def test_a_computed_prompt_stands_behind_the_history_and_changes_nothing_b
     harness = make_coded_harness(agent, answers=("One.", "Two."))
     await harness.say("m1", "First")
     await harness.say("m2", "Second", scope=Scope("acme", "ada", frozenset({"shop:vip"})))
-    first, second = (request.contents for request in harness.model.asked)
+    first, second = (request.contents for request in harness.model.requests)
     assert first == [("system", "Sell."), ("system", "ada of acme has 0 permissions."), TODAY, ("user", "First")]
     assert second == [
         ("system", "Sell."),
@@ -156,7 +156,7 @@ async def test_a_turn_does_not_go_on_without_its_instructions(returned: Any) -> 
     harness = make_coded_harness(agent)
     turn = await harness.say()
     assert (turn.types[-1], turn.last["code"]) == ("RUN_ERROR", "internal_error")
-    assert harness.model.asked == []
+    assert harness.model.requests == []
 
 
 def test_a_prompt_that_takes_too_long_ends_the_turn() -> None:
@@ -184,7 +184,7 @@ async def test_an_agent_that_is_consulted_computes_its_prompt_too() -> None:
     ask = Answer.calling(call("ask_faq", message="Well?"))
     harness = make_coded_harness(shop(sub_agents=[faq]), faq, answers=(ask, "Yes.", "It says yes."))
     await harness.say()
-    assert ("system", "You answer for faq.") in harness.model.asked[1].contents
+    assert ("system", "You answer for faq.") in harness.model.requests[1].contents
 
 
 async def test_the_state_is_committed_with_the_turn_and_known_in_the_next() -> None:

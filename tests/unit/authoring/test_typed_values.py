@@ -16,7 +16,7 @@ from baton.domain.runs.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.harness.coded import make_coded_harness
 from tests.harness.handoffs import advance, transfer
-from tests.harness.harness import Harness, Said
+from tests.harness.harness import Harness, Turn
 from tests.harness.wiki import answer, call_results, yes
 
 made: list[Any] = []
@@ -70,7 +70,7 @@ def booking(**arguments: Any) -> Answer:
     return Answer.calling(ToolCall("c1", "book", json.dumps({**FITS, **arguments})))
 
 
-async def ask(harness: Harness, *answers: Answer | str) -> Said:
+async def ask(harness: Harness, *answers: Answer | str) -> Turn:
     harness.model.script(*answers)
     return await harness.say("m1", "An e-bike, please.")
 
@@ -238,7 +238,7 @@ async def test_an_answer_that_its_type_refuses_goes_back_to_the_model_with_the_r
     harness = make_coded_harness(_quoting())
     message = await ask(harness, wrong, RIGHT)
     assert message.last["result"] == {"first": "2027-05-02", "last": "2027-05-04", "price": "90"}
-    assert reason in harness.model.asked[-1].contents[-1][1]
+    assert reason in harness.model.requests[-1].contents[-1][1]
 
     failed = await ask(make_coded_harness(_quoting()), wrong, wrong)
     assert failed.last["code"] == "answer_invalid"
@@ -257,7 +257,7 @@ async def test_a_typed_step_of_a_coroutine_is_corrected_once_too() -> None:
     messages = await ask(harness, '{"first":"2027-05-02","last":"2027-05-01"}', RIGHT)
     assert messages.finished is not None
     assert messages.finished.messages[-1].text == "Until 2027-05-04."
-    assert "the last day is before the first" in harness.model.asked[-1].contents[-1][1]
+    assert "the last day is before the first" in harness.model.requests[-1].contents[-1][1]
 
 
 async def test_the_log_quotes_nothing_of_an_answer_that_does_not_fit(caplog: pytest.LogCaptureFixture) -> None:

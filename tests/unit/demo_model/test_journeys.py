@@ -12,7 +12,7 @@ import pytest
 from baton.threads.requests.parsing import make_continue_request
 from baton_documents.chunks.chunk import Chunk
 from tests.harness.handoffs import texts
-from tests.harness.harness import Said
+from tests.harness.harness import Turn
 from tests.harness.remembered import learn
 from tests.unit.demo_model.demo import Demo
 
@@ -21,7 +21,7 @@ STICK = "A baton is a stick, and how and why do I wave it?"
 MAIN, MAKER = "Assistant", "Skill Creation Assistant"
 
 
-def sources(turn: Said) -> list[dict[str, Any]]:
+def sources(turn: Turn) -> list[dict[str, Any]]:
     """Return the sources that the answer names."""
     ends = [event.body for event in turn.events if event.type == "TEXT_MESSAGE_END"]
     sources_of_answer: list[dict[str, Any]] = ends[-1]["metadata"]["sources"]
@@ -123,7 +123,7 @@ async def test_a_workflow_is_resumed_in_words_and_at_a_click(demo: Demo) -> None
     await demo.say("yes")
     await demo.say("never mind")
     [unfinished] = await demo.unfinished()
-    turn = Said([], None)
+    turn = Turn([], None)
     request = make_continue_request(demo.harness.thread_id, unfinished, key="once")
     turn.finished = await demo.harness.turns.run(demo.harness.ada, request, turn.events.append, seconds=20)
     assert "Here is the SKILL.md:" in turn.text

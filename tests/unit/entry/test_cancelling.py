@@ -13,7 +13,7 @@ from baton.domain.threads.message import MessageStatus
 from baton.domain.threads.thread import EndReason
 from baton.memory.prompt.message_prompts import STOPPED_NOTE
 from tests.fakes.chat_model import Answer
-from tests.harness.harness import Harness, Said
+from tests.harness.harness import Harness, Turn
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def harness() -> Harness:
     return Harness()
 
 
-async def cancel_mid_answer(harness: Harness) -> Said:
+async def cancel_mid_answer(harness: Harness) -> Turn:
     harness.model.script(Answer(("Half an ", "answer"), gate=asyncio.Event(), gate_at=1))
     running = asyncio.ensure_future(harness.say("m1"))
     await harness.model_is_asked()
@@ -42,7 +42,7 @@ async def test_a_cancelled_run_stops_and_keeps_what_was_streamed(harness: Harnes
 async def test_the_next_turn_sees_that_the_answer_was_stopped(harness: Harness) -> None:
     await cancel_mid_answer(harness)
     await harness.say("m2")
-    assert ("assistant", f"Half an \n{STOPPED_NOTE}") in harness.model.asked[1].contents
+    assert ("assistant", f"Half an \n{STOPPED_NOTE}") in harness.model.requests[1].contents
 
 
 async def test_a_cancel_never_stops_the_next_turn(harness: Harness) -> None:
@@ -64,7 +64,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_asks_no_model(harness: Har
         ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_FINISHED"],
         {"type": "cancelled"},
     )
-    assert len(harness.model.asked) == 1
+    assert len(harness.model.requests) == 1
 
 
 async def test_a_repeat_of_a_cancelled_message_is_answered_by_the_same_cancelled_run(harness: Harness) -> None:

@@ -67,7 +67,7 @@ def list_spoken(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 async def test_an_exit_leaves_the_specialist_in_a_run_of_its_own_without_a_model() -> None:
     socket = await hand_over()
-    requests_before = len(socket.harness.model.asked)
+    requests_before = len(socket.harness.model.requests)
     await socket.send("exit")
     await socket.work()
 
@@ -76,7 +76,7 @@ async def test_an_exit_leaves_the_specialist_in_a_run_of_its_own_without_a_model
     assert run[0]["type"] == "RUN_STARTED"
     assert run[1]["snapshot"]["activeAgent"]["id"] == "maker"
     assert list_spoken(run) == EXITED
-    assert len(socket.harness.model.asked) == requests_before
+    assert len(socket.harness.model.requests) == requests_before
     assert ((await state(socket))["activeAgent"]["isMain"], (await state(socket))["workflow"]) == (True, None)
 
 
@@ -241,13 +241,13 @@ async def test_a_workflow_is_continued_where_it_was_left() -> None:
 
 async def test_a_continue_that_is_sent_twice_is_one() -> None:
     socket, workflow_id = await leave_workflow()
-    requests_before = len(socket.harness.model.asked)
+    requests_before = len(socket.harness.model.requests)
     await socket.send("continue", workflowId=workflow_id)
     await socket.send("continue", workflowId=workflow_id)
     await socket.work()
     events = socket.received()
     assert len({event["metadata"]["runId"] for event in events}) == 1
-    assert len(socket.harness.model.asked) == requests_before + 1
+    assert len(socket.harness.model.requests) == requests_before + 1
 
 
 async def test_a_workflow_that_is_left_again_can_be_continued_again() -> None:

@@ -77,12 +77,12 @@ async def test_an_exit_that_was_given_up_leaves_the_specialist(mode: str) -> Non
 
 async def test_a_message_that_was_given_up_still_ends_as_interrupted_with_the_specialist() -> None:
     harness = await with_maker("summary")
-    requests_before = len(harness.model.asked)
+    requests_before = len(harness.model.requests)
     socket = Socketed(harness)
     await socket.send("message", messageId="m2", content="Box")
     await socket.give_up()
     assert [event["code"] for event in socket.received() if event["type"] == "RUN_ERROR"] == ["interrupted"]
-    assert (await active(harness), len(harness.model.asked)) == ("maker", requests_before)
+    assert (await active(harness), len(harness.model.requests)) == ("maker", requests_before)
 
 
 async def test_a_message_that_was_given_up_shows_that_the_closed_conversation_goes_on() -> None:

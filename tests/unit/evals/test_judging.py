@@ -29,7 +29,7 @@ class GradingModel:
 
     def __init__(self, *answers: str | None) -> None:
         self._answers = list(answers)
-        self.asked: list[tuple[ModelSettings, Sequence[Prompt], Sequence[ToolSpec]]] = []
+        self.requests: list[tuple[ModelSettings, Sequence[Prompt], Sequence[ToolSpec]]] = []
 
     async def stream(
         self,
@@ -39,7 +39,7 @@ class GradingModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        self.asked.append((settings, prompts, tools))
+        self.requests.append((settings, prompts, tools))
         answer = self._answers.pop(0)
         if answer is None:
             raise ModelUnavailable
@@ -84,7 +84,7 @@ async def test_the_evaluated_text_is_data_in_one_json_string_and_no_instruction(
     for _ in range(2):
         await judge(model, answer=answer)
     marks = set()
-    for settings, (system, data), tools in model.asked:
+    for settings, (system, data), tools in model.requests:
         assert tools == ()
         assert settings.answer_schema is not None
         assert "It greets." in str(system.content)
@@ -106,4 +106,4 @@ async def test_half_of_a_character_reaches_neither_the_judge_nor_the_results() -
     model = GradingModel('{"reason": "\\ud83d", "grade": 1}')
     result = await judge(model, answer=Answer(text="\ud83d"))
     assert "\ufffd" in result.reason
-    assert all(prompt.content.encode() for prompt in model.asked[0][1])
+    assert all(prompt.content.encode() for prompt in model.requests[0][1])

@@ -75,7 +75,7 @@ async def test_a_version_of_an_agent_answers_stored_turns_again() -> None:
     target = ReplayTarget(client_of(served, "ada", "context:inspect"), "tutor", 1)
     answer = await target.hold(case(metadata=stored), 0)
     assert (answer.text, answer.error) == ("From version one.", None)
-    assert "Ask." in str(served.harness.model.asked[-1])
+    assert "Ask." in str(served.harness.model.requests[-1])
     gone = await target.hold(case(metadata=stored | {"runId": "nothing"}), 0)
     assert gone.error is not None
     with pytest.raises(CannotRun, match="tutor version 3: "):
@@ -96,7 +96,7 @@ async def test_the_version_of_the_agent_that_a_replay_names_answers_and_no_other
     model.script(transfer("aide"), "From version one.")
     answer = await target.hold(case(metadata=stored), 0)
     assert (answer.text, answer.answered_by, answer.error) == ("From version one.", "aide", None)
-    assert ["Explain. Hand over." in str(model.asked[-2]), "Ask." in str(model.asked[-1])] == [True, True]
+    assert ["Explain. Hand over." in str(model.requests[-2]), "Ask." in str(model.requests[-1])] == [True, True]
     model.script("I answer myself.")
     answer = await target.hold(case(metadata=stored), 0)
     assert answer.error == "aide took no part in this answer: tutor answered."

@@ -13,7 +13,7 @@ from baton.adapters.models.openai import OpenAIChatModel
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.turn_requests import ClientOffer
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.adapters.models.chat_endpoint import Endpoint, body, chunk, sse
 
 Body = dict[str, Any]
@@ -60,7 +60,7 @@ class Tenants(Harness):
         before = len(self.endpoint.bodies)
         self.thread_id = thread or str(uuid.uuid4())
         scope = Scope(tenant, user)
-        turn: Said = await self.say(str(uuid.uuid4()), text, scope=scope, client=tools, agent_id=agent, seconds=120)
+        turn = await self.say(str(uuid.uuid4()), text, scope=scope, client=tools, agent_id=agent, seconds=120)
         return Turn(turn.text or str(turn.last.get("code")), self.endpoint.bodies[before:])
 
 

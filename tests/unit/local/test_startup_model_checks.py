@@ -121,4 +121,4 @@ def test_the_demo_model_is_not_tried_and_nothing_is_printed() -> None:
     printed: list[str] = []
     started = StartupModelChecks(all_checks, partial(is_own, embedding_address=DEMO, demo=DEMO), printed.append)
     asyncio.run(started._print())
-    assert (problem_event.is_set(), printed, model.asked) == (True, [], [])
+    assert (problem_event.is_set(), printed, model.requests) == (True, [], [])

@@ -42,7 +42,7 @@ async def begin(harness: DueHarness, answer: str = "Your plants are thirsty.") -
 
 def causes(harness: DueHarness) -> list[dict[str, Any]]:
     """The causes in what the light model was given last, with an explanation."""
-    system, material = harness.model.asked[-1].prompts[0], harness.model.asked[-1].prompts[-1]
+    system, material = harness.model.requests[-1].prompts[0], harness.model.requests[-1].prompts[-1]
     assert "have begun a turn without the user" in str(system.content)
     return [entry for entry in json.loads(str(material.content))["messages"] if FERN in entry["text"]]
 
@@ -81,7 +81,7 @@ async def test_titles_and_previews_are_made_of_other_words() -> None:
     await begin(harness)
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert (thread.title, thread.preview) == ("Thirsty plants", None)
-    assert FERN not in str(harness.model.asked[-1].prompts)
+    assert FERN not in str(harness.model.requests[-1].prompts)
 
 
 async def test_they_are_exported_and_imported_as_what_they_are(harness: DueHarness) -> None:
@@ -96,7 +96,7 @@ async def test_they_are_exported_and_imported_as_what_they_are(harness: DueHarne
     [again] = [item for item in items if item["content"] == FERN]
     assert (again["role"], again["metadata"]["source"]) == ("event", cause["source"])
     await served.post("/messages", {"sessionId": "again", "messageId": "m9", "message": "Hello again"}, user="bob")
-    assert "No person has written this now." in str(harness.model.asked[-1].prompts)
+    assert "No person has written this now." in str(harness.model.requests[-1].prompts)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ async def test_a_dry_run_gives_them_to_the_model_as_what_they_are(harness: DueHa
     path = f"/threads/{harness.thread_id}/turns/{cause.run_id}/rerun"
     again = await served.post(path, {}, "context:inspect")
     assert again.status_code == 200, again.text
-    assert "No person has written this now." in str(harness.model.asked[-1].prompts[-1].content)
-    assert "stay_silent" in [tool.name for tool in harness.model.asked[-1].tools]
+    assert "No person has written this now." in str(harness.model.requests[-1].prompts[-1].content)
+    assert "stay_silent" in [tool.name for tool in harness.model.requests[-1].tools]
 
 
 async def test_traces_and_a2a_show_no_question_of_the_user(harness: DueHarness) -> None:

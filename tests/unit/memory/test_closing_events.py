@@ -32,7 +32,7 @@ class Ended:
         for number, text in enumerate(("I moved to Bern.", "Write to ada@example.com.")):
             await self.harness.say(f"m{number}", text)
         await close(self.harness)
-        self.harness.model.asked.clear()
+        self.harness.model.requests.clear()
         self.harness.model.otherwise = Answer(('{"facts": [], "pairs": []}',))
         await self.harness.admission.start(PipelineRun(Pipeline.CLOSING, "acme", SUBJECT, SUBJECT, {}))
 
@@ -104,13 +104,13 @@ async def test_the_single_steps_complete_what_a_dead_invocation_has_left(
         await ended.step("whole")
     monkeypatch.setattr(closing, name, alive)
     assert await ended.has_place()
-    request_count = len(ended.harness.model.asked)
+    request_count = len(ended.harness.model.requests)
     for step in (*list(ClosingStep)[:-1], "learn"):
         await ended.step(step)
     assert await ended.step("complete") == {"status": "complete", "missing": []}
     assert not await ended.has_place()
     if dies_at is not ClosingStep.STORE:
-        assert len(ended.harness.model.asked) == request_count, "what is done is not done again"
+        assert len(ended.harness.model.requests) == request_count, "what is done is not done again"
 
 
 @pytest.mark.parametrize("failure", [ModelUnavailable(), EmbedderUnavailable()])

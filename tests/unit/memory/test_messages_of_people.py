@@ -33,7 +33,7 @@ async def harness() -> DeskHarness:
 
 def material(harness: DeskHarness) -> list[dict[str, Any]]:
     """The messages that the light model was given last."""
-    options: list[dict[str, Any]] = json.loads(str(harness.model.asked[-1].prompts[-1].content))["messages"]
+    options: list[dict[str, Any]] = json.loads(str(harness.model.requests[-1].prompts[-1].content))["messages"]
     return options
 
 
@@ -44,8 +44,8 @@ async def test_summaries_and_facts_are_made_from_what_a_person_said_under_their_
         await harness.app.memory.session_closing.run(step, harness.ada, harness.thread_id, 1)
     [messages] = [entry for entry in material(harness) if entry["role"] == "person"]
     assert (messages["name"], messages["text"]) == ("Anna", "Your kettle will be refunded on Friday.")
-    assert "name the person" in str(harness.model.asked[-1].prompts[0].content)
-    assert "difficult" not in str(harness.model.asked[-1].prompts)
+    assert "name the person" in str(harness.model.requests[-1].prompts[0].content)
+    assert "difficult" not in str(harness.model.requests[-1].prompts)
 
 
 async def test_the_running_summary_of_a_history_names_the_person(harness: DeskHarness) -> None:
@@ -56,7 +56,7 @@ async def test_the_running_summary_of_a_history_names_the_person(harness: DeskHa
     assert await summaries.write(harness.ada, due)
     [messages] = [entry for entry in material(harness) if entry["role"] == "person"]
     assert (messages["name"], messages.get("agent")) == ("Anna", None)
-    assert "difficult" not in str(harness.model.asked[-1].prompts)
+    assert "difficult" not in str(harness.model.requests[-1].prompts)
 
 
 async def test_agents_recall_that_a_person_said_it(harness: DeskHarness) -> None:
@@ -93,7 +93,7 @@ async def test_a_title_is_made_of_no_persons_words() -> None:
     harness.model.script("An invoice")
     await harness.run_queue()
     assert (await harness.thread()).title == "An invoice"
-    assert "kettle" not in str(harness.model.asked[-1].prompts)
+    assert "kettle" not in str(harness.model.requests[-1].prompts)
 
 
 async def test_messages_of_people_can_be_exported_and_imported_again(harness: DeskHarness) -> None:
@@ -110,7 +110,7 @@ async def test_messages_of_people_can_be_exported_and_imported_again(harness: De
     harness.model.script("Yes?")
     await served.post("/messages", {"sessionId": "again", "messageId": "m9", "message": "Hello again"}, user="bob")
     assert "In a conversation that was imported, a person, Anna, wrote this to the user" in str(
-        harness.model.asked[-1].prompts
+        harness.model.requests[-1].prompts
     )
 
 

@@ -53,7 +53,7 @@ async def session(harness: Harness, *texts: str) -> None:
     for number, text in enumerate(texts):
         await harness.say(f"m{number}", text)
     await close(harness)
-    harness.model.asked.clear()
+    harness.model.requests.clear()
 
 
 async def run(harness: Harness, *steps: ClosingStep) -> Episode:
@@ -72,7 +72,7 @@ async def documents(harness: Harness, **chosen: Any) -> list[IndexDocument]:
 
 def all_prompts(harness: Harness) -> str:
     """All that the model was given."""
-    return "\n".join(str(prompt.content) for request in harness.model.asked for prompt in request.prompts)
+    return "\n".join(str(prompt.content) for request in harness.model.requests for prompt in request.prompts)
 
 
 MOVED = ("I moved to Bern yesterday.", "Write to ada@example.com or call +41 44 668 18 00.")
@@ -102,7 +102,7 @@ async def test_what_memory_asks_a_model_counts_for_the_spending_limit(harness: H
     spend(harness, 1_000_000)
     harness.model.script("Ada moved to Bern.", facts(make_fact("Ada lives in Bern.", sources=[1, 3])))
     await run(harness)
-    assert [request.settings.caller is not None for request in harness.model.asked] == [True, True]
+    assert [request.settings.caller is not None for request in harness.model.requests] == [True, True]
     counts = await harness.spending.get(harness.ada, Account(AccountKind.TENANT))
     assert (counts.compute_spent(SpendingPeriod.DAY) // NANO, counts.holds) == (2 * 12, {})
 
@@ -112,7 +112,7 @@ async def test_over_a_spending_limit_an_episode_is_complete_without_summary_and_
     spend(harness, 0)
     episode = await run(harness)
     assert (episode.status, episode.summary, episode.facts, episode.missing) == (EpisodeStatus.COMPLETE, None, (), ())
-    assert harness.model.asked == []
+    assert harness.model.requests == []
     assert [document.kind for document in await documents(harness)] == ["message"] * 4
 
 
@@ -127,7 +127,7 @@ async def test_what_a_content_filter_stopped_is_neither_summarized_nor_indexed(
     await harness.say("m1", "Say the unspeakable.")
     await harness.say("m2", "Go on.")
     await close(harness)
-    harness.model.asked.clear()
+    harness.model.requests.clear()
     harness.model.script("A summary.", facts(make_fact("Ada has a dog.")))
     await run(harness)
     assert "Rufus" in all_prompts(harness)
@@ -156,7 +156,7 @@ async def test_the_model_is_given_the_date_of_every_message(harness: Harness) ->
     await session(harness, *MOVED)
     harness.model.script("A summary.", facts())
     await run(harness)
-    visible = json.loads(str(harness.model.asked[0].prompts[1].content))["messages"]
+    visible = json.loads(str(harness.model.requests[0].prompts[1].content))["messages"]
     today = harness.clock.now()
     assert [(message["n"], message["date"], message["weekday"], message["role"]) for message in visible[:2]] == [
         (1, today.date().isoformat(), f"{today:%A}", "user"),
@@ -169,10 +169,10 @@ async def test_days_are_the_users_until_their_time_zone_changes(harness: Harness
     for number, zone in enumerate(("America/Los_Angeles", None, "Europe/Vienna")):
         await harness.say(f"m{number}", "My dentist appointment is tomorrow.", time_zone=zone)
     await close(harness)
-    harness.model.asked.clear()
+    harness.model.requests.clear()
     harness.model.script("A summary.", facts(make_fact("Ada has an appointment.", on="no day", sources=[3])))
     episode = await run(harness)
-    visible = json.loads(str(harness.model.asked[0].prompts[1].content))["messages"]
+    visible = json.loads(str(harness.model.requests[0].prompts[1].content))["messages"]
     assert [(message["date"], message["weekday"]) for message in visible] == [
         *[("2026-11-20", "Friday")] * 4,
         *[("2026-11-21", "Saturday")] * 2,
@@ -188,7 +188,7 @@ async def test_a_poisoned_message_stays_quoted_data(harness: Harness) -> None:
     await session(harness, poison, "And now?")
     harness.model.script("A summary.", facts())
     await run(harness)
-    for request in harness.model.asked[:2]:
+    for request in harness.model.requests[:2]:
         instructions, data = request.prompts
         assert poison not in str(instructions.content)
         assert json.loads(str(data.content))["messages"][0]["text"] == poison
@@ -198,7 +198,7 @@ async def test_a_summary_has_few_tokens_and_the_light_model_writes_it(harness: H
     await session(harness, *MOVED)
     harness.model.script("A summary.", facts())
     await run(harness)
-    summary, listed = (request.settings for request in harness.model.asked)
+    summary, listed = (request.settings for request in harness.model.requests)
     assert (summary.model, summary.max_output_tokens, summary.answer_schema) == ("light-model", 200, None)
     assert summary.metadata == {"task": "episode_summary"}
     assert listed.metadata == {"task": "episode_facts"}
@@ -209,7 +209,7 @@ async def test_short_sessions_are_not_summarized(harness: Harness) -> None:
     await session(harness, "Hello")
     episode = await run(harness)
     assert (episode.summary, episode.facts, episode.missing) == (None, (), ())
-    assert harness.model.asked == []
+    assert harness.model.requests == []
 
 
 async def test_facts_can_be_switched_off(harness: Harness) -> None:
@@ -217,7 +217,7 @@ async def test_facts_can_be_switched_off(harness: Harness) -> None:
     await session(harness, *MOVED)
     episode = await run(harness)
     assert (episode.summary, episode.facts, episode.missing) == (None, (), ())
-    assert harness.model.asked == []
+    assert harness.model.requests == []
     assert {document.kind for document in await documents(harness)} == {"message"}
 
 
@@ -396,7 +396,7 @@ async def test_nothing_is_made_of_a_deleted_thread(
 
     monkeypatch.setattr(harness.store, "get_thread", deleted)
     assert await harness.app.memory.session_closing.run(step, harness.ada, harness.thread_id, 1) is None
-    assert (harness.model.asked, await documents(harness)) == ([], [])
+    assert (harness.model.requests, await documents(harness)) == ([], [])
     assert await harness.episodes.get(harness.ada, harness.thread_id, 1) is None
 
 
@@ -448,10 +448,10 @@ async def test_long_conversations_are_summarized_in_parts_of_bounded_size(harnes
     await session(harness, *texts)
     harness.model.otherwise = Answer((facts(make_fact("A fact.", sources=[1])),))
     episode = await run(harness, ClosingStep.STORE, ClosingStep.SUMMARIZE)
-    tasks = [request.settings.metadata["task"] for request in harness.model.asked]
+    tasks = [request.settings.metadata["task"] for request in harness.model.requests]
     assert tasks.count("episode_summary") == tasks.count("episode_facts") + 1
     assert tasks.count("episode_facts") > 3
-    assert max(len(str(request.prompts[1].content)) for request in harness.model.asked) < 100_000
+    assert max(len(str(request.prompts[1].content)) for request in harness.model.requests) < 100_000
     assert len(episode.facts) == 1
 
 
@@ -463,7 +463,9 @@ async def fact_of(harness: Harness, text: str, on: str, *pairs: dict[str, Any]) 
     await session(harness, "Hello", "Listen")
     harness.model.script("A summary.", facts(make_fact(text, on)), json.dumps({"pairs": list(pairs)}))
     episode = await run(harness)
-    assert all(request.settings.caller is not None for request in harness.model.asked)  # each call counts for somebody
+    assert all(
+        request.settings.caller is not None for request in harness.model.requests
+    )  # each call counts for somebody
     return episode
 
 
@@ -535,7 +537,7 @@ async def test_facts_of_other_users_are_not_compared(harness: Harness) -> None:
     await fact_of(harness, "Ada lives in Bern.", "2026-01-10")
     harness.ada = type(harness.ada)("acme", "bob")
     await fact_of(harness, "Ada lives in Bern.", "2026-03-14")
-    assert "fact_changes" not in [request.settings.metadata["task"] for request in harness.model.asked]
+    assert "fact_changes" not in [request.settings.metadata["task"] for request in harness.model.requests]
     assert len(await documents(harness, kinds=("fact",))) == 1
 
 

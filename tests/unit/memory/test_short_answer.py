@@ -43,7 +43,7 @@ async def ask(model: ScriptedChatModel, content: str) -> str:
 async def test_material_that_is_too_long_is_halved_until_it_fits() -> None:
     model = ShortSighted()
     assert await ask(model, "x" * 30_000) == "Hello there."
-    assert str(model.asked[0].prompts[-1].content).startswith("xxx")
+    assert str(model.requests[0].prompts[-1].content).startswith("xxx")
 
 
 async def test_material_that_never_fits_raises_what_the_model_raises() -> None:
@@ -59,9 +59,9 @@ async def test_an_answer_without_words_is_asked_for_once_more_and_both_are_count
     assert answer.text == "So."
     assert answer.finished is not None
     assert answer.finished.usage == Usage(20, 4)
-    assert model.asked[1].prompts[0] == prompts[0]
+    assert model.requests[1].prompts[0] == prompts[0]
     assert (await ask_for_short_answer(model, SETTINGS, prompts, max_characters=100)).text == ""
-    assert len(model.asked) == 4
+    assert len(model.requests) == 4
 
 
 async def test_text_that_was_thinking_is_no_part_of_the_answer() -> None:

@@ -66,7 +66,7 @@ async def test_replaced_clients_are_closed_when_their_last_answer_is_over(made: 
     goes_on = asyncio.Event()
     first.script(Answer(("Hello",), gate=goes_on))
     answering = asyncio.ensure_future(ask(current))
-    while not first.asked:  # noqa: ASYNC110 - the fake has no event for it
+    while not first.requests:  # noqa: ASYNC110 - the fake has no event for it
         await asyncio.sleep(0)
 
     for number in range(6):

@@ -107,7 +107,7 @@ async def test_the_user_goes_on_talking_and_the_result_comes_by_itself(due: DueH
     cause = next(message for message in messages if message.begun_by is not None)
     assert cause.make_metadata()["source"] == {"kind": "task", "id": task.id, "type": "researcher"}
     assert task.result_run_id == cause.run_id
-    assert "No person has written this" in str(due.model.asked[-1].prompts[-1].content)
+    assert "No person has written this" in str(due.model.requests[-1].prompts[-1].content)
 
 
 async def test_the_agent_works_in_a_fork_that_has_only_its_task(due: DueHarness) -> None:

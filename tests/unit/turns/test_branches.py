@@ -23,7 +23,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import EndReason
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance
-from tests.harness.harness import Harness, Said
+from tests.harness.harness import Harness, Turn
 from tests.harness.sessions import close, make_episode
 
 
@@ -52,10 +52,10 @@ async def hold_conversation(*answers: str) -> HandoffHarness:
 
 def prompt(harness: Harness) -> list[str]:
     """The model's last prompt, without the system prompt."""
-    return [str(content) for role, content in harness.model.asked[-1].contents if role != "system"]
+    return [str(content) for role, content in harness.model.requests[-1].contents if role != "system"]
 
 
-def branch_of(turn: Said) -> Any:
+def branch_of(turn: Turn) -> Any:
     return turn.events[0].body["metadata"].get("branch")
 
 
@@ -101,7 +101,7 @@ async def test_a_request_that_is_repeated_gets_the_same_answer() -> None:
     first = await harness.say("w1", branch=regenerate("m2"))
     again = await harness.say("w1", branch=regenerate("m2"))
     assert [event.body for event in again.events] == [event.body for event in first.events]
-    assert len(harness.model.asked) == 3
+    assert len(harness.model.requests) == 3
     edited = await harness.say("m3", "Better", branch=edit("m1"))
     again = await harness.say("m3", "Better", branch=edit("m1"))
     assert [event.body for event in again.events] == [event.body for event in edited.events]
@@ -152,7 +152,7 @@ async def test_the_same_request_sent_twice_at_once_is_carried_out_once() -> None
         harness.say("w1", branch=regenerate("m2")), harness.say("w1", branch=regenerate("m2"))
     )
     assert (first.text, second.text) == ("A.", "A.")
-    assert len(harness.model.asked) == 3
+    assert len(harness.model.requests) == 3
 
 
 async def test_a_message_of_a_branch_that_is_not_selected_can_be_taken_up() -> None:
@@ -260,7 +260,7 @@ async def test_a_request_that_is_repeated_asks_no_model() -> None:
     harness = await hold_conversation("Another two.")
     for _ in range(3):
         await harness.say("w1", branch=regenerate("m2"))
-    assert len(harness.model.asked) == 3
+    assert len(harness.model.requests) == 3
 
 
 async def die(harness: Harness, message_id: str, content: str, *, request: int, **fields: Any) -> None:

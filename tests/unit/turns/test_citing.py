@@ -17,7 +17,7 @@ from baton.ports.agents.agent_client import AgentDone
 from baton_documents.chunks.chunk import Chunk
 from baton_testing.fakes.agents.agent_client import Reply
 from tests.fakes.chat_model import Answer
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, Harness, Turn
 from tests.harness.remembered import learn
 from tests.harness.sessions import close, make_episode
 from tests.harness.wiki import DELETE, answer, yes
@@ -40,13 +40,13 @@ async def with_passages(**fields: Any) -> Harness:
     return harness
 
 
-def last(turn: Said) -> dict[str, Any]:
+def last(turn: Turn) -> dict[str, Any]:
     """The metadata of the last text's end."""
     metadata: dict[str, Any] = [event.body for event in turn.events if event.type == "TEXT_MESSAGE_END"][-1]["metadata"]
     return metadata
 
 
-def list_cited(turn: Said) -> list[tuple[Any, str, list[str]]]:
+def list_cited(turn: Turn) -> list[tuple[Any, str, list[str]]]:
     """Number, title and cited texts of the documents that the last answer rests on, by number."""
     sources = [source for source in last(turn)["sources"] if source["kind"] == "document"]
     assert turn.finished is not None
@@ -63,7 +63,7 @@ def list_cited(turn: Said) -> list[tuple[Any, str, list[str]]]:
 
 
 def prompt_text(harness: Harness, call: int = -1) -> str:
-    return "\n".join(str(content) for _, content in harness.model.asked[call].contents)
+    return "\n".join(str(content) for _, content in harness.model.requests[call].contents)
 
 
 def ask(agent: str, message: str = QUESTION) -> ToolCall:
@@ -123,7 +123,7 @@ async def test_a_text_before_a_call_lists_what_it_cites_and_nothing_else() -> No
 # Consulted agents
 
 
-async def two_shops(*answers: Answer | str) -> tuple[Harness, Said]:
+async def two_shops(*answers: Answer | str) -> tuple[Harness, Turn]:
     """An agent with passages has asked two others with passages at the same time."""
     harness = await with_passages(
         assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop", "bank")}), others=(SHOP, BANK)
@@ -164,7 +164,7 @@ async def test_a_question_to_another_agent_names_the_passages() -> None:
     harness = await with_passages(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop",)}), others=(SHOP,))
     harness.model.script(Answer.calling(ask("shop", "Is [1] right?")), "Yes.", "Yes.")
     await harness.say(content=QUESTION)
-    assert harness.model.asked[1].contents[-1] == ("user", "Is (Handbook, page 3) right?")
+    assert harness.model.requests[1].contents[-1] == ("user", "Is (Handbook, page 3) right?")
 
 
 async def test_the_sources_of_a_consulted_agent_are_with_its_task() -> None:
@@ -212,7 +212,7 @@ async def test_a_later_prompt_names_the_passages_that_were_cited_by_number() -> 
     harness.model.script("Free [1], rising [1, 2].", "Again free [1].")
     await harness.say("m1", content=QUESTION)
     turn = await harness.say("m2", content=f"{QUESTION} Again.")
-    contents = harness.model.asked[-1].contents
+    contents = harness.model.requests[-1].contents
     assert ("assistant", "Free (Handbook, page 3), rising (Handbook, page 3; Price list, May).") in contents
     assert turn.text == "Again free [1]."
     record = await harness.context(harness.request("m2").run_id)
@@ -246,7 +246,7 @@ async def test_what_is_remembered_of_a_session_has_no_citations() -> None:
 # Handoffs, approvals and coroutines
 
 
-async def hand_over(mode: str, *answers: Answer | str) -> tuple[Harness, Said]:
+async def hand_over(mode: str, *answers: Answer | str) -> tuple[Harness, Turn]:
     """The agent has handed the conversation over to the shop, which has a passage, too."""
     handoff = {"agent": "shop", "context_mode": mode, "return_expected": False}
     assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"handoffs": [handoff]})

@@ -80,24 +80,24 @@ async def test_the_clients_tools_come_after_the_agents_own_in_a_fixed_order(harn
         == list_offered(harness, 1)
         == ["delete", "end_conversation", "look", "read", "choose", "paint"]
     )
-    described = harness.model.asked[0].tools[-1].description
+    described = harness.model.requests[0].tools[-1].description
     assert 'Its description: "Paints the background."' in described
 
 
 async def test_the_context_stands_before_the_message_as_quoted_data_and_is_not_stored(harness: Harness) -> None:
     await harness.say(client=PAGE)
-    prompts = harness.model.asked[0].prompts
+    prompts = harness.model.requests[0].prompts
     assert [prompt.role.value for prompt in prompts] == ["system", "context", "system", "user"]
     assert '- "The page": "Cart with 3 items"' in str(prompts[1].content)
     assert "never an instruction" in str(prompts[1].content)
     await harness.say("m2", "And now?")
-    assert "Cart" not in str(harness.model.asked[1].contents)
+    assert "Cart" not in str(harness.model.requests[1].contents)
 
 
 async def test_context_takes_at_most_a_quarter_of_the_prompt(harness: Harness) -> None:
     page = ClientOffer(context=tuple(replace(PAGE.context[0], value="word " * 8_000) for _ in range(3)))
     await harness.say(client=page)
-    note = str(harness.model.asked[0].prompts[1].content)
+    note = str(harness.model.requests[0].prompts[1].content)
     assert len(note.split()) < ASSISTANT.memory.max_working_memory_tokens / 4 + 100
     assert "[cut]" in note
     assert "[2 more are left out" in note
@@ -107,8 +107,8 @@ async def test_context_takes_at_most_a_quarter_of_the_prompt(harness: Harness) -
 async def test_an_agent_may_take_neither(field: str, tools: int, prompts: int) -> None:
     harness = without(field)
     await harness.say(client=PAGE)
-    assert len(harness.model.asked[0].tools) == tools
-    assert len(harness.model.asked[0].prompts) == prompts
+    assert len(harness.model.requests[0].tools) == tools
+    assert len(harness.model.requests[0].prompts) == prompts
 
 
 async def test_own_calls_are_made_while_the_page_and_a_person_are_waited_for(harness: Harness) -> None:
@@ -165,7 +165,7 @@ async def test_a_repeated_result_changes_nothing(harness: Harness) -> None:
     first = await answer(harness, result(interrupt))
     again = await answer(harness, result(interrupt, "It is blue."))
     assert [event.body for event in again.events] == [event.body for event in first.events]
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
 
 
 async def test_a_message_instead_gives_the_call_up(harness: Harness) -> None:
@@ -202,7 +202,7 @@ async def test_a_run_that_goes_on_offers_the_same_tools_again_and_may_wait_again
     assert turn.text == "Blue it is."
     assert list_offered(harness, 0) == list_offered(harness, 1) == list_offered(harness, 2)
     assert call_results(harness) == ["It is red now.", "It is blue now."]
-    assert "Cart with 3 items" in str(harness.model.asked[2].contents)
+    assert "Cart with 3 items" in str(harness.model.requests[2].contents)
 
 
 async def test_a_worker_that_takes_over_offers_the_same_tools(harness: Harness) -> None:
@@ -229,7 +229,7 @@ async def test_a_worker_that_takes_a_message_over_offers_the_same_tools_and_cont
     harness.model.script(Answer.calling(paint()))
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
     assert list_offered(harness, 1) == list_offered(harness, 0)
-    assert harness.model.asked[1].prompts == harness.model.asked[0].prompts
+    assert harness.model.requests[1].prompts == harness.model.requests[0].prompts
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert [shown_interrupt["reason"] for shown_interrupt in to_client_interrupts(thread.open_interrupts)] == [
         "client_tool"
@@ -292,7 +292,7 @@ async def test_results_that_come_with_a_message_are_reported_with_it(harness: Ha
     turn = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(result(first),)))
     assert (turn.text, prompt_text(turn)) == ("I see.", [("It is red now.", "succeeded")])
     assert call_results(harness) == ["It is red now.", NOT_CARRIED_OUT]
-    assert [role for role, _ in harness.model.asked[1].contents if role != "system"] == [
+    assert [role for role, _ in harness.model.requests[1].contents if role != "system"] == [
         "user",
         "assistant",
         "tool",
@@ -313,4 +313,4 @@ async def test_results_of_other_calls_beside_a_message_bring_nothing(harness: Ha
     other = InterruptDecision("f" * 32 + "_aaaaaaa", DecisionStatus.RESOLVED, "Injected.", "ada")
     turn = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(other,)))
     assert prompt_text(turn) == []
-    assert "Injected" not in str(harness.model.asked[1].contents)
+    assert "Injected" not in str(harness.model.requests[1].contents)

@@ -175,7 +175,7 @@ async def test_the_past_is_searched_while_the_lease_is_taken() -> None:
 
     harness.store.acquire = acquire_after_search  # type: ignore[method-assign]
     await harness.say(content=QUESTION)
-    assert "Miso" in str(harness.model.asked[-1].contents)
+    assert "Miso" in str(harness.model.requests[-1].contents)
     assert harness.embedder.queries == [QUESTION]
     assert [index for _, index, _ in harness.search.searches].count(IndexName.EPISODES) == 1
 
@@ -201,7 +201,7 @@ async def test_a_recall_reads_storage_at_most_once_and_only_for_documents() -> N
     assert reads == []
     await learn(harness, harness.ada, "assistant", "A cat is called by its name.")
     await harness.say("m3", QUESTION)
-    assert "by its name" in str(harness.model.asked[-1].contents)
+    assert "by its name" in str(harness.model.requests[-1].contents)
     assert reads == ["get_many"]
 
 

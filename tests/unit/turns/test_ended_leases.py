@@ -112,7 +112,7 @@ async def hold_conversation(*, orphaned: bool) -> Harness:
     await harness.say("m3", "Other", branch={"from": "m2"})
     if orphaned:
         harness.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1))
-        requests_before = len(harness.model.asked)
+        requests_before = len(harness.model.requests)
         dead = asyncio.ensure_future(harness.say("m4"))
         await harness.model_is_asked(requests_before + 1)
         dead.cancel()

@@ -103,7 +103,7 @@ async def a_message_after_a_worker_has_died() -> list[str]:
     with entries() as entered:
         turn = await harness.say("m2")
     assert turn.text == "Two"
-    assert len(harness.model.asked) == 3
+    assert len(harness.model.requests) == 3
     return entered
 
 
@@ -153,7 +153,7 @@ async def a_takeover() -> list[str]:
     await asyncio.wait([first])
     with entries() as entered:
         await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
     return entered
 
 

@@ -94,7 +94,7 @@ async def test_waiting_for_fallbacks_ends_with_the_turns_time() -> None:
     deployment.groq.script(Answer(gate=asyncio.Event()))  # it says nothing
     turn = await deployment.harness.say(seconds=0.2)
     assert turn.last["code"] == "turn_timeout"
-    assert len(deployment.groq.asked) == 1
+    assert len(deployment.groq.requests) == 1
     assert deployment.groq.abandoned == 1
 
 
@@ -105,11 +105,11 @@ async def test_what_is_too_long_for_a_fallback_is_not_too_long_for_the_model() -
     harness.model.script(ModelUnavailable(), ModelUnavailable())
     deployment.groq.script(ContextTooLong())
     assert (await harness.say("m2")).text == "I stand in."
-    shortened = sum(len(str(prompt.content)) for prompt in deployment.groq.asked[-1].prompts)
+    shortened = sum(len(str(prompt.content)) for prompt in deployment.groq.requests[-1].prompts)
     other = str(uuid.uuid4())
     await harness.say("m3", "word " * 400, thread_id=other)
     await harness.say("m4", thread_id=other)
-    whole = sum(len(str(prompt.content)) for prompt in harness.model.asked[-1].prompts)
+    whole = sum(len(str(prompt.content)) for prompt in harness.model.requests[-1].prompts)
     assert shortened < 2_000 < whole
 
 
@@ -119,7 +119,7 @@ async def test_a_question_that_the_model_refused_is_not_put_to_the_fallback(fail
     deployment.harness.model.script(failure)
     turn = await deployment.harness.say()
     assert turn.last["code"] == code
-    assert deployment.groq.asked == []
+    assert deployment.groq.requests == []
 
 
 async def list_stored(harness: Harness) -> Sequence[StoredMessage]:

@@ -44,7 +44,7 @@ async def talk(harness: Harness, *numbers: int) -> None:
 
 def prompts(harness: Harness, *, model: str = "test-model") -> list[tuple[Prompt, ...]]:
     """The prompts of the answers so far."""
-    return [request.prompts for request in harness.model.asked if request.settings.model == model]
+    return [request.prompts for request in harness.model.requests if request.settings.model == model]
 
 
 def questions(prompt: tuple[Prompt, ...]) -> list[str]:
@@ -290,7 +290,7 @@ async def test_calls_of_one_conversation_and_agent_share_a_cache_key() -> None:
     talked = harness()
     await talk(talked, 1, 2)
     await talked.say("m3", thread_id="0b7a52c4-3a55-4fd9-9a3c-6cf31a0f2a11")
-    first, second, other = (request.settings.cache_key for request in talked.model.asked)
+    first, second, other = (request.settings.cache_key for request in talked.model.requests)
     assert first == second != other
     assert first is not None
     assert len(first) <= 64

@@ -87,7 +87,7 @@ async def test_an_approved_call_is_made_and_the_answer_goes_on(harness: Harness)
     assert started["parentRunId"] != started["runId"]
     assert started["input"]["messages"] == []
     assert started["input"]["resume"][0]["interruptId"] == interrupt["id"]
-    reported = [(p.role.value, p.content) for p in harness.model.asked[1].prompts]
+    reported = [(p.role.value, p.content) for p in harness.model.requests[1].prompts]
     assert reported == [
         ("system", "Be brief."),
         TODAY,
@@ -102,7 +102,7 @@ async def test_the_turn_after_knows_the_whole_exchange(harness: Harness) -> None
     harness.model.script("Done.", "As I said.")
     await answer(harness, yes(interrupt))
     await harness.say("m2", "And?")
-    roles = [prompt.role.value for prompt in harness.model.asked[2].prompts]
+    roles = [prompt.role.value for prompt in harness.model.requests[2].prompts]
     assert roles == ["system", "user", "assistant", "tool", "assistant", "system", "user"]
 
 
@@ -116,7 +116,7 @@ async def test_a_refused_call_is_not_made_and_the_model_learns_it(harness: Harne
     )
     assert harness.tools.calls == []
     assert turn.text == "As you wish."
-    reported = str(harness.model.asked[1].contents[-1][1])
+    reported = str(harness.model.requests[1].contents[-1][1])
     assert "refused" in reported
     (result,) = [event.body for event in turn.events if event.type == "TOOL_CALL_RESULT"]
     assert result["metadata"]["outcome"] == "refused"
@@ -140,7 +140,7 @@ async def test_an_approval_that_comes_too_late_counts_as_none(harness: Harness) 
     harness.model.script("Too late.")
     await answer(harness, yes(interrupt))
     assert harness.tools.calls == []
-    assert "in time" in str(harness.model.asked[1].contents[-1][1])
+    assert "in time" in str(harness.model.requests[1].contents[-1][1])
 
 
 async def test_the_run_goes_on_when_all_are_answered(harness: Harness) -> None:
@@ -153,7 +153,7 @@ async def test_the_run_goes_on_when_all_are_answered(harness: Harness) -> None:
     turn = await answer(harness, no(second))
     assert turn.text == "One of two."
     assert [called.arguments for called in harness.tools.calls] == [{"page": "home"}]
-    reported = [content for role, content in harness.model.asked[1].contents if role == "tool"]
+    reported = [content for role, content in harness.model.requests[1].contents if role == "tool"]
     assert reported[0] == "home is gone."
     assert "refused" in str(reported[1])
 
@@ -181,7 +181,7 @@ async def test_a_repeated_answer_is_answered_from_the_store(harness: Harness) ->
     again = await answer(harness, no(interrupt))
     assert [event.body for event in again.events] == [event.body for event in first.events]
     assert len(harness.tools.calls) == 1
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
 
 
 async def test_a_repeated_answer_is_known_when_the_log_is_gone(harness: Harness) -> None:
@@ -198,7 +198,7 @@ async def test_a_message_instead_gives_the_call_up(harness: Harness) -> None:
     (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("All right.")
     await harness.say("m2", "Forget it.")
-    assert ("tool", NOT_CARRIED_OUT) in harness.model.asked[1].contents
+    assert ("tool", NOT_CARRIED_OUT) in harness.model.requests[1].contents
     with pytest.raises(InterruptUnavailable):
         await answer(harness, yes(interrupt))
     assert harness.tools.calls == []
@@ -261,7 +261,7 @@ async def test_a_whole_answer_whose_commit_failed_is_kept_and_nobody_is_asked_ag
         await answer(harness, yes(interrupt))
     turn = await answer(harness, yes(interrupt))
     assert turn.text == "First."
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
     assert len(harness.tools.calls) == 1
     contents = [message.text for message in harness.store.committed("acme", harness.thread_id)]
     assert contents == ["Delete it.", "May I?", "home is gone.", "First."]
@@ -321,7 +321,7 @@ async def test_an_answer_that_a_message_has_overtaken_is_refused_even_if_its_run
     await harness.say("m2", "Forget it.")
     with pytest.raises(InterruptUnavailable):
         await answer(harness, yes(interrupt))
-    assert harness.model.asked[-1].contents[-1] == ("user", "Forget it.")
+    assert harness.model.requests[-1].contents[-1] == ("user", "Forget it.")
 
 
 @pytest.mark.parametrize("beside", [True, False], ids=["beside it", "before it"])
@@ -334,8 +334,8 @@ async def test_long_results_do_not_push_the_question_or_the_call_out_of_the_prom
     harness.model.script("Done.")
     assert (await answer(harness, yes(interrupt))).text == "Done."
     assert [called.arguments for called in harness.tools.calls if called.name == "delete"] == [{"page": "home"}]
-    prompts = harness.model.asked[-1].prompts
-    assert ("user", "Delete it.") in harness.model.asked[-1].contents
+    prompts = harness.model.requests[-1].prompts
+    assert ("user", "Delete it.") in harness.model.requests[-1].contents
     words = sum(len(str(prompt.content).split()) for prompt in prompts)
     assert words <= harness.assistant.memory.max_working_memory_tokens
     assert [call.id for prompt in prompts for call in prompt.tool_calls] == [

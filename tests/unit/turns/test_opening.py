@@ -48,7 +48,7 @@ def a_second_a_trip(monkeypatch: pytest.MonkeyPatch, *ports: Any) -> None:
 
 async def begin_answer(harness: Harness, events: list[Event], message_id: str = "m1") -> asyncio.Task[Any]:
     """Send a message, and wait until the model is asked about it."""
-    requests_before = len(harness.model.asked)
+    requests_before = len(harness.model.requests)
     turn = harness.turns.run(harness.ada, harness.request(message_id), events.append, seconds=20)
     task = asyncio.ensure_future(turn)
     await harness.model_is_asked(requests_before + 1)

@@ -65,7 +65,7 @@ async def test_a_message_that_was_answered_is_never_limited() -> None:
     first = await harness.say("m1")
     again = await harness.say("m1")
     assert again.text == first.text
-    assert len(harness.model.asked) == 1
+    assert len(harness.model.requests) == 1
 
 
 async def test_a_run_in_progress_takes_a_place_until_it_ends() -> None:

@@ -26,7 +26,7 @@ from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.contracts.procedures import add_approved
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer
-from tests.harness.harness import ASSISTANT, TODAY, Harness, Said
+from tests.harness.harness import ASSISTANT, TODAY, Harness, Turn
 from tests.harness.remembered import MARCH, learn, remember
 
 QUESTION = "What is my cat called?"
@@ -41,7 +41,7 @@ async def remembering() -> Harness:
 
 
 def prompts(harness: Harness) -> list[tuple[str, Any]]:
-    return harness.model.asked[-1].contents
+    return harness.model.requests[-1].contents
 
 
 def prompt_text(harness: Harness) -> str:
@@ -93,7 +93,7 @@ async def test_the_rules_for_what_is_remembered_are_the_same_in_every_turn() -> 
     harness = await remembering()
     await harness.say("m1", QUESTION)
     await harness.say("m2", "Something else entirely")
-    first, second = (model_request.contents[0] for model_request in harness.model.asked)
+    first, second = (model_request.contents[0] for model_request in harness.model.requests)
     assert first == second
     assert REMEMBERED not in prompt_text(harness)
 
@@ -150,7 +150,7 @@ async def test_the_summary_of_a_session_that_stands_in_the_history_is_not_recall
 async def test_the_model_learns_what_was_recalled_as_data_too() -> None:
     harness = await remembering()
     await harness.say(content=QUESTION)
-    recalled = dict(harness.model.asked[-1].settings.metadata["recalled.1"])
+    recalled = dict(harness.model.requests[-1].settings.metadata["recalled.1"])
     assert recalled.pop("text") == "My cat is called Miso."
     assert recalled == {"kind": "message", "date": "2026-03-14", "source": "the user said", "role": "user"}
 
@@ -161,7 +161,7 @@ async def test_the_model_learns_which_message_of_a_day_was_said_later() -> None:
         at = MARCH + timedelta(minutes=minutes, days=minutes // 2)
         await remember(harness.search, harness.embedder, harness.ada, f"My cat is called {name}.", at=at)
     await harness.say(content=QUESTION)
-    metadata = harness.model.asked[-1].settings.metadata
+    metadata = harness.model.requests[-1].settings.metadata
     stored_at = {metadata[f"recalled.{n}"]["text"][17:-1]: metadata[f"recalled.{n}"].get("at") for n in (1, 2, 3)}
     assert stored_at == {"Miso": "2026-03-14T09:26:00+00:00", "Nori": "2026-03-14T09:27:00+00:00", "Tofu": None}
 
@@ -237,7 +237,7 @@ async def test_a_consulted_agent_gets_its_knowledge_and_nothing_of_the_users_con
     await learn(harness, harness.ada, "expert", "What a cat is called is up to her.")
     harness.model.script(Answer.calling(call("ask_expert", message=QUESTION)), "It comes.", "Miso comes.")
     await harness.say(content=QUESTION)
-    consulted = harness.model.asked[1]
+    consulted = harness.model.requests[1]
     everything = "\n".join(str(content) for _, content in consulted.contents)
     assert "What a cat is called is up to her." in everything
     assert "Miso" not in everything
@@ -281,11 +281,11 @@ async def test_a_consulted_agent_gets_rows_below_their_header() -> None:
     model_request = call("ask_expert", message="cat food in grams: Miso, Tofu?")
     harness.model.script(Answer.calling(model_request), "70 g.", "It gets 70 g.")
     await harness.say(content=QUESTION)
-    everything = "\n".join(str(content) for _, content in harness.model.asked[1].contents)
+    everything = "\n".join(str(content) for _, content in harness.model.requests[1].contents)
     assert f'"{COLUMNS}\\nMiso | 70\\nTofu | 90"' in everything
 
 
-def sources(exchange: Said) -> list[dict[str, Any]]:
+def sources(exchange: Turn) -> list[dict[str, Any]]:
     ends = [event.body for event in exchange.events if event.type == "TEXT_MESSAGE_END"]
     results: list[dict[str, Any]] = ends[-1]["metadata"]["sources"]
     return results

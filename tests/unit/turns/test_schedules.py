@@ -95,7 +95,7 @@ async def test_the_prompt_says_that_nobody_has_written(due: DueHarness) -> None:
     await due.say("m1", "Remind me at one.")
     await due.remind()
     await due.pass_time(hours=1)
-    role, text = due.model.asked[-1].prompts[-1].role, due.model.asked[-1].prompts[-1].content
+    role, text = due.model.requests[-1].prompts[-1].role, due.model.requests[-1].prompts[-1].content
     assert role is Role.USER
     assert "No person has written this now." in str(text)
     assert f'"{WATER}"' in str(text)
@@ -103,7 +103,7 @@ async def test_the_prompt_says_that_nobody_has_written(due: DueHarness) -> None:
 
 def read_last_question(due: DueHarness) -> str:
     """The prompts of the last question to the model."""
-    return "\n".join(str(prompt.content) for prompt in due.model.asked[-1].prompts)
+    return "\n".join(str(prompt.content) for prompt in due.model.requests[-1].prompts)
 
 
 async def test_the_users_reply_has_the_reminder_before_it(due: DueHarness) -> None:
@@ -159,7 +159,7 @@ async def test_a_late_run_says_how_late_it_is_and_missed_slots_are_left_out(due:
     assert cause.begun_by.late == (24 * 3 + 1) * 3600
     [schedule] = await due.app.self_started.schedule_making.list_schedules(due.ada)
     assert schedule.next_slot == "2040-03-05T13:00:00"
-    assert "minutes late" in str(due.model.asked[-1].prompts[-1].content)
+    assert "minutes late" in str(due.model.requests[-1].prompts[-1].content)
 
 
 async def test_an_agent_that_has_nothing_to_say_leaves_no_message(due: DueHarness) -> None:
@@ -167,12 +167,12 @@ async def test_an_agent_that_has_nothing_to_say_leaves_no_message(due: DueHarnes
     due.model.script(calling("stay_silent"))
     await due.pass_time(hours=1)
     assert [message.text for message in await due.messages() if message.is_shown] == [WATER]
-    assert len(due.model.asked) == 1
+    assert len(due.model.requests) == 1
 
 
 async def test_users_messages_cannot_be_answered_by_silence(due: DueHarness) -> None:
     await due.say("m1", "Hello")
-    assert "stay_silent" not in [tool.name for tool in due.model.asked[0].tools]
+    assert "stay_silent" not in [tool.name for tool in due.model.requests[0].tools]
 
 
 def approving() -> DueHarness:
@@ -322,7 +322,7 @@ async def test_an_agent_makes_lists_and_cancels_schedules(due: DueHarness) -> No
     [schedule] = await due.app.self_started.schedule_making.list_schedules(due.ada)
     assert (schedule.start, schedule.created_by, schedule.thread_id) == ("2040-03-01T12:20:00", "agent", due.thread_id)
     await due.say("m2", "Which reminders have I?")
-    assert schedule.id in str(due.model.asked[-1].prompts[-1].content)
+    assert schedule.id in str(due.model.requests[-1].prompts[-1].content)
     due.model.script(calling("cancel_schedule", id=schedule.id), "Cancelled.")
     await due.say("m3", "Cancel it.")
     assert await due.app.self_started.schedule_making.list_schedules(due.ada) == []
@@ -331,7 +331,7 @@ async def test_an_agent_makes_lists_and_cancels_schedules(due: DueHarness) -> No
 async def test_agents_that_take_no_schedules_have_no_tools_for_them() -> None:
     due = DueHarness(rules={"allowed": False})
     await due.say("m1", "Hello")
-    assert due.model.asked[0].tools == () or "schedule" not in [tool.name for tool in due.model.asked[0].tools]
+    assert due.model.requests[0].tools == () or "schedule" not in [tool.name for tool in due.model.requests[0].tools]
     with pytest.raises(InvalidRequest, match="takes no schedules"):
         await due.remind()
 

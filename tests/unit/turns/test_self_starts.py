@@ -33,11 +33,11 @@ def shop() -> EventSender:
 
 async def send_events(shop: EventSender, *event_ids: str, thread_id: str | None = None) -> int:
     """Send events; return how many have begun a run."""
-    before = len(shop.harness.model.asked)
+    before = len(shop.harness.model.requests)
     for event_id in event_ids:
         await shop.send(event_id, thread_id=thread_id)
         await shop.work()
-    return len(shop.harness.model.asked) - before
+    return len(shop.harness.model.requests) - before
 
 
 async def test_a_circle_of_events_ends_at_the_days_limit_of_its_conversation(shop: EventSender) -> None:
@@ -72,7 +72,7 @@ async def test_schedules_count_with_events() -> None:
     await due.remind(id="second", at="2040-03-01T14:00")
     assert await due.pass_time(hours=1) == 1
     assert await due.pass_time(hours=1) == 1
-    assert len(due.model.asked) == 1
+    assert len(due.model.requests) == 1
     [dropped] = [record for record in due.audit.records if record.action == "due.run"]
     assert (dropped.outcome, dropped.detail["id"]) == ("dropped", "second")
 
@@ -87,7 +87,7 @@ async def test_the_switch_stops_events_at_the_door_and_schedules_at_their_time(s
     await due.remind()
     set_rules(due, enabled=False)
     await due.pass_time(hours=1)
-    assert due.model.asked == []
+    assert due.model.requests == []
     assert [record.outcome for record in due.audit.records if record.action == "due.run"] == ["dropped"]
     await due.say("m1", "Hello")
 
@@ -119,7 +119,7 @@ async def test_a_run_over_a_spending_limit_is_put_off_until_it_is_reset(shop: Ev
     shop.harness.clock.advance(12 * 3600 + 60)
     assert await shop.harness.app.self_started.due_starts.sweep(seconds=10) == 1
     await shop.work()
-    assert len(shop.harness.model.asked) == 2
+    assert len(shop.harness.model.requests) == 2
 
 
 @pytest.mark.parametrize("code", ["spending_limit_reached", "models_stopped"])
@@ -144,7 +144,7 @@ async def test_a_run_over_a_rate_is_put_off_and_not_lost(shop: EventSender) -> N
     shop.harness.clock.advance(61)
     await shop.harness.app.self_started.due_starts.sweep(seconds=10)
     await shop.work()
-    assert len(shop.harness.model.asked) == 2
+    assert len(shop.harness.model.requests) == 2
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.fakes.chat_model import Answer
 from tests.harness.busy import SEARCH, BusyAgent, search
 from tests.harness.coded import make_coded_harness
 from tests.harness.handoffs import transfer
-from tests.harness.harness import Harness, Said
+from tests.harness.harness import Harness, Turn
 from tests.harness.sockets import Socketed
 
 HOTELS = AgentDefinition.model_validate(
@@ -29,7 +29,7 @@ HOTELS = AgentDefinition.model_validate(
 )
 
 
-def list_entered(run: Said) -> list[str]:
+def list_entered(run: Turn) -> list[str]:
     """The ids of the messages that have entered the run."""
     return [e.body["value"]["messageId"] for e in run.events if e.body.get("name") == "message_steered"]
 
@@ -75,7 +75,7 @@ class Traveller:
 
         return search
 
-    async def at_work(self) -> asyncio.Task[Said]:
+    async def at_work(self) -> asyncio.Task[Turn]:
         running = asyncio.ensure_future(self.harness.say("m1", "Graz"))
         async with asyncio.timeout(10):
             await self.began.wait()
@@ -192,9 +192,9 @@ async def test_a_message_that_a_guardrail_replaces_enters_with_the_other_words()
     goes_on.set()
     assert list_entered(await running) == ["m2"]
     assert await texts(harness) == ["Graz", "by some means", "Done."]
-    assert "by train" not in str(harness.model.asked[-1].prompts)
+    assert "by train" not in str(harness.model.requests[-1].prompts)
     await tab.work()
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
 
 
 async def test_a_message_that_a_guardrail_refuses_does_not_enter_and_is_refused_in_its_turn() -> None:
@@ -207,7 +207,7 @@ async def test_a_message_that_a_guardrail_refuses_does_not_enter_and_is_refused_
     assert (list_entered(run), run.text) == ([], "Done.")
     await tab.work()
     assert await texts(harness) == ["Graz", "Done.", "by train", "No trains."]
-    assert all("by train" not in str(question.prompts) for question in harness.model.asked[:2])
+    assert all("by train" not in str(question.prompts) for question in harness.model.requests[:2])
 
 
 async def test_the_run_is_replayed_with_its_own_question_and_the_message_in_its_place() -> None:

@@ -55,7 +55,7 @@ async def test_a_message_that_has_entered_a_run_gets_no_turn(busy: BusyAgent) ->
         await busy.write("m2")
     before = await busy.history()
     await busy.tab.work()
-    assert (await busy.history(), len(busy.model.asked)) == (before, 2)
+    assert (await busy.history(), len(busy.model.requests)) == (before, 2)
     assert await busy.waiting() == []
 
 
@@ -183,7 +183,7 @@ async def test_a_withdrawn_message_is_refused_and_not_answered() -> None:
         for _ in range(2):
             await busy.app.waiting.withdraw(busy.ada, busy.thread_id, "m2")
     await busy.tab.work()
-    assert len(busy.model.asked) == 2
+    assert len(busy.model.requests) == 2
     [refusal] = [event for event in busy.tab.received() if event["type"] == "RUN_ERROR"]
     assert (refusal["code"], refusal["metadata"]["messageId"]) == ("message_withdrawn", "m2")
     with pytest.raises(MessageWithdrawn):
@@ -209,7 +209,7 @@ async def test_a_caller_over_http_gets_the_run_that_its_message_has_entered(busy
     assert answered.text == run.text == "Here are flights to Graz."
     assert list_entered(answered.events) == ["m2"]
     assert await busy.waiting() == []
-    assert len(busy.model.asked) == 2
+    assert len(busy.model.requests) == 2
 
 
 async def test_a_caller_over_http_interrupts_and_gets_a_turn(busy: BusyAgent) -> None:

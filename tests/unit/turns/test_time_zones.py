@@ -38,7 +38,7 @@ def harness() -> Harness:
 
 def day_of(harness: Harness, index: int = -1) -> str:
     """Return the sentence about the day, right before the message."""
-    reported = harness.model.asked[index].contents
+    reported = harness.model.requests[index].contents
     model_request = max(number for number, (role, _) in enumerate(reported) if role == "user")
     return str(reported[model_request - 1][1])
 
@@ -122,7 +122,7 @@ async def test_what_stands_before_the_day_is_the_same_in_the_next_prompt_whateve
     for number, zone in enumerate((VIENNA, SEATTLE, VIENNA)):
         await harness.say(f"m{number}", f"Question {number}", time_zone=zone)
         harness.clock.advance(86_400)
-    first, second, third = (model_request.prompts for model_request in harness.model.asked)
+    first, second, third = (model_request.prompts for model_request in harness.model.requests)
     assert second[: len(first) - 2] == first[:-2]
     assert third[: len(second) - 2] == second[:-2]
     assert "Today is" not in str(third[:-2])
@@ -136,7 +136,7 @@ async def test_the_day_does_not_change_within_a_run(harness: Harness) -> None:
     harness.tools.add("wait", wait)
     harness.model.script(Answer.calling(ToolCall("c", "wait", "{}")), "Done.")
     await harness.say(time_zone=VIENNA)
-    before, after = (model_request.prompts for model_request in harness.model.asked)
+    before, after = (model_request.prompts for model_request in harness.model.requests)
     assert after[: len(before)] == before
     assert day_of(harness) == IN_VIENNA
 
@@ -151,7 +151,7 @@ async def test_a_specialist_and_a_consulted_agent_have_the_same_day() -> None:
     harness.model.script("Ada needs help.", Answer.calling(ask), "Saturday.", "It is Saturday.")
     may = Scope("acme", "ada", frozenset({"cave:enter"}))
     await harness.say("m1", "Get me the help desk", scope=may, time_zone=VIENNA)
-    _, *agents = harness.model.asked
+    _, *agents = harness.model.requests
     assert [str(agent.contents[0][1]) for agent in agents] == ["Help.", "Hush.", "Help."]
     assert {day_of(harness, index) for index in (1, 2, 3)} == {IN_VIENNA}
 
@@ -162,7 +162,13 @@ async def test_a_run_after_an_approval_names_its_own_day_before_the_whole_exchan
     [interrupt] = await run_until_interrupt(harness)
     harness.clock.advance(3_600)
     await answer(harness, yes(interrupt))
-    assert [role for role, _ in harness.model.asked[-1].contents] == ["system", "system", "user", "assistant", "tool"]
+    assert [role for role, _ in harness.model.requests[-1].contents] == [
+        "system",
+        "system",
+        "user",
+        "assistant",
+        "tool",
+    ]
     assert day_of(harness) == "Today is Friday, 27 November 2026 (UTC)."
 
 
@@ -175,7 +181,7 @@ async def test_a_worker_that_takes_over_knows_the_zone_and_the_day_of_the_messag
         await running
     harness.clock.advance(86_400)
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
-    assert harness.model.asked[1].prompts == harness.model.asked[0].prompts
+    assert harness.model.requests[1].prompts == harness.model.requests[0].prompts
     last = await harness.time_zones.last(harness.ada)
     assert last is not None
     assert last.name == VIENNA
@@ -191,7 +197,7 @@ async def test_an_answer_that_only_lacked_its_commit_leaves_the_zone_with_the_th
         await harness.say(time_zone=VIENNA)
     harness.clock.advance(60)
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
-    assert len(harness.model.asked) == 1
+    assert len(harness.model.requests) == 1
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.time_zone == VIENNA
 

@@ -72,7 +72,7 @@ async def test_the_second_turn_goes_on_counting_and_knows_the_first(harness: Har
     first = await harness.say("m1", "I am Ada")
     second = await harness.say("m2", "Who am I?")
     assert second.seqs[0] == len(first.events) + 1
-    assert harness.model.asked[1].contents == [
+    assert harness.model.requests[1].contents == [
         ("system", "Be brief."),
         ("user", "I am Ada"),
         ("assistant", "Hello Ada"),
@@ -99,7 +99,7 @@ async def test_a_repeated_message_gets_the_same_events_and_no_second_turn(harnes
     first = await harness.say()
     again = await harness.say()
     assert [e.body for e in again.events] == [e.body for e in first.events]
-    assert len(harness.model.asked) == 1
+    assert len(harness.model.requests) == 1
 
 
 async def test_a_repeated_message_asked_under_another_run_id_gets_the_first_ones_run(harness: Harness) -> None:
@@ -244,7 +244,7 @@ async def test_a_repeat_while_the_run_goes_on_follows_it_to_its_end(harness: Har
     await asyncio.sleep(0.05)
     gate.set()
     assert [e.body for e in (await again).events] == [e.body for e in (await first).events]
-    assert len(harness.model.asked) == 1
+    assert len(harness.model.requests) == 1
 
 
 async def test_a_message_by_websocket_is_sent_to_its_connection_and_to_the_others(harness: Harness) -> None:
@@ -337,7 +337,7 @@ async def test_a_run_that_killed_two_workers_is_given_up(harness: Harness) -> No
     for _ in range(2):
         gate = asyncio.Event()
         harness.model.script(Answer(("lost",), gate=gate, gate_at=1))
-        count_before = len(harness.model.asked)
+        count_before = len(harness.model.requests)
         dead = asyncio.ensure_future(harness.say("m1"))
         await harness.model_is_asked(count_before + 1)
         dead.cancel()
@@ -366,14 +366,14 @@ async def test_a_whole_answer_whose_commit_failed_is_committed_and_the_model_is_
         await harness.say()
     exchange = await harness.say()
     assert exchange.text == "First."
-    assert len(harness.model.asked) == 1
+    assert len(harness.model.requests) == 1
     assert [message.text for message in harness.store.committed("acme", harness.thread_id)] == ["Hello", "First."]
 
 
 async def test_without_the_models_own_figures_the_prompt_and_its_tools_are_counted(harness: Harness) -> None:
     harness.model.script(Answer(("one two",), usage=None))
     exchange = await harness.say("m1", "Hello")
-    (model_request,) = harness.model.asked
+    (model_request,) = harness.model.requests
     messages = sum(len(str(content).split()) + MESSAGE_FRAME_TOKENS for _, content in model_request.contents)
     tools = sum(
         len(text.split())

@@ -87,7 +87,7 @@ async def test_the_users_reply_days_later_has_the_reminder_before_it(due: DueHar
         await due.sweeper.sweep(seconds=10)
     assert (await thread_of(due)).status is ThreadStatus.ACTIVE
     await due.say("m2", "Move it to ten.")
-    prompts = "\n".join(str(prompt.content) for prompt in due.model.asked[-1].prompts)
+    prompts = "\n".join(str(prompt.content) for prompt in due.model.requests[-1].prompts)
     assert WATER in prompts
     assert "Time for the fern." in prompts
 
@@ -121,7 +121,7 @@ async def test_users_close_a_session_that_waits_for_them_and_what_begins_then_op
     assert (opened.status, opened.episode, opened.episode_first_ordinal) == (ThreadStatus.ACTIVE, 2, 4)
     assert opened.awaits_user
     await due.say("m2", "Done.")
-    assert any("Water again." in str(prompt.content) for prompt in due.model.asked[-1].prompts)
+    assert any("Water again." in str(prompt.content) for prompt in due.model.requests[-1].prompts)
 
 
 async def test_connections_of_other_conversations_of_the_user_learn_of_it(due: DueHarness) -> None:

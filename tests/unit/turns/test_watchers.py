@@ -82,7 +82,7 @@ async def test_a_connection_that_has_gone_is_not_known_after_the_run(monkeypatch
 
 async def test_a_run_that_was_cancelled_while_it_waited_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     harness, reads = await watch_thread(monkeypatch)
-    count_before = len(harness.model.asked)
+    count_before = len(harness.model.requests)
     request = harness.request("m3")
     await harness.live.request_cancel(harness.ada, harness.thread_id, request.run_id)
     exchange = await harness.say("m3")
@@ -90,7 +90,7 @@ async def test_a_run_that_was_cancelled_while_it_waited_says_nothing(monkeypatch
     end = exchange.finished.messages[-1].end
     assert end is not None
     assert end.outcome is OutcomeType.CANCELLED
-    assert (len(harness.model.asked), reads.count) == (count_before, 1)
+    assert (len(harness.model.requests), reads.count) == (count_before, 1)
     assert not (await harness.live.live(harness.ada, harness.thread_id)).cancelled_runs
 
 
@@ -101,10 +101,10 @@ async def test_a_run_that_was_cancelled_before_the_one_before_it_ended_says_noth
     later = harness.request("m4")
     await harness.live.request_cancel(harness.ada, harness.thread_id, later.run_id)
     await harness.say("m3")
-    count_before = len(harness.model.asked)
+    count_before = len(harness.model.requests)
     exchange = await harness.say("m4")
     assert exchange.finished is not None
     end = exchange.finished.messages[-1].end
     assert end is not None
     assert end.outcome is OutcomeType.CANCELLED
-    assert len(harness.model.asked) == count_before
+    assert len(harness.model.requests) == count_before

@@ -52,7 +52,7 @@ class Deployment:
     @property
     def asked(self) -> dict[str, list[str]]:
         """The names that each provider was asked for."""
-        return {name: [question.settings.model for question in model.asked] for name, model in self.by_name.items()}
+        return {name: [question.settings.model for question in model.requests] for name, model in self.by_name.items()}
 
     def stream(self, model: str, *fallback: str, **settings: Any) -> AsyncGenerator[ModelChunk, None]:
         asking = ModelSettings(model=model, fallback=fallback, **settings)
@@ -150,7 +150,7 @@ async def test_fallbacks_are_asked_in_their_order_with_the_same_settings() -> No
     deployment.by_name["default"].script(ModelUnavailable(), ModelTimeout())
     await deployment.ask("gpt-6-sol", "gpt-6-luna", "groq/llama-4", "bedrock/nova", temperature=0.5, top_p=0.9)
     assert deployment.asked == {"default": ["gpt-6-sol", "gpt-6-luna"], "groq": ["llama-4"], "bedrock": []}
-    [request] = deployment.by_name["groq"].asked
+    [request] = deployment.by_name["groq"].requests
     assert request.settings == ModelSettings(model="llama-4", temperature=0.5, top_p=0.9)
     assert list(request.prompts) == HELLO
 

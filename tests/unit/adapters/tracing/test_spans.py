@@ -200,7 +200,7 @@ async def test_an_attempt_after_a_dead_worker_links_to_the_one_before(collector:
     harness.scripted.script(Answer(("Hello",), gate=asyncio.Event(), gate_at=0))
     running = asyncio.ensure_future(harness.say())
     async with asyncio.timeout(10):
-        while not harness.scripted.asked:  # noqa: ASYNC110 - the fake has no event for it
+        while not harness.scripted.requests:  # noqa: ASYNC110 - the fake has no event for it
             await asyncio.sleep(0.01)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -119,7 +119,7 @@ async def test_a_message_that_is_sent_again_begins_nothing_again(peers: Peers) -
     await peers.work()
     await peers.due.pass_time(minutes=5)
     assert await peers.results() == ["Three pages."]
-    assert len(peers.peer.harness.model.asked) == 1
+    assert len(peers.peer.harness.model.requests) == 1
 
 
 async def test_a_cancelled_task_is_stopped_there(peers: Peers) -> None:

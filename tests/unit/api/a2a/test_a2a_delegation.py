@@ -42,7 +42,7 @@ async def send(served: A2AServed, params: Json) -> Json:
 
 def notes(served: A2AServed, role: Role = Role.SYSTEM) -> str:
     """The model's last messages of a role."""
-    prompts = served.harness.model.asked[-1].prompts
+    prompts = served.harness.model.requests[-1].prompts
     return "\n".join(str(prompt.content) for prompt in prompts if prompt.role is role)
 
 
@@ -129,7 +129,7 @@ async def test_a_task_serves_one_task_of_its_sender(served: A2AServed) -> None:
 )
 async def test_what_is_of_another_shape_is_refused(served: A2AServed, expected: Json) -> None:
     assert (await served.call("message/send", blocking(make_message("One", expected))))["error"]["code"] == -32602
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 def test_long_handoffs_are_cut_and_keep_the_newest_messages() -> None:
@@ -167,4 +167,4 @@ async def test_what_is_no_name_of_a_zone_is_refused(served: A2AServed, zone: Any
     refused = await served.call("message/send", blocking(make_message("One", {"time_zone": zone})))
     assert refused["error"]["code"] == -32602
     assert "time_zone" in str(refused["error"])
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []

@@ -112,7 +112,7 @@ async def test_messages_that_are_wrong(served: A2AServed, method: str, fields: J
     for is_blocking in (True, False):
         reported = await served.call(method, blocking(sent_message, blocking=is_blocking))
         assert reported["error"]["code"] == code
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
     assert served.queue.sent == []
 
 

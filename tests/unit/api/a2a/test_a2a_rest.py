@@ -183,7 +183,7 @@ async def test_calls_of_0_3_are_reported_to_use_json_rpc(
     answer = await http.request(method, f"/a2a/v1/{path}", json=message(), headers=headers)
     assert (answer.status_code, error_of(answer)["details"][0]["reason"]) == (400, "VERSION_NOT_SUPPORTED")
     assert "JSON-RPC" in error_of(answer)["message"]
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 async def test_cards_name_the_binding_for_1_0_only(http: httpx.AsyncClient) -> None:
@@ -245,7 +245,7 @@ async def test_bodies_that_are_wrong(served: Watched, http: httpx.AsyncClient, p
     assert answer.status_code == 400
     reported = error_of(answer)
     assert (reported["code"], reported["status"]) == (400, "INVALID_ARGUMENT")
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ async def test_a_body_of_too_many_values_is_refused(served: Watched, http: httpx
     answer = await send(http, message(metadata={"numbers": [1] * MAX_VALUES}))
     assert answer.status_code == 400
     assert "values" in error_of(answer)["message"]
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 async def test_a_refusal_of_batons_own_keeps_its_http_status(

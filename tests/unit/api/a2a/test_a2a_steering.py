@@ -40,7 +40,7 @@ async def test_a_message_to_a_working_task_enters_its_run(monkeypatch: pytest.Mo
     task = (await served.call("tasks/get", {"id": task["id"]}))["result"]
     assert task["status"]["state"] == "completed"
     assert texts(task) == ["Find a flight.", "To Graz, please.", "Here are flights to Graz."]
-    assert len(busy.model.asked) == 2
+    assert len(busy.model.requests) == 2
     assert await busy.waiting() == []
 
 

@@ -54,7 +54,9 @@ async def test_an_answered_task_is_completed_and_the_conversation_continues(serv
     assert "without taskId" in refused["message"]
     second = await send(served, message("Two", "m-2", contextId=first["contextId"]))
     assert (second["id"] != first["id"], second["contextId"]) == (True, first["contextId"])
-    assert {("user", "One"), ("assistant", "First."), ("user", "Two")} <= set(served.harness.model.asked[-1].contents)
+    assert {("user", "One"), ("assistant", "First."), ("user", "Two")} <= set(
+        served.harness.model.requests[-1].contents
+    )
 
 
 async def test_a_task_that_asks_is_the_turns_of_its_messages(served: A2AServed) -> None:
@@ -351,7 +353,7 @@ async def test_a_repeated_message_is_answered_once(served: A2AServed, is_blockin
     first = await send(served, sent_message)
     second = (await served.call("message/send", blocking(sent_message, blocking=is_blocking)))["result"]
     assert second == first
-    assert len(served.harness.model.asked) == 1
+    assert len(served.harness.model.requests) == 1
     (*_, artifact, _last) = await served.calls("message/stream", {"message": sent_message})
     assert text_of(artifact["result"]["artifact"]) == "Hello there."
 
@@ -377,7 +379,7 @@ async def test_a_first_message_under_a_known_id_begins_its_own_conversation(
     await served.queue.settled()
     again = [await send(served, text) for text in (one, other)]
     assert [task["id"] for task in again] == [first["id"], second["id"]]
-    assert len(served.harness.model.asked) == 2
+    assert len(served.harness.model.requests) == 2
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])
@@ -419,7 +421,7 @@ async def test_a_queued_message_of_a_cancelled_task_starts_no_turn(
     assert (await served.call("tasks/cancel", {"id": task["id"]}))["result"]["status"]["state"] == "canceled"
     served.queue.work_off()
     await served.queue.settled()
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 async def test_a_queued_task_is_there_for_its_user_alone(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -535,7 +537,7 @@ async def test_files_of_a_type_that_no_card_names_are_refused(served: A2AServed,
         parts = [{"kind": "file", "file": {"mimeType": media_type, **where}}]
         refused = await served.call("message/send", blocking(message() | {"parts": parts}))
         assert refused["error"]["code"] == -32005
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 @pytest.mark.parametrize(
@@ -576,7 +578,7 @@ async def test_the_thread_may_be_named_in_the_metadata(served: A2AServed) -> Non
 async def test_metadata_of_the_wrong_shape_is_refused(served: A2AServed, expected: Json) -> None:
     sent_message = message("One", "m-1", contextId=served.harness.thread_id, metadata={EXTENSION_URI: expected})
     assert (await served.call("message/send", blocking(sent_message)))["error"]["code"] == -32602
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 # Tenancy

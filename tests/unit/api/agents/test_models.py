@@ -62,7 +62,7 @@ async def test_models_that_are_not_configured_are_never_asked() -> None:
     model = AbleModel()
     answer = await serve_with(model).post("/models/check", {"model": "gpt-6-astra"}, MANAGE)
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
-    assert model.asked == []
+    assert model.requests == []
 
 
 async def test_a_second_check_has_to_wait() -> None:
@@ -83,7 +83,7 @@ async def test_both_need_the_permission(permission: str) -> None:
     served = serve_with(model)
     assert (await served.get("/models", permission)).status_code == 403
     assert (await served.post("/models/check", {"model": "test-model"}, permission)).status_code == 403
-    assert model.asked == []
+    assert model.requests == []
     assert [(record.action, record.outcome) for record in served.harness.audit.records] == [
         ("model.list", "denied"),
         ("model.check", "denied"),

@@ -51,7 +51,7 @@ class Tenant:
     @property
     def prompt(self) -> str:
         """The newest of the prompts, as text."""
-        return str(self.harness.model.asked[-1])
+        return str(self.harness.model.requests[-1])
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ async def test_work_in_the_background_has_the_versions_of_the_turn_that_has_begu
     due.model.script("Because of Rayleigh.", "It is Rayleigh scattering.")
     while await due.work():
         pass
-    worked, reported = map(str, due.model.asked[-2:])
+    worked, reported = map(str, due.model.requests[-2:])
     assert "Find out, old." in worked
     assert "Old." in reported
 

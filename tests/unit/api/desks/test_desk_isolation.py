@@ -121,10 +121,10 @@ async def test_people_learn_nothing_of_earlier_sessions(shop: Shop, monkeypatch:
         if method == "GET":
             answer = await shop.ask(method, route, ANNA)
             assert "secret-before" not in answer.text, route
-    summary = next(request for request in shop.harness.model.asked if "Sum up" in str(request.prompts))
+    summary = next(request for request in shop.harness.model.requests if "Sum up" in str(request.prompts))
     assert "secret-before" not in str(summary.prompts)
     await shop.post("/desk/draft", kind="summary", instruction="What did she say before?")
-    assert "secret-before" not in str(shop.harness.model.asked[-1].prompts)
+    assert "secret-before" not in str(shop.harness.model.requests[-1].prompts)
     monkeypatch.setattr(replay, "SNAPSHOT_MESSAGES", 2)
     monkeypatch.setattr(replay, "MAX_PAGES", 1)
     events = await shop.ask("GET", "/v1/threads/{thread_id}/events", ANNA)

@@ -516,10 +516,10 @@ async def test_a_draft_is_of_the_main_agents_model_and_nothing_of_it_is_stored(p
     people.harness.model.script("I am sorry. What is your number?")
     draft = await people.post("/draft", {"kind": "reply", "instruction": "Ask for the number."})
     assert draft.json() == {"text": "I am sorry. What is your number?", "sources": []}
-    [system, *_] = people.harness.model.asked[-1].prompts
+    [system, *_] = people.harness.model.requests[-1].prompts
     assert people.harness.assistant.system_prompt in system.content
-    assert "Ask for the number." in str(people.harness.model.asked[-1].prompts)
-    material = json.loads(str(people.harness.model.asked[-1].prompts[-1].content))
+    assert "Ask for the number." in str(people.harness.model.requests[-1].prompts)
+    material = json.loads(str(people.harness.model.requests[-1].prompts[-1].content))
     assert material["kind"] == "reply"
     assert {"role": "user", "text": "I want to talk to a human"} in material["messages"]
     assert (await people.get(f"{people.path}/messages")).json() == before
@@ -530,11 +530,11 @@ async def test_a_draft_is_of_the_main_agents_model_and_nothing_of_it_is_stored(p
 
 
 async def test_people_without_the_desk_get_no_draft_and_show_no_typing(people: People) -> None:
-    questions = len(people.harness.model.asked)
+    questions = len(people.harness.model.requests)
     assert (await people.post("/draft", {"kind": "reply"}, ANSWER)).status_code == 404
     assert (await people.post("/typing", {}, ANSWER)).status_code == 404
     assert (await people.post("/typing")).json()["code"] == "desk_not_taken"
-    assert len(people.harness.model.asked) == questions
+    assert len(people.harness.model.requests) == questions
 
 
 async def test_users_see_that_the_person_is_typing(people: People) -> None:

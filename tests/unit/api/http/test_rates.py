@@ -38,7 +38,7 @@ async def test_over_http_and_server_sent_events_it_is_a_problem_with_retry_after
     served = Served(limit_runs(user_messages_per_minute=0))
     check_problem(await served.post("/messages", {"message": "Hello"}), 60)
     check_problem(await served.post("/runs", run_input(served)), 60)
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 async def test_another_user_of_the_tenant_is_not_limited_by_the_first() -> None:
@@ -145,7 +145,7 @@ async def test_dry_runs_count_as_messages_of_their_caller() -> None:
     await served.harness.say("m1")
     await served.ran("m1")
     check_problem(await served.rerun("m1"), 60)
-    assert len(served.harness.model.asked) == 2
+    assert len(served.harness.model.requests) == 2
     assert (await served.rerun("m1", *READ_ALL, user="boss")).status_code == 200
 
 

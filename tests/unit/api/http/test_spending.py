@@ -54,7 +54,7 @@ async def test_a_message_over_the_tenants_limit_is_refused_with_the_time_of_rese
     assert refused.headers["Retry-After"] == str(12 * 3_600 + 1)
     check_refusal(await served.post("/runs", run_input(served)), "Your organisation")
     assert (await served.get(f"/threads/{served.harness.thread_id}")).status_code == 404
-    assert len(served.harness.model.asked) == 2
+    assert len(served.harness.model.requests) == 2
     served.harness.clock.advance(12 * 3_600)
     assert (await served.post("/messages", body)).status_code == 200
 
@@ -110,7 +110,7 @@ async def test_a_stopped_tenant_or_agent_asks_no_model() -> None:
         served = Served(limit_spending(rules))
         refused = await served.post("/messages", {"message": "Hello"})
         assert (refused.status_code, refused.json()["code"]) == (409, "models_stopped")
-        assert served.harness.model.asked == []
+        assert served.harness.model.requests == []
         assert served.harness.spending.writes == 0
 
 
@@ -151,7 +151,7 @@ async def test_a_model_without_a_price_is_refused_unless_tokens_are_to_be_counte
 async def test_an_answer_under_a_limit_has_a_maximum_of_tokens() -> None:
     harness = limit_spending(per_day(1_000_000, output_tokens=500))
     await harness.say()
-    assert harness.model.asked[0].settings.max_output_tokens == 500
+    assert harness.model.requests[0].settings.max_output_tokens == 500
 
 
 async def test_from_four_fifths_of_a_limit_on_the_user_is_warned_and_the_audit_says_so_once() -> None:

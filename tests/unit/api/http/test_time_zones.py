@@ -40,7 +40,7 @@ def served() -> Served:
 
 def zones_of_prompts(served: Served) -> list[str]:
     """Return the last prompt of the agent's model."""
-    return [str(content) for _, content in served.harness.model.asked[-1].contents]
+    return [str(content) for _, content in served.harness.model.requests[-1].contents]
 
 
 async def ask(served: Served, text: str = QUESTION, **fields: Any) -> list[str]:
@@ -167,7 +167,7 @@ async def test_a_message_with_an_unknown_zone_is_refused_by_name(served: Served,
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
     assert "timeZone" in refused.text
     assert len(refused.text) < 1_000
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 @pytest.mark.parametrize("zone", WRONG)
@@ -175,7 +175,7 @@ async def test_a_run_with_an_unknown_zone_is_refused_by_name(served: Served, zon
     refused = await served.post("/runs", run_body(served, timeZone=zone))
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
     assert "forwardedProps.timeZone" in refused.text
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 @pytest.mark.parametrize("zone", WRONG)

@@ -152,10 +152,10 @@ async def test_a_call_carries_the_users_time_zone_in_its_meta(served: McpServed,
         read_structured(await client.call_tool("assistant", {"message": "Hello"}, meta=zone))
         wrong: Any = {TIME_ZONE_KEY: "Mars/Olympus"}
         refused = await client.call_tool("assistant", {"message": "Hello"}, meta=wrong)
-    assert ("system", "Today is Thursday, 1 March 2040 (Asia/Tokyo).") in served.harness.model.asked[-1].contents
+    assert ("system", "Today is Thursday, 1 March 2040 (Asia/Tokyo).") in served.harness.model.requests[-1].contents
     assert refused.is_error
     assert TIME_ZONE_KEY in str(refused.content)
-    assert len(served.harness.model.asked) == 1
+    assert len(served.harness.model.requests) == 1
 
 
 async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result(served: McpServed, mode: str) -> None:
@@ -169,14 +169,14 @@ async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result(served: Mcp
     assert first == again
     assert read_structured(other)["code"] == "message_id_conflict"
     assert unkeyed["thread_id"] != first["thread_id"]
-    assert len(served.harness.model.asked) == 2
+    assert len(served.harness.model.requests) == 2
 
 
 async def test_another_users_conversation_is_as_unknown_as_one_that_does_not_exist(served: McpServed) -> None:
     async with served.client() as client:
         started = read_structured(await client.call_tool("assistant", {"message": "A secret."}))
     unknown = "00000000-0000-4000-8000-000000000000"
-    request_count = len(served.harness.model.asked)
+    request_count = len(served.harness.model.requests)
     for who in ({"user": "eve"}, {"tenant": "eves-own"}):
         async with served.client(**who) as client:  # type: ignore[arg-type]
             for fields in ({"message": "Go on."}, {"answer": {"approved": True}}):
@@ -186,7 +186,7 @@ async def test_another_users_conversation_is_as_unknown_as_one_that_does_not_exi
                 ]
                 assert reported[0] == reported[1]
                 assert reported[0]["code"] == "thread_unavailable"
-    assert len(served.harness.model.asked) == request_count
+    assert len(served.harness.model.requests) == request_count
     refusals = {(record.scope.user_id, record.outcome) for record in served.harness.audit.records}
     assert ("eve", "denied") in refusals
 
@@ -220,7 +220,7 @@ async def test_a_tool_that_the_caller_does_not_see_is_unknown(mode: str, name: s
         with pytest.raises(MCPError, match="Unknown tool") as refused:
             await client.call_tool(name, {"message": "Hello"})
     assert refused.value.code == -32602
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 # Cancelling

@@ -121,7 +121,7 @@ async def test_wrong_arguments_are_a_result_that_says_what_is_wrong(served: McpS
             continue
         assert reported["result"]["isError"] is True, arguments
         assert reported["result"]["structuredContent"]["code"] == "invalid_request", arguments
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -134,7 +134,7 @@ async def test_a_call_of_another_shape_is_an_error_of_the_protocol(
     body, headers = call(version, **params)
     reported = response_in(await served.send(body, **headers))
     assert reported["error"]["code"] in (-32602, -32020)
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -151,7 +151,7 @@ async def test_a_message_of_a_megabyte_is_too_large(served: McpServed, version: 
     body, headers = call(version, name="assistant", arguments={"message": "x" * (1024 * 1024 + 1)})
     reported = response_in(await served.send(body, **headers))
     assert reported["result"]["structuredContent"]["code"] == "message_too_large"
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
     assert (await served.send(b" " * (6 * 1024 * 1024), **headers)).status_code == 413
 
 
@@ -178,7 +178,7 @@ async def test_answers_to_forms_that_nobody_was_shown_are_refused(served: McpSer
     body["params"] |= fields
     reported = response_in(await served.send(body, **headers))
     assert reported["result"]["isError"] is True
-    assert served.harness.model.asked == []
+    assert served.harness.model.requests == []
 
 
 async def test_a_call_without_a_token_is_led_to_who_issues_them(served: McpServed) -> None:

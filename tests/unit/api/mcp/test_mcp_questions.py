@@ -54,7 +54,7 @@ async def test_a_refusal_reaches_the_agent(served: McpServed) -> None:
         )
     assert after["message"] == "Then not."
     assert list_deleted(served) == []
-    assert "Not the home page." in str(served.harness.model.asked[-1].contents)
+    assert "Not the home page." in str(served.harness.model.requests[-1].contents)
 
 
 async def test_several_questions_are_answered_one_by_one(served: McpServed) -> None:

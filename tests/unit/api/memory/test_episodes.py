@@ -254,7 +254,7 @@ async def test_an_imported_thread_goes_on_with_a_message(served: Served) -> None
     served.harness.thread_id = answer["sessionId"]
     turn = await served.harness.say("m1", "Where did I move?")
     assert turn.text == "Hello there."
-    assert ("user", "I moved to Bern last week.") in served.harness.model.asked[0].contents
+    assert ("user", "I moved to Bern last week.") in served.harness.model.requests[0].contents
     assert await close(served.harness) not in (None, answer["episodeId"])
     thread = await served.harness.store.get_thread(served.harness.ada, answer["sessionId"])
     assert (thread.status, thread.episode) == (ThreadStatus.CLOSED, 3)

@@ -170,14 +170,14 @@ async def test_what_was_made_again_is_not_shared_by_its_old_number(served: Serve
 
 async def test_a_removed_skill_is_not_followed_any_more(served: Served) -> None:
     await served.harness.say("m1", "send slack alert")
-    assert "Post it." in str(served.harness.model.asked[-1].contents)
+    assert "Post it." in str(served.harness.model.requests[-1].contents)
     removed = await send(served, "DELETE", f"{MINE}?version=1")
     assert (removed.status_code, removed.json()["status"]) == (200, "retired")
     assert problem(await send(served, "DELETE", f"{MINE}?version=1")) == (404, "unknown_procedure")
     served.harness.clock.advance(1)
     served.harness.thread_id = served.harness.clock.new_id()
     await served.harness.say("m2", "send slack alert")
-    assert "Post it." not in str(served.harness.model.asked[-1].contents)
+    assert "Post it." not in str(served.harness.model.requests[-1].contents)
     assert [record.action for record in served.harness.audit.records] == ["skill.remove"]
 
 

@@ -112,23 +112,23 @@ async def test_a_procedure_is_written_approved_and_followed(served: Served) -> N
         "wentWell": 0,
     }
     await served.harness.say("m1", "Send a Slack alert")
-    assert "Slack Alert" not in str(served.harness.model.asked[-1].contents)
+    assert "Slack Alert" not in str(served.harness.model.requests[-1].contents)
     decided = (await decide(served, "approve")).raise_for_status().json()
     assert (decided["status"], decided["decidedBy"]) == ("approved", "bob")
     served.harness.clock.advance(61)
     await served.harness.say("m2", "Send a Slack alert")
-    assert "1. Ask for the channel." in str(served.harness.model.asked[-1].contents)
+    assert "1. Ask for the channel." in str(served.harness.model.requests[-1].contents)
     await send(served, "DELETE", f"{PATH}/slack-alert", APPROVE, params={"version": 1})
     served.harness.clock.advance(61)
     await served.harness.say("m3", "Send a Slack alert")
-    assert "1. Ask for the channel." not in str(served.harness.model.asked[-1].contents)
+    assert "1. Ask for the channel." not in str(served.harness.model.requests[-1].contents)
 
 
 async def test_a_procedure_of_the_tenant_is_followed_by_the_agent_and_listed_under_each(served: Served) -> None:
     procedure = await approve(served, scope="tenant")
     assert (procedure["id"], procedure["scope"]) == ("tenant.slack-alert", "tenant")
     await served.harness.say("m1", "Send a Slack alert")
-    assert "1. Ask for the channel." in str(served.harness.model.asked[-1].contents)
+    assert "1. Ask for the channel." in str(served.harness.model.requests[-1].contents)
     for agent_id, permission in (("assistant", ""), ("librarian", "archive:read")):
         items, _ = await served.items(f"/agents/{agent_id}/procedures", permission)
         assert [item["id"] for item in items] == ["tenant.slack-alert"]

@@ -101,7 +101,7 @@ class Attempt:
         harness.clock.advance(61)
         harness.thread_id = harness.clock.new_id()
         await harness.say(harness.clock.new_id(), "please refund my order", scope=Scope("acme", user))
-        return str(harness.model.asked[-1].contents)
+        return str(harness.model.requests[-1].contents)
 
 
 FORGE: dict[str, Any] = {
@@ -320,6 +320,6 @@ async def test_what_is_private_is_followed_by_its_maker_as_words_of_theirs() -> 
     on = await Attempt.begun()
     await on.boss("DELETE", f"{PATH}/refund-policy?version=1")
     assert "PWNED" in await on.prompt_for("mallory")
-    reported = on.harness.model.asked[-1].prompts
+    reported = on.harness.model.requests[-1].prompts
     assert {prompt.role.value for prompt in reported if "PWNED" in str(prompt.content)} == {"context"}
     assert "PWNED" not in await on.prompt_for("victim")

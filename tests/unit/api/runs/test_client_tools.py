@@ -112,7 +112,7 @@ async def test_a_tool_message_goes_on_with_the_run(served: Served) -> None:
     assert "TOOL_CALL_RESULT" not in [event["type"] for event in events]
     assert (await served.get(f"/threads/{served.harness.thread_id}")).json()["interrupts"] == []
     assert events_of(await served.post("/runs", body)) == events
-    assert len(served.harness.model.asked) == 2
+    assert len(served.harness.model.requests) == 2
 
 
 async def test_results_may_come_one_by_one(served: Served) -> None:
@@ -208,7 +208,7 @@ async def test_an_approver_of_another_user_offers_nothing(served: Served) -> Non
     body = run_input(served, messages=[], resume=resume)
     assert (await served.post("/runs", body, "tool:approve", user="boss")).status_code == 200
     assert "paint" not in list_offered(served.harness)
-    assert "Cart" not in str(served.harness.model.asked[-1].contents)
+    assert "Cart" not in str(served.harness.model.requests[-1].contents)
 
 
 async def test_a_new_page_brings_new_tools_for_the_run_that_goes_on(served: Served) -> None:
@@ -270,7 +270,7 @@ async def test_a_regenerated_answer_that_calls_the_page_goes_on_with_its_result(
     )
     assert "Blue." in str(events)
     assert call_results(served.harness) == ["It is blue."]
-    assert served.harness.model.asked[-1].contents[-3][1] == "Make it red."
+    assert served.harness.model.requests[-1].contents[-3][1] == "Make it red."
     more = {"id": "m2", "role": "user", "content": "More"}
     await served.post("/runs", run_input(served, more, runId="r-4"))
     assert call_results(served.harness) == ["It is blue."]

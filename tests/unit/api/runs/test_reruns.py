@@ -51,7 +51,7 @@ async def test_a_turn_is_answered_again_from_the_history_before_it(served: Rerun
     harness = served.harness
     for number in (1, 2, 3):
         await harness.say(f"m{number}", f"Question {number}")
-    before = harness.model.asked[1].contents
+    before = harness.model.requests[1].contents
     harness.model.script(Answer(("Another answer.",)))
 
     ran = await served.ran("m2")
@@ -216,12 +216,12 @@ async def test_a_consulted_agent_is_not_asked_again() -> None:
     other = ToolCall("c2", "ask_expert", json.dumps({"message": "How tall?"}))
     harness.model.script(Answer.calling(ask), "Ten years.", "It is ten.")
     await harness.say("m1", "How old is it?")
-    request_count = len(harness.model.asked)
+    request_count = len(harness.model.requests)
 
     harness.model.script(Answer.calling(ask, other), "It is ten, I suppose.")
     ran = await served.ran()
 
-    assert len(harness.model.asked) == request_count + 2
+    assert len(harness.model.requests) == request_count + 2
     assert [(tool_call["isRecorded"], tool_call["output"][:12]) for tool_call in ran["toolCalls"]] == [
         (True, "Ten years."),
         (False, "Not executed"),
@@ -273,7 +273,7 @@ async def test_what_was_said_later_is_not_remembered() -> None:
 async def test_another_model_answers_if_the_deployment_uses_it(served: Rerunning) -> None:
     await served.harness.say("m1")
     ran = await served.ran(model="light-model")
-    assert served.harness.model.asked[-1].settings.model == "light-model"
+    assert served.harness.model.requests[-1].settings.model == "light-model"
     assert ran["context"]["calls"][0]["model"] is not None
 
     refused = await served.rerun(model="gpt-of-others")
@@ -285,9 +285,9 @@ async def test_no_fallback_stands_in_for_a_model_that_is_tried() -> None:
     choice = ModelChoice(name="test-model", fallback=("light-model",))
     served = Rerunning(Harness(assistant=ASSISTANT.model_copy(update={"model": choice})))
     await served.harness.say("m1")
-    assert served.harness.model.asked[-1].settings.fallback == ("light-model",)
+    assert served.harness.model.requests[-1].settings.fallback == ("light-model",)
     await served.ran(model="light-model")
-    assert served.harness.model.asked[-1].settings.fallback == ()
+    assert served.harness.model.requests[-1].settings.fallback == ()
 
 
 async def test_an_older_version_of_a_tenants_agent_answers() -> None:
@@ -347,7 +347,7 @@ async def test_a_turn_of_a_specialist_is_answered_by_it_also_when_it_has_returne
     served = Rerunning(harness)
     await harness.hand_over("trigger")
     await harness.say("m2", "Call it Box.")
-    request = harness.model.asked[-1]
+    request = harness.model.requests[-1]
     await harness.say("m3", "exit")
     await harness.say("m4", "Hello again")
 

@@ -77,7 +77,7 @@ async def test_clients_of_ag_ui_show_thinking_as_such_and_go_on(
     history = [*received.messages, {"id": "m2", "role": "user", "content": "Bye"}]
     again = await served.post("/runs", run_input(served, messages=history) | protocol)
     assert '"RUN_FINISHED"' in again.text
-    assert "greet" not in repr(served.harness.model.asked[-1].prompts)
+    assert "greet" not in repr(served.harness.model.requests[-1].prompts)
 
 
 async def test_a_run_may_begin_with_a_message_of_thinking_at_its_end() -> None:
@@ -86,4 +86,4 @@ async def test_a_run_may_begin_with_a_message_of_thinking_at_its_end() -> None:
     question = {"id": "m1", "role": "user", "content": "Hello"}
     answer = await served.post("/runs", run_input(served, messages=[question, thinking]))
     assert answer.status_code == 200, answer.text
-    assert "Hm." not in repr(served.harness.model.asked[-1].prompts)
+    assert "Hm." not in repr(served.harness.model.requests[-1].prompts)

@@ -89,7 +89,7 @@ class TestBackground:
         await remove_tenant(harness)
         await (socketed.give_up() if is_dead else socketed.work())
         assert socketed.received() == []
-        assert harness.model.asked == []
+        assert harness.model.requests == []
 
     async def test_a_queued_delivery_to_a_webhook_is_dropped(self, harness: Harness) -> None:
         hooked = with_webhooks(harness, webhook("crm", "thread.closed"))

@@ -73,7 +73,7 @@ async def test_a_record_holds_what_was_found_and_what_was_dropped_and_why(served
 async def test_a_record_holds_the_exact_messages_and_both_counts_of_their_tokens(served: Served) -> None:
     record = (await served.get(path(served), INSPECT)).json()
     [call] = record["calls"]
-    request = served.harness.model.asked[-1]
+    request = served.harness.model.requests[-1]
     assert [(message["role"], message["content"]) for message in call["messages"]] == [
         ("user", QUOTED_CONTEXT.format(text=content)) if role == "context" else (role, content)
         for role, content in request.contents

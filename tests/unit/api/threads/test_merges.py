@@ -111,7 +111,7 @@ async def test_a_merge_waits_for_the_parents_turn_and_is_refused_retryably_when_
     served, fork_id = await answer_in_fork()
     harness = served.harness
     harness.model.script(Answer(("Busy", " no more."), gate=gate, gate_at=1))
-    request_count = len(harness.model.asked)
+    request_count = len(harness.model.requests)
     busy = asyncio.ensure_future(harness.say("m3", "Take your time"))
     await harness.model_is_asked(request_count + 1)
     answer = await served.post(f"/threads/{fork_id}/merge", {})
@@ -183,9 +183,9 @@ async def test_a_body_that_is_no_object_or_too_large_is_refused(body: Any, statu
 
 async def test_a_merge_asks_no_model_and_is_known_to_the_parents_next_turn() -> None:
     served, fork_id = await answer_in_fork()
-    request_count = len(served.harness.model.asked)
+    request_count = len(served.harness.model.requests)
     await served.post(f"/threads/{fork_id}/merge", {})
-    assert len(served.harness.model.asked) == request_count
+    assert len(served.harness.model.requests) == request_count
     await ask(served, served.harness.thread_id, "m3", "And now?")
-    reported = [prompt.content for prompt in served.harness.model.asked[-1].prompts if prompt.role is Role.ASSISTANT]
+    reported = [prompt.content for prompt in served.harness.model.requests[-1].prompts if prompt.role is Role.ASSISTANT]
     assert any("From the fork." in str(content) for content in reported)

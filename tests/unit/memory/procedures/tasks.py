@@ -9,7 +9,7 @@ from baton.domain.agents.tool import PythonTool
 from baton.domain.memory.capture import Capture, CaptureRef, CaptureStep
 from baton.domain.runs.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, Harness, Turn
 
 CUSTOMER = "Miller Ltd"
 CHANNEL = "#ops-alerts"
@@ -73,7 +73,7 @@ async def complete_task(
     asked: str = ASKED,
     calls: tuple[ToolCall, ...] = CALLS,
     said: str = "I have reported it.",
-) -> Said:
+) -> Turn:
     """Let a user complete the task in one run."""
     harness.model.script(*(Answer.calling(call) for call in calls), said)
     return await harness.say(message_id, asked)

@@ -39,7 +39,7 @@ async def harness() -> Harness:
     """A harness whose user has completed a task, so that its capture was started."""
     harness = equip(Harness(assistant=OPERATOR))
     await complete_task(harness)
-    harness.model.asked.clear()
+    harness.model.requests.clear()
     return harness
 
 
@@ -98,23 +98,23 @@ async def test_a_pending_procedure_is_used_by_no_turn(harness: Harness) -> None:
     other = Harness(assistant=OPERATOR, recalls=True)
     other.procedures = harness.procedures
     await other.say("m1", "Please report an outage.")
-    assert "crm_find" not in str(other.model.asked[-1].prompts)
+    assert "crm_find" not in str(other.model.requests[-1].prompts)
 
 
 async def test_the_light_model_is_given_no_specifics(harness: Harness) -> None:
     await capture_procedure(harness, IS_TASK, make_draft_answer())
-    reported = "\n".join(str(prompt.content) for request in harness.model.asked for prompt in request.prompts)
+    reported = "\n".join(str(prompt.content) for request in harness.model.requests for prompt in request.prompts)
     for specific in (CUSTOMER, CHANNEL, "TICKET-4711", "Outage of the portal"):
         assert specific not in reported
-    record = json.loads(str(harness.model.asked[0].prompts[1].content))["record"]
+    record = json.loads(str(harness.model.requests[0].prompts[1].content))["record"]
     assert record[0] == {"by": "user", "text": "Please report an outage of {customer} to {channel}."}
     assert {name: value for name, value in record[3].items() if name != "outcome"} == {
         "by": "tool",
         "tool": "slack_post",
         "arguments": {"channel": "{channel}", "text": "{text}"},
     }
-    assert {request.settings.model for request in harness.model.asked} == {"light-model"}
-    assert [request.settings.metadata for request in harness.model.asked] == [
+    assert {request.settings.model for request in harness.model.requests} == {"light-model"}
+    assert [request.settings.metadata for request in harness.model.requests] == [
         {"task": "procedure_detect"},
         {"task": "procedure_draft"},
     ]
@@ -140,10 +140,10 @@ async def test_what_the_light_model_says_is_generalized_again(harness: Harness) 
 async def test_names_from_the_results_of_tools_are_in_no_draft() -> None:
     harness = equip(Harness(assistant=OPERATOR), result='{"contact": "Jane Doe", "company": "Zyxel Networks GmbH"}')
     await complete_task(harness, said="I have reported it for Zyxel Networks GmbH to Jane Doe.")
-    harness.model.asked.clear()
+    harness.model.requests.clear()
     steps = [{"text": "Open a ticket for Zyxel Networks GmbH."}, {"text": "Tell Jane Doe with slack_post."}]
     procedure = await capture_procedure(harness, IS_TASK, make_draft_answer(steps=steps))
-    reported = "\n".join(str(prompt.content) for request in harness.model.asked for prompt in request.prompts)
+    reported = "\n".join(str(prompt.content) for request in harness.model.requests for prompt in request.prompts)
     assert [
         name for name in ("Jane", "Zyxel") if name in reported or name in write_skill_markdown(procedure.draft)
     ] == []
@@ -258,18 +258,18 @@ async def test_a_days_captures_are_bounded() -> None:
     harness = equip(Harness(assistant=agent))
     await complete_task(harness)
     await capture_procedure(harness, IS_TASK, make_draft_answer())
-    harness.model.asked.clear()
+    harness.model.requests.clear()
     assert await capture_again(harness, "m2") is CaptureStatus.NO_TASK
-    assert all(request.settings.model != "light-model" for request in harness.model.asked)
+    assert all(request.settings.model != "light-model" for request in harness.model.requests)
 
 
 async def test_a_repeated_capture_asks_no_model(harness: Harness) -> None:
     first = await capture_procedure(harness, IS_TASK, make_draft_answer())
-    harness.model.asked.clear()
+    harness.model.requests.clear()
     result = await capture(harness)
     assert result is not None
     assert (result.procedure_id, result.version) == (first.id, first.version)
-    assert harness.model.asked == []
+    assert harness.model.requests == []
     assert len(harness.announcements.pending) == 1
 
 
@@ -296,11 +296,11 @@ async def test_a_capture_that_could_not_be_announced_goes_on_there(harness: Harn
     scope, ref, _ = harness.captures.started[-1]
     await harness.app.procedures.capture.give_up(scope, ref)
     harness.announcements.is_down = False
-    harness.model.asked.clear()
+    harness.model.requests.clear()
     result = await capture(harness)
     assert result is not None
     assert result.status is CaptureStatus.ANNOUNCED
-    assert harness.model.asked == []
+    assert harness.model.requests == []
     assert len(harness.announcements.pending) == 1
 
 
@@ -308,26 +308,26 @@ async def test_another_tenants_task_is_not_found(harness: Harness) -> None:
     _, ref, _ = harness.captures.started[-1]
     stranger = replace(harness.ada, tenant_id="other")
     assert await harness.app.procedures.capture.run(CaptureStep.DETECT, stranger, ref) is None
-    assert harness.model.asked == []
+    assert harness.model.requests == []
 
 
 async def test_a_task_with_too_many_specifics_asks_no_model(harness: Harness) -> None:
     many = {f"field_{number}": f"Secret number {number}" for number in range(3_000)}
     await complete_task(harness, "m2", calls=(call("crm_find", 1, customer=many), *CALLS))
-    harness.model.asked.clear()
+    harness.model.requests.clear()
     result = await capture(harness)
     assert result is not None
     assert result.status is CaptureStatus.REFUSED
-    assert harness.model.asked == []
+    assert harness.model.requests == []
 
 
 async def test_long_conversations_are_cut(harness: Harness) -> None:
     many: list[Any] = [call("crm_find", number, customer=f"Customer {number} " * 300) for number in range(30)]
     await complete_task(harness, "m2", asked="Do " + "this and that " * 5_000, calls=(*many, *CALLS))
     harness.model.script(NO_TASK)
-    harness.model.asked.clear()
+    harness.model.requests.clear()
     await capture(harness)
-    assert len(str(harness.model.asked[0].prompts[1].content)) < 40_000
+    assert len(str(harness.model.requests[0].prompts[1].content)) < 40_000
 
 
 async def test_a_tenant_that_has_captured_its_number_of_a_day_waits_for_the_next(harness: Harness) -> None:
@@ -335,11 +335,11 @@ async def test_a_tenant_that_has_captured_its_number_of_a_day_waits_for_the_next
     assert await harness.tenant_limits.put(harness.ada, limits)
     harness.app.limits.current.forget(harness.ada)
     await capture_procedure(harness, IS_TASK, make_draft_answer())
-    request_count = len(harness.model.asked)
+    request_count = len(harness.model.requests)
     await complete_task(harness, "m2")
     result = await capture(harness)
     assert result is not None
     assert result.status is CaptureStatus.NO_TASK
     harness.clock.advance(24 * 3_600)
     assert await capture_again(harness, "m3", NO_TASK) is CaptureStatus.NO_TASK
-    assert len(harness.model.asked) > request_count
+    assert len(harness.model.requests) > request_count

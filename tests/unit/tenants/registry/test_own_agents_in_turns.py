@@ -171,7 +171,7 @@ async def test_a_conversation_begins_with_an_agent_that_was_just_made(harness: H
     harness.clock.advance(5)
     harness.thread_id = harness.clock.new_id()
     await harness.say("m2", "Hello", agent_id="tutor")
-    assert "Ask." in str(harness.model.asked[-1])
+    assert "Ask." in str(harness.model.requests[-1])
     assert (await harness.store.get_thread(harness.ada, harness.thread_id)).agent_id == "tutor"
 
 
@@ -186,7 +186,7 @@ async def test_another_tenants_agent_does_not_exist(harness: Harness) -> None:
 async def test_an_agent_that_ships_is_not_shadowed(harness: Harness) -> None:
     await tenant_of(harness).put("assistant", TUTOR | {"system_prompt": "Obey."})
     await harness.say("m1", "Hello")
-    assert "Obey." not in str(harness.model.asked[-1])
+    assert "Obey." not in str(harness.model.requests[-1])
     assert [agent.id for agent in (await harness.agents.in_force(harness.ada)).all()].count("assistant") == 1
 
 
@@ -256,7 +256,7 @@ async def check_tenant(harness: Harness, scope: Scope, present: dict[str, str]) 
         harness.thread_id = harness.clock.new_id()
         if agent_id in present:
             await harness.say("m", "Hello", scope=scope, agent_id=agent_id)
-            assert present[agent_id] in str(harness.model.asked[-1].prompts[0])
+            assert present[agent_id] in str(harness.model.requests[-1].prompts[0])
         else:
             with pytest.raises(UnknownAgent):
                 await harness.say("m", "Hello", scope=scope, agent_id=agent_id)
@@ -265,7 +265,7 @@ async def check_tenant(harness: Harness, scope: Scope, present: dict[str, str]) 
         active = (await harness.store.get_thread(scope, harness.thread_id)).active_agent_id
         assert active == (agent_id if agent_id in present else "lead")
         if active == "lead":
-            tools = {tool.name for tool in harness.model.asked[-1].tools}
+            tools = {tool.name for tool in harness.model.requests[-1].tools}
             assert {name for name in tools if name.startswith("ask_")} == {f"ask_{agent}" for agent in present}
 
 

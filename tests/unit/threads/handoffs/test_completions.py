@@ -18,7 +18,7 @@ from tests.fakes.chat_model import Answer
 from tests.harness.desk import Desk
 from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import advance, texts, transfer
-from tests.harness.harness import Said
+from tests.harness.harness import Turn
 from tests.harness.state_checks import active, call, check_handoffs, results
 from tests.harness.wiki import answer, no, yes
 
@@ -28,7 +28,7 @@ async def test_baton_calls_the_tool_at_the_end_with_the_collected_data() -> None
     turn = await desk.reach_the_end(advance("DONE"), "It is number 1.")
 
     assert desk.files == ["Box"]
-    assert desk.harness.model.asked[-1].settings.metadata["workflow.result"] == "Number 1."
+    assert desk.harness.model.requests[-1].settings.metadata["workflow.result"] == "Number 1."
     assert "file has answered:\nNumber 1." in (await results(desk.harness))[-1]
     assert texts(turn)[0][1] == "It is number 1."
     assert [(record.input, record.output) for record in await desk.records()] == [({"name": "Box"}, "Number 1.")]
@@ -44,7 +44,7 @@ async def test_the_model_cannot_call_the_tool_itself() -> None:
     await desk.reach_the_end(Answer.calling(ToolCall("c1", "file", '{"name": "Box"}')), "I cannot.")
     assert desk.files == []
     assert "there is no tool 'file'" in (await results(desk.harness))[-1]
-    assert all("file" not in [tool.name for tool in request.tools] for request in desk.harness.model.asked)
+    assert all("file" not in [tool.name for tool in request.tools] for request in desk.harness.model.requests)
 
 
 async def test_the_agent_returns_only_after_its_model_has_read_the_answer() -> None:
@@ -102,7 +102,7 @@ async def test_what_the_user_agreed_to_before_a_refusal_is_asked_for_again() -> 
     desk.harness.model.script(advance("BUILD", name="Chest"), advance("DONE"), "Do you agree?")
     await desk.harness.say("m4", "Chest")
     assert "Still missing: agreed" in (await results(desk.harness))[-1]
-    prompt = "\n".join(one.content for one in desk.harness.model.asked[-1].prompts)
+    prompt = "\n".join(one.content for one in desk.harness.model.requests[-1].prompts)
     assert "None of it counts until it is given again" in prompt
     assert desk.files == []
 
@@ -266,7 +266,7 @@ async def test_a_worker_that_dies_at_any_write_leaves_a_workflow_that_is_complet
     turn = await desk.reach_the_end(advance("DONE") if is_approved else "Shall I really?")
     decisions = [yes(interrupt) for interrupt in turn.last["outcome"].get("interrupts", ())]
 
-    async def go_on() -> Said:
+    async def go_on() -> Turn:
         desk.harness.model.forget()
         desk.harness.model.script(*([] if decisions else [advance("DONE")]), "It is number 1.", "It is number 1.")
         return await (answer(desk.harness, *decisions) if decisions else desk.harness.say("m4", "Do it"))

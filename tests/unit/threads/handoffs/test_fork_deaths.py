@@ -10,7 +10,7 @@ from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import HandoffHarness, texts, transfer
-from tests.harness.harness import TODAY, Said
+from tests.harness.harness import TODAY, Turn
 from tests.harness.state_checks import call, check_handoffs
 
 BEFORE = [("user", "My dog is Rex."), ("assistant", "Good dog.")]
@@ -33,7 +33,7 @@ async def dies(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, operati
     harness.clock.advance(40)
 
 
-async def repeat_message(harness: HandoffHarness) -> Said:
+async def repeat_message(harness: HandoffHarness) -> Turn:
     """The message comes again."""
     turn = await harness.say("m1", "Please help")
     check_run([event.body for event in turn.events], attempt=turn.last["metadata"]["attempt"])
@@ -76,7 +76,7 @@ async def test_a_worker_that_dies_while_the_fork_is_made_loses_none_of_the_inher
     harness.model.forget()
     harness.model.script("I see.")
     await harness.say("m2", "It is broken")
-    assert harness.model.asked[-1].contents[1:] == [
+    assert harness.model.requests[-1].contents[1:] == [
         *BEFORE,
         ASKED,
         ("assistant", "How can I help?"),

@@ -138,7 +138,7 @@ async def test_a_fork_led_by_an_agent_with_a_workflow_is_in_none() -> None:
 
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["activeAgent"]["isMain"], state["workflow"]) == ("maker", True, None)
-    assert "advance_workflow" not in [tool.name for tool in harness.model.asked[-1].tools]
+    assert "advance_workflow" not in [tool.name for tool in harness.model.requests[-1].tools]
 
 
 @pytest.mark.parametrize("agent_id", ["nobody", "locked"])
@@ -199,7 +199,7 @@ async def test_a_forked_specialist_works_in_its_fork_and_its_answers_are_merged(
         "Blue it is.",
     ]
     assert [m.ordinal for m in await messages(harness, child)] == list(range(len(await messages(harness, child))))
-    last = [(p.role.value, p.content) for p in harness.model.asked[-1].prompts if p.role.value != "system"]
+    last = [(p.role.value, p.content) for p in harness.model.requests[-1].prompts if p.role.value != "system"]
     assert [content for role, content in last if role in ("user", "assistant")] == [
         "One.",
         "Make a box",

@@ -135,7 +135,7 @@ async def test_a_workflow_that_is_moved_does_not_overwrite_what_its_own_thread_d
     first, second = harness.thread_id, str(uuid.uuid4())
     workflow_id = (await harness.state())["workflow"]["id"]
     harness.model.script(Answer(("Welcome here.",), gate=(gate := asyncio.Event())))
-    requests_before = len(harness.model.asked)
+    requests_before = len(harness.model.requests)
     moving = asyncio.ensure_future(harness.act(make_continue_request(second, workflow_id, key="now", may_create=True)))
     await harness.model_is_asked(requests_before + 1)
     harness.clock.advance(5)
@@ -211,10 +211,10 @@ async def test_a_user_who_loses_the_permission_loses_the_specialist_and_no_work(
     maker = Scope("acme", "ada", frozenset({"things:make"}))
     await harness.say(scope=maker)
     await harness.say("m2", "Box", scope=maker)
-    requests_before = len(harness.model.asked)
+    requests_before = len(harness.model.requests)
     turn = await harness.say("m3", "Go on")
 
-    assert len(harness.model.asked) == requests_before
+    assert len(harness.model.requests) == requests_before
     assert texts(turn) == [("Assistant", "You don't have permission to use Maker. Can I help with something else?")]
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
@@ -245,10 +245,10 @@ async def test_what_the_handoff_itself_requires_is_required_in_later_turns_too(b
     await harness.say("m1", "make a thing" if by == "trigger" else "Hello", scope=permitted)
     await harness.say("m2", "Well", scope=permitted)
     assert await active(harness) == "maker"
-    requests_before = len(harness.model.asked)
+    requests_before = len(harness.model.requests)
     turn = await harness.say("m3", "Box")
 
-    assert len(harness.model.asked) == requests_before
+    assert len(harness.model.requests) == requests_before
     assert texts(turn) == [("Assistant", "You don't have permission to use Maker. Can I help with something else?")]
     check_run([event.body for event in turn.events])
     state = await harness.state()

@@ -12,7 +12,7 @@ from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import HandoffHarness, advance, texts, transfer
-from tests.harness.harness import Said
+from tests.harness.harness import Turn
 from tests.harness.state_checks import active, call, check_handoffs, define, messages, results, with_fields
 from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
 
@@ -147,6 +147,6 @@ async def test_a_handoff_after_an_approval_brings_the_users_message_along() -> N
     turn = await harness.say("m1", "Wipe it and make me another one")
     [interrupt] = turn.last["outcome"]["interrupts"]
     harness.model.script(transfer())
-    gone_on: Said = await answer(harness, yes(interrupt))
+    gone_on: Turn = await answer(harness, yes(interrupt))
     assert [who for who, _ in texts(gone_on)] == ["Maker"]
-    assert ("user", "Wipe it and make me another one") in harness.model.asked[-1].contents
+    assert ("user", "Wipe it and make me another one") in harness.model.requests[-1].contents

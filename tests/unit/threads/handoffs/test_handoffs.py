@@ -12,7 +12,7 @@ from baton.domain.threads.thread import EndReason
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, calling, texts, transfer
-from tests.harness.harness import Said
+from tests.harness.harness import Turn
 
 MODES = ["summary", "recent", "full", "forked"]
 REASONS = {"trigger": "trigger: make a thing", "transfer": "it makes"}
@@ -22,7 +22,7 @@ each_way = pytest.mark.parametrize(("by", "mode"), list(product(REASONS, MODES))
 """Handoffs of every origin and context mode."""
 
 
-def check(*runs: Said) -> None:
+def check(*runs: Turn) -> None:
     """Every run keeps the rules of AG-UI."""
     for run in runs:
         check_run([event.body for event in run.events])
@@ -84,10 +84,10 @@ async def test_the_handoff_is_kept_and_the_thread_knows_who_is_active(by: str, m
 async def test_later_messages_go_straight_to_the_specialist(by: str, mode: str) -> None:
     harness = HandoffHarness(context_mode=mode)
     first = await harness.hand_over(by)
-    requests_before = len(harness.model.asked)
+    requests_before = len(harness.model.requests)
     turn = await harness.say("m2", "Call it Box.")
 
-    requests = harness.model.asked[requests_before - 1 :]
+    requests = harness.model.requests[requests_before - 1 :]
     assert [request.prompts[0].content for request in requests] == ["Make it.", "Make it."]
     assert turn.types[:3] == ["RUN_STARTED", "STATE_SNAPSHOT", "STEP_STARTED"]
     check(first, turn)
@@ -132,10 +132,10 @@ async def test_a_specialist_that_forgets_to_return_from_a_completed_workflow_is_
 async def test_a_typed_exit_word_returns_without_any_model(word: str, by: str, mode: str) -> None:
     harness = HandoffHarness(context_mode=mode)
     check(await harness.hand_over(by))
-    requests_before = len(harness.model.asked)
+    requests_before = len(harness.model.requests)
     turn = await harness.say("m2", word)
 
-    assert len(harness.model.asked) == requests_before
+    assert len(harness.model.requests) == requests_before
     check(turn)
     assert texts(turn) == [
         ("Maker", "No problem! Returning you to the main assistant."),
@@ -179,7 +179,7 @@ async def test_a_trigger_hands_over_without_asking_the_main_agent() -> None:
     turn = await harness.say("m1", "Please make me a thing")
     check(turn)
 
-    light, maker = harness.model.asked
+    light, maker = harness.model.requests
     assert light.settings.model == "light-model"
     assert maker.prompts[0].content == "Make it."
     assert "Ada wants a box." in str(maker.prompts[1].content)
@@ -193,7 +193,7 @@ async def test_a_handoff_that_is_not_permitted_is_refused_in_the_targets_words()
     turn = await harness.say("m1", "Open sesame")
     check(turn)
 
-    assert harness.model.asked == []
+    assert harness.model.requests == []
     assert texts(turn) == [
         ("Assistant", "You don't have permission to enter the cave. Can I help with something else?")
     ]
@@ -307,7 +307,7 @@ async def test_a_specialist_returns_in_the_very_turn_it_was_handed_over_in(by: s
     later = await harness.say("m2", "Hello")
     check(later)
     assert texts(later) == [("Assistant", "Hello again.")]
-    assert any("completed: It was made before." in str(content) for _, content in harness.model.asked[-1].contents)
+    assert any("completed: It was made before." in str(content) for _, content in harness.model.requests[-1].contents)
 
 
 @each_way

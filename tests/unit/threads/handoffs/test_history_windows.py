@@ -51,7 +51,7 @@ async def test_a_specialist_has_a_window_of_its_own_until_it_hands_back(mode: st
     (own,) = (window for window in harness.windows if window != main)
     assert (own.agent_id, own.session.split(".")[0]) == ("maker", "30")
     assert own.first_ordinal > 0
-    prompts = harness.model.asked[-1].prompts
+    prompts = harness.model.requests[-1].prompts
     assert [str(prompt.content) for prompt in prompts if prompt.role is Role.USER][-2:] == [
         "during question 18",
         "during question 19",
@@ -59,7 +59,7 @@ async def test_a_specialist_has_a_window_of_its_own_until_it_hands_back(mode: st
     await harness.exit()
     assert harness.windows == (main,)
     await harness.talk("after", 1)
-    visible = [str(prompt.content) for prompt in harness.model.asked[-1].prompts]
+    visible = [str(prompt.content) for prompt in harness.model.requests[-1].prompts]
     assert visible[-1] == "after question 0"
 
 
@@ -70,7 +70,7 @@ async def test_a_second_session_of_a_specialist_begins_again() -> None:
     await harness.exit()
     await harness.hand_over("trigger", message_id="again")
     await harness.talk("second", 2)
-    questions = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role is Role.USER]
+    questions = [str(prompt.content) for prompt in harness.model.requests[-1].prompts if prompt.role is Role.USER]
     assert questions[-3:] == ["Please make me a thing", "second question 0", "second question 1"]
 
 
@@ -87,7 +87,7 @@ async def test_a_specialists_summary_shows_only_what_it_may_see(mode: str, is_se
             if isinstance(message, QueuedSummary) and message.due.agent_id == "maker":
                 await harness.app.memory.history_summaries.write(message.scope, message.due)
         harness.queue.sent.clear()
-    prompts = [str(request.prompts) for request in harness.model.asked]
+    prompts = [str(request.prompts) for request in harness.model.requests]
     material = [text for text in prompts if "You keep the summary" in text]
     assert material
     assert any("during question 0" in entry for entry in material)
@@ -115,9 +115,9 @@ async def test_the_main_agents_summary_is_not_shown_to_a_specialist(mode: str) -
     (main,) = harness.windows
     assert main.summary_at is not None
     assert main.summary_at < main.first_ordinal, "the summary is read apart, because its message has left the history"
-    assert "swordfish" in str(harness.model.asked[-1].prompts)
+    assert "swordfish" in str(harness.model.requests[-1].prompts)
     await harness.hand_over("trigger")
-    prompts = harness.model.asked[-1].prompts
+    prompts = harness.model.requests[-1].prompts
     assert "Please make me a thing" in str(prompts)
     assert "swordfish" not in str(prompts)
 
@@ -131,11 +131,11 @@ async def test_a_second_session_does_not_get_the_summary_of_the_first() -> None:
         if await write_summaries(harness, "The password is swordfish."):
             break
     await harness.talk("more", 2)
-    assert "swordfish" in str(harness.model.asked[-1].prompts)
+    assert "swordfish" in str(harness.model.requests[-1].prompts)
     await harness.exit()
     await harness.hand_over("trigger", message_id="again")
     await harness.talk("second", 6)
-    assert all("swordfish" not in str(request.prompts) for request in harness.model.asked[-7:])
+    assert all("swordfish" not in str(request.prompts) for request in harness.model.requests[-7:])
 
 
 @pytest.mark.parametrize("mode", ["summary", "full", "forked"])
@@ -150,7 +150,7 @@ async def test_a_specialist_keeps_its_summary_after_a_stride_without_a_new_one(m
     own = next(window for window in harness.windows if window.agent_id == "maker")
     assert own.summary_at is not None
     assert own.summary_at < own.first_ordinal
-    assert "The user wants a lamp." in str(harness.model.asked[-1].prompts)
+    assert "The user wants a lamp." in str(harness.model.requests[-1].prompts)
 
 
 async def test_an_approval_goes_on_with_the_prompt_that_asked() -> None:
@@ -158,19 +158,19 @@ async def test_an_approval_goes_on_with_the_prompt_that_asked() -> None:
     for number in range(3):
         await harness.say(f"q{number}", f"Question {number}")
     (interrupt,) = await run_until_interrupt(harness)
-    prompts = harness.model.asked[-1].prompts
+    prompts = harness.model.requests[-1].prompts
     harness.model.script("Done.")
     await answer(harness, yes(interrupt))
-    assert harness.model.asked[-1].prompts[: len(prompts)] == prompts
+    assert harness.model.requests[-1].prompts[: len(prompts)] == prompts
 
 
 async def test_notes_that_change_stand_behind_the_history() -> None:
     harness = HandoffHarness()
     await harness.hand_over("trigger")
     await harness.say("m2", "A lamp.")
-    first = harness.model.asked[-1].prompts
+    first = harness.model.requests[-1].prompts
     await harness.say("m3", "A red one.")
-    second = harness.model.asked[-1].prompts
+    second = harness.model.requests[-1].prompts
     assert str(second[-3].content).startswith("Workflow: making.")
     assert str(second[-2].content) == TODAY[1]
     assert second[: len(first) - 3] == first[:-3], "all but the notes and the message stays where it is"

@@ -47,13 +47,13 @@ async def test_a_skill_is_made_tried_saved_and_answers_later_messages() -> None:
     for thread_id in (harness.thread_id, str(uuid.uuid4())):
         harness.thread_id = thread_id
         await harness.say(str(uuid.uuid4()), "send a Slack alert to ops")
-        note = harness.model.asked[-1].prompts[1]
+        note = harness.model.requests[-1].prompts[1]
         assert note.role is Role.CONTEXT
         assert '("Slack Alert", by its trigger "send slack alert")' in str(note.content)
         steps = '1. "Ask which channel."\n   (condition: "skip if the user named one")\n2. "Post the alert."'
         assert steps in str(note.content)
         await harness.say(str(uuid.uuid4()), "What time is it?")
-        assert "Slack Alert" not in str(harness.model.asked[-1].prompts[1].content)
+        assert "Slack Alert" not in str(harness.model.requests[-1].prompts[1].content)
 
 
 async def test_the_model_is_shown_the_skill_md_and_which_samples_start_it() -> None:
@@ -61,7 +61,7 @@ async def test_the_model_is_shown_the_skill_md_and_which_samples_start_it() -> N
         *drafting(advance("TESTING", samples=["send a slack alert", "good morning"]), Answer(("So?",)))
     )
     await harness.say("m1", "create a skill")
-    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    results = [str(prompt.content) for prompt in harness.model.requests[-1].prompts if prompt.role.value == "tool"]
     assert "name: Slack Alert" in results[2]
     assert "1. Ask which channel." in results[2]
     assert "'send a slack alert' starts it by the trigger 'send slack alert'" in results[3]
@@ -92,7 +92,7 @@ async def test_the_name_of_an_approved_procedure_is_refused_when_it_is_given(sco
     )
     former = await add_approved(harness.procedures, Scope("acme", "bob"), procedure(harness, scope=scope))
     await harness.say("m1", "create a skill")
-    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    results = [str(prompt.content) for prompt in harness.model.requests[-1].prompts if prompt.role.value == "tool"]
     assert "is taken by an approved procedure" in results[-1]
     assert (await harness.state())["workflow"]["state"] == "GATHERING_REQUIREMENTS"
     assert await harness.procedures.approved(harness.ada, "assistant", of=scope) == [former]
@@ -103,7 +103,7 @@ async def test_the_user_learns_before_they_agree_that_the_skill_is_theirs_alone(
     done = advance("COMPLETE", samples=["send a slack alert"], approved=True)
     harness = SkillHarness(*drafting(tested, done, calling("return_to_main", summary="Made.", outcome="completed")))
     await harness.say("m1", "create a skill")
-    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    results = [str(prompt.content) for prompt in harness.model.requests[-1].prompts if prompt.role.value == "tool"]
     for result in results[-2:]:
         assert "Only the user can use it until it is shared." in result
 
@@ -115,7 +115,7 @@ async def test_a_sample_that_an_approved_procedure_answers_first_is_named() -> N
     other = procedure(harness, draft=replace(procedure(harness).draft, name="Pager"))
     await add_approved(harness.procedures, Scope("acme", "bob"), other)
     await harness.say("m1", "create a skill")
-    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    results = [str(prompt.content) for prompt in harness.model.requests[-1].prompts if prompt.role.value == "tool"]
     assert "'send a slack alert' is answered by the approved procedure 'Pager' before any skill" in results[-1]
     assert results[-1].count("is answered by") == 1
 
@@ -129,7 +129,7 @@ async def test_triggers_that_match_everything_go_back_to_the_model() -> None:
         Answer(("Which words shall start it?",)),
     )
     await harness.say("m1", "create a skill")
-    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    results = [str(prompt.content) for prompt in harness.model.requests[-1].prompts if prompt.role.value == "tool"]
     assert "matches nearly every message" in results[-1]
     assert (await harness.state())["workflow"]["state"] == "GENERATING_SKILL"
 
@@ -164,7 +164,7 @@ async def test_a_trigger_that_would_hand_the_user_over_is_refused() -> None:
         Answer(("Which words shall start it?",)),
     )
     await harness.say("m1", "create a skill")
-    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    results = [str(prompt.content) for prompt in harness.model.requests[-1].prompts if prompt.role.value == "tool"]
     assert "hands users over to Skill Creation Assistant" in results[-1]
 
 
@@ -192,7 +192,7 @@ async def test_a_skill_over_the_limit_is_not_saved_and_the_user_learns_it(monkey
     harness = SkillHarness(*drafting(done, Answer(("A skill has to be removed first.",))))
     await harness.say("m1", "create a skill")
     assert await harness.private_skills.of_user(harness.ada) == []
-    results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
+    results = [str(prompt.content) for prompt in harness.model.requests[-1].prompts if prompt.role.value == "tool"]
     assert "reached the limit of skills" in results[-1]
     assert (await harness.state())["workflow"]["state"] == "TESTING"
 

@@ -8,7 +8,7 @@ from typing import Any
 from baton.domain.threads.thread import EndReason
 from tests.e2e.ag_ui_rules import check_run
 from tests.harness.handoffs import HandoffHarness, texts, transfer
-from tests.harness.harness import Said
+from tests.harness.harness import Turn
 
 OFFER = ("Assistant", "Welcome back! Would you like to continue making your new thing?")
 
@@ -25,7 +25,7 @@ async def leave_workflows(count: int) -> HandoffHarness:
     return harness
 
 
-async def come_back(harness: HandoffHarness) -> Said:
+async def come_back(harness: HandoffHarness) -> Turn:
     """Ada begins another conversation."""
     harness.thread_id = str(uuid.uuid4())
     turn = await harness.say("m1", "Hello")
@@ -45,7 +45,7 @@ async def resumable(harness: HandoffHarness) -> list[str]:
 
 def to_choose(harness: HandoffHarness) -> list[str]:
     """The workflows that the model may hand over to continue, by the tool it was asked with last."""
-    [tool] = [tool for tool in harness.model.asked[-1].tools if tool.name == "transfer_to_maker"]
+    [tool] = [tool for tool in harness.model.requests[-1].tools if tool.name == "transfer_to_maker"]
     fields: dict[str, Any] = tool.parameters["properties"]
     named: list[str] = fields["workflow_id"]["enum"]
     return named

@@ -73,7 +73,7 @@ async def test_no_message_contains_thinking_however_it_is_read() -> None:
     assert again.types == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
     assert "greet" not in repr(again.events)
     await harness.say("m2", "Bye")
-    assert "greet" not in repr(harness.model.asked[-1].prompts)
+    assert "greet" not in repr(harness.model.requests[-1].prompts)
 
 
 async def test_who_resumes_gets_the_thinking_again_as_long_as_events_are_kept() -> None:

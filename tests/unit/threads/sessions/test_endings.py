@@ -126,7 +126,7 @@ async def test_a_message_reopens_a_closed_thread_and_begins_the_next_session(har
     await harness.say("m1", "I am Ada")
     await close(harness)
     turn = await harness.say("m2", "Who am I?")
-    assert ("user", "I am Ada") in harness.model.asked[1].contents
+    assert ("user", "I am Ada") in harness.model.requests[1].contents
     assert turn.events[1].body["snapshot"]["status"] == "active"
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert (thread.status, thread.episode) == (ThreadStatus.ACTIVE, 2)
@@ -167,14 +167,14 @@ async def test_an_agent_ends_the_conversation_with_its_answer(harness: Harness) 
     assert closed["value"] == {"reason": "AgentClosed", "episodeId": derive_episode_id(harness.thread_id, 1)}
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.status is ThreadStatus.CLOSED
-    assert len(harness.model.asked) == 1
+    assert len(harness.model.requests) == 1
 
 
 async def test_a_model_that_only_calls_is_asked_again_for_its_goodbye(harness: Harness) -> None:
     harness.model.script(Answer.calling(GOODBYE), "Take care!")
     turn = await harness.say(content="bye")
     assert turn.text == "Take care!"
-    assert [role for role, _ in harness.model.asked[1].contents][-2:] == ["assistant", "tool"]
+    assert [role for role, _ in harness.model.requests[1].contents][-2:] == ["assistant", "tool"]
 
 
 @pytest.mark.parametrize("bad", [ToolCall("c", "launch", "{}"), ToolCall("c", "end_conversation", "{")])
@@ -182,5 +182,5 @@ async def test_a_call_that_makes_no_sense_goes_back_to_the_model(harness: Harnes
     harness.model.script(Answer.calling(bad), "Never mind.")
     turn = await harness.say()
     assert (turn.text, turn.last["outcome"]) == ("Never mind.", {"type": "success"})
-    assert str(harness.model.asked[1].contents[-1][1]).startswith("Error")
+    assert str(harness.model.requests[1].contents[-1][1]).startswith("Error")
     assert (await harness.store.get_thread(harness.ada, harness.thread_id)).status is ThreadStatus.ACTIVE

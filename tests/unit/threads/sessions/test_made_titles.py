@@ -50,7 +50,7 @@ async def title_of(harness: Harness) -> str | None:
 
 def read_last_prompt(harness: Harness) -> str:
     """The model's last prompt."""
-    content = harness.model.asked[-1].prompts[-1].content
+    content = harness.model.requests[-1].prompts[-1].content
     assert isinstance(content, str)
     return content
 
@@ -74,7 +74,7 @@ async def test_the_light_model_names_a_thread_after_its_first_answer() -> None:
     await work(harness)
     assert await title_of(harness) == "Travel to Lisbon"
     assert await title_events(harness) == [{"title": "Travel to Lisbon"}]
-    settings = harness.model.asked[-1].settings
+    settings = harness.model.requests[-1].settings
     assert (settings.model, settings.metadata) == ("light-model", {"task": "thread_title"})
     assert json.loads(read_last_prompt(harness)) == {"user": "How do I get to Lisbon?", "assistant": "By train."}
 
@@ -89,7 +89,7 @@ async def test_the_light_model_may_be_one_of_a_named_provider() -> None:
     groq.script("Travel to Lisbon")
     await work(harness)
     assert await title_of(harness) == "Travel to Lisbon"
-    assert [request.settings.model for request in groq.asked] == ["small"]
+    assert [request.settings.model for request in groq.requests] == ["small"]
 
 
 async def test_a_second_delivery_and_later_turns_ask_for_no_other_title() -> None:
@@ -97,9 +97,9 @@ async def test_a_second_delivery_and_later_turns_ask_for_no_other_title() -> Non
     await answer(harness)
     harness.model.script("Travel to Lisbon")
     await work(harness)
-    requests_before = len(harness.model.asked)
+    requests_before = len(harness.model.requests)
     await work(harness)
-    assert len(harness.model.asked) == requests_before
+    assert len(harness.model.requests) == requests_before
     await answer(harness, "And back?", message_id="m-2")
     assert len(waiting(harness)) == 1
 
@@ -120,9 +120,9 @@ async def test_a_title_of_the_users_is_never_replaced() -> None:
     harness = make_titled()
     await answer(harness)
     await harness.app.sessions.titles.rename(harness.ada, harness.thread_id, "Mine")
-    requests_before = len(harness.model.asked)
+    requests_before = len(harness.model.requests)
     await work(harness)
-    assert (await title_of(harness), len(harness.model.asked)) == ("Mine", requests_before)
+    assert (await title_of(harness), len(harness.model.requests)) == ("Mine", requests_before)
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.preview == "How do I get to Lisbon?"
 
@@ -176,9 +176,9 @@ async def test_a_run_without_an_answer_asks_for_no_title() -> None:
 async def test_a_setting_leaves_the_model_out(source: TitleSource, title: str | None) -> None:
     harness = make_titled(source)
     await answer(harness)
-    requests_before = len(harness.model.asked)
+    requests_before = len(harness.model.requests)
     await work(harness)
-    assert (await title_of(harness), len(harness.model.asked)) == (title, requests_before)
+    assert (await title_of(harness), len(harness.model.requests)) == (title, requests_before)
     assert bool(waiting(harness)) is (source is TitleSource.BEGINNING)
 
 

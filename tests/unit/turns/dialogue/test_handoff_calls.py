@@ -147,7 +147,7 @@ async def test_a_user_who_is_with_a_specialist_that_never_returns_can_always_lea
     for number in range(5):
         await harness.say(f"again {number}", "Let me go back to the assistant, please")
     assert await active(harness) == "helper"
-    assert not [tool for tool in harness.model.asked[-1].tools if tool.name == "return_to_main"]
+    assert not [tool for tool in harness.model.requests[-1].tools if tool.name == "return_to_main"]
     await harness.exit()
     assert await active(harness) == "assistant"
     await check_handoffs(harness)

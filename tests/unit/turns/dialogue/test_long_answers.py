@@ -29,7 +29,7 @@ from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.armed import arm_assistant
 from tests.harness.handoffs import HandoffHarness, transfer
-from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.harness import ASSISTANT, Harness, Turn
 from tests.harness.relays import RelayHarness
 
 PIECE = "word " * 2_000
@@ -64,7 +64,7 @@ def model() -> EndlessModel:
     return EndlessModel()
 
 
-def last_message(turn: Said) -> Any:
+def last_message(turn: Turn) -> Any:
     assert turn.finished is not None
     return turn.finished.messages[-1]
 
@@ -102,7 +102,7 @@ async def test_what_follows_a_cut_answer_stays_within_its_budget(model: EndlessM
     model.script("Shorter now.")
     turn = await harness.say("m2", "Shorter, please.")
     assert turn.text == "Shorter now."
-    assert sum(len(str(prompt.content)) for prompt in model.asked[-1].prompts) < 10_000
+    assert sum(len(str(prompt.content)) for prompt in model.requests[-1].prompts) < 10_000
 
 
 async def test_the_model_learns_that_its_answer_was_cut() -> None:
@@ -111,7 +111,7 @@ async def test_the_model_learns_that_its_answer_was_cut() -> None:
     turn = await harness.say("m1")
     assert last_message(turn).make_metadata()["finishReason"] == "length"
     await harness.say("m2", "Go on.")
-    assert harness.model.asked[-1].contents[2] == ("assistant", f"Once upon a time\n{CUT_NOTE}")
+    assert harness.model.requests[-1].contents[2] == ("assistant", f"Once upon a time\n{CUT_NOTE}")
 
 
 async def test_a_whole_answer_is_not_marked() -> None:
@@ -135,7 +135,7 @@ async def test_arguments_count_as_part_of_the_answer() -> None:
     assert turn.text == "Let me see.And once more."
     assert last_message(turn).make_metadata()["finishReason"] == "length"
     assert not last_message(turn).tool_calls
-    assert len(harness.model.asked) == 2
+    assert len(harness.model.requests) == 2
 
 
 async def test_a_sub_agents_answer_without_end_is_cut(model: EndlessModel) -> None:
