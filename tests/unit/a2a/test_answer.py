@@ -35,15 +35,19 @@ def piece(text: str, *, append: bool = True, artifact_id: str = "a1") -> StreamR
     return StreamResponse(artifact_update=TaskArtifactUpdateEvent(task_id="t", artifact=artifact, append=append))
 
 
-def status(state: TaskState, said: Message | None = None) -> StreamResponse:
+def status(state: TaskState, status_message: Message | None = None) -> StreamResponse:
     return StreamResponse(
-        status_update=TaskStatusUpdateEvent(task_id="t", status=TaskStatus(state=state, message=said))
+        status_update=TaskStatusUpdateEvent(task_id="t", status=TaskStatus(state=state, message=status_message))
     )
 
 
-def task(state: TaskState, *texts: str, said: Message | None = None, history: list[Message] | None = None) -> Task:
+def task(
+    state: TaskState, *texts: str, status_message: Message | None = None, history: list[Message] | None = None
+) -> Task:
     artifacts = [Artifact(artifact_id="a1", parts=[Part(text=text) for text in texts])] if texts else []
-    return Task(id="t", status=TaskStatus(state=state, message=said), artifacts=artifacts, history=history or [])
+    return Task(
+        id="t", status=TaskStatus(state=state, message=status_message), artifacts=artifacts, history=history or []
+    )
 
 
 def read_text(answer: Answer, *responses: StreamResponse) -> str:
@@ -59,7 +63,9 @@ def test_every_word_is_reported_once_however_often_the_task_is_shown(words: list
         existing = data.draw(st.integers(0, index + 1))
         text += read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, *words[:existing])))
     final = task(
-        TaskState.TASK_STATE_COMPLETED, *words, said=message("".join(words)) if data.draw(st.booleans()) else None
+        TaskState.TASK_STATE_COMPLETED,
+        *words,
+        status_message=message("".join(words)) if data.draw(st.booleans()) else None,
     )
     text += read_text(answer, StreamResponse(task=final))
     assert text == "".join(words)
@@ -79,7 +85,9 @@ def test_looks_at_a_growing_task_show_what_is_new(words: list[str]) -> None:
 def test_a_status_is_not_reported_again_with_the_task() -> None:
     answer, messages = Answer(None), message("Which city?")
     assert read_text(answer, status(TaskState.TASK_STATE_INPUT_REQUIRED, messages)) == "Which city?"
-    assert read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_INPUT_REQUIRED, said=messages))) == ""
+    assert (
+        read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_INPUT_REQUIRED, status_message=messages))) == ""
+    )
     assert answer.make_done() == AgentDone("t")
 
 
@@ -108,14 +116,14 @@ def test_an_artifact_that_begins_again_is_reported_again() -> None:
 
 def test_the_words_of_an_earlier_answer_are_not_sent_again_but_may_be_repeated() -> None:
     answer = Answer("t")
-    answer.skip(task(TaskState.TASK_STATE_INPUT_REQUIRED, "Yes.", said=message("Sure?", "m1")))
+    answer.skip(task(TaskState.TASK_STATE_INPUT_REQUIRED, "Yes.", status_message=message("Sure?", "m1")))
     assert read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, "Yes."))) == ""
     assert read_text(answer, piece("Yes.", artifact_id="a2")) == "Yes."
     assert read_text(answer, status(TaskState.TASK_STATE_INPUT_REQUIRED, message("Sure?", "m2"))) == "\n\nSure?"
 
 
 def test_a_task_that_still_waits_as_before_has_not_taken_the_message_up() -> None:
-    waiting = task(TaskState.TASK_STATE_INPUT_REQUIRED, said=message("Sure?"))
+    waiting = task(TaskState.TASK_STATE_INPUT_REQUIRED, status_message=message("Sure?"))
     answer = Answer("t")
     answer.skip(waiting)
     assert list(answer.take_task(waiting)) == [AgentProgress()]
@@ -143,7 +151,7 @@ def test_files_and_data_come_once_each_however_often_they_are_shown() -> None:
         Part(),
     ]
     sent_message = Message(message_id="m1", role=Role.ROLE_AGENT, parts=parts)
-    waiting = task(TaskState.TASK_STATE_INPUT_REQUIRED, said=sent_message, history=[sent_message])
+    waiting = task(TaskState.TASK_STATE_INPUT_REQUIRED, status_message=sent_message, history=[sent_message])
     answer = Answer(None)
     chunks = [*answer.take(status(TaskState.TASK_STATE_INPUT_REQUIRED, sent_message)), *answer.take_task(waiting)]
     assert [chunk for chunk in chunks if not isinstance(chunk, TextDelta)] == [
@@ -159,7 +167,7 @@ def test_a_form_that_is_asked_again_comes_again() -> None:
     form = [Part(data=Value(string_value="How many?"))]
     first = Message(message_id="m1", role=Role.ROLE_AGENT, parts=form)
     answer = Answer("t")
-    answer.skip(task(TaskState.TASK_STATE_INPUT_REQUIRED, said=first))
+    answer.skip(task(TaskState.TASK_STATE_INPUT_REQUIRED, status_message=first))
     again = Message(message_id="m2", role=Role.ROLE_AGENT, parts=form)
     assert list(answer.take(status(TaskState.TASK_STATE_INPUT_REQUIRED, again))) == [AgentData("How many?")]
 
@@ -221,7 +229,7 @@ class TestATaskThatIsTakenOver:
 
     def test_what_the_task_had_before_the_message_is_not_reported_again(self) -> None:
         first = Answer("t")
-        first.skip(task(TaskState.TASK_STATE_INPUT_REQUIRED, "Draft. ", said=message("Sure?", "m1")))
+        first.skip(task(TaskState.TASK_STATE_INPUT_REQUIRED, "Draft. ", status_message=message("Sure?", "m1")))
         history = [message("Sure?", "m1"), message("Yes.", "ours")]
         done = task(TaskState.TASK_STATE_COMPLETED, "Draft. ", "Final.", history=history)
         second = Answer("t")
@@ -231,13 +239,13 @@ class TestATaskThatIsTakenOver:
 
     @pytest.mark.parametrize("history", [[], [message("Sure?", "m1")]])
     def test_a_task_that_still_waits_without_the_message_has_not_received_it(self, history: list[Message]) -> None:
-        first, waiting = Answer("t"), task(TaskState.TASK_STATE_INPUT_REQUIRED, said=message("Sure?", "m1"))
+        first, waiting = Answer("t"), task(TaskState.TASK_STATE_INPUT_REQUIRED, status_message=message("Sure?", "m1"))
         first.skip(waiting)
         waiting.history.extend(history)
         assert not Answer("t").resume(waiting, "ours", first.known)
 
     def test_a_question_that_waited_before_is_not_the_answer(self) -> None:
-        first, waiting = Answer("t"), task(TaskState.TASK_STATE_INPUT_REQUIRED, said=message("Sure?", "m1"))
+        first, waiting = Answer("t"), task(TaskState.TASK_STATE_INPUT_REQUIRED, status_message=message("Sure?", "m1"))
         first.skip(waiting)
         waiting.history.append(message("Yes.", "ours"))
         second = Answer("t")

@@ -132,11 +132,11 @@ class Server:
 
     def __init__(self, card: Json, keys: list[Json]) -> None:
         self.card, self.keys, self.now = card, keys, 0.0
-        self.asked: list[str] = []
+        self.requested_paths: list[str] = []
         self.cards = AgentCards(monotonic=lambda: self.now)
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.asked.append(request.url.path)
+        self.requested_paths.append(request.url.path)
         if request.url.path == "/keys.json":
             return httpx.Response(200, json={"keys": [public_jwk(key) for key in self.keys]})
         return httpx.Response(200, json=copy.deepcopy(self.card))
@@ -153,7 +153,7 @@ async def test_keys_are_read_once_and_again_after_a_rotation() -> None:
     server = Server(await sign(), [KEY])
     assert await server.read(BY_URL) == CARD["name"]
     assert await server.read(BY_URL) == CARD["name"]
-    assert server.asked == ["/card.json", "/keys.json"]
+    assert server.requested_paths == ["/card.json", "/keys.json"]
     fresh = private_jwk(kid="key-2")
     server.card, server.keys = await sign(key=fresh), [fresh]
     server.now += CARD_SECONDS
@@ -165,11 +165,11 @@ async def test_a_card_with_an_unknown_key_lets_keys_be_read_every_half_minute_on
     for _ in range(3):
         with pytest.raises(UntrustedCard):
             await server.read(BY_URL)
-    assert server.asked.count("/keys.json") == 1
+    assert server.requested_paths.count("/keys.json") == 1
     server.now += MIN_KEY_SECONDS
     with pytest.raises(UntrustedCard):
         await server.read(BY_URL)
-    assert server.asked.count("/keys.json") == 2
+    assert server.requested_paths.count("/keys.json") == 2
 
 
 async def test_a_card_that_was_trusted_by_nobody_proves_nothing_to_who_demands_a_signature() -> None:
@@ -182,7 +182,7 @@ async def test_a_card_that_was_trusted_by_nobody_proves_nothing_to_who_demands_a
 async def test_keys_may_be_written_down() -> None:
     server = Server(await sign(), [])
     assert await server.read(CardSignature(keys=(public_jwk(KEY),))) == CARD["name"]
-    assert server.asked == ["/card.json"]
+    assert server.requested_paths == ["/card.json"]
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,14 @@ class CardServer:
         self.tag = tag
         self.path = path
         self.status: int | None = None
-        self.asked: list[tuple[str, str | None]] = []
+        self.requests: list[tuple[str, str | None]] = []
         """Path and ``If-None-Match`` of each request."""
         self.now = 0.0
         self.cards = AgentCards(monotonic=lambda: self.now)
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         existing = request.headers.get("If-None-Match")
-        self.asked.append((request.url.path, existing))
+        self.requests.append((request.url.path, existing))
         if request.url.path != self.path:
             return httpx.Response(404)
         if self.status is not None:
@@ -49,9 +49,9 @@ class CardServer:
 async def test_an_unchanged_card_is_not_sent_again() -> None:
     server = CardServer()
     assert [await server.name_read(), await server.name_read_later(), await server.name_read_later()] == ["First"] * 3
-    assert server.asked == [(CURRENT, None), (CURRENT, '"1"'), (CURRENT, '"1"')]
+    assert server.requests == [(CURRENT, None), (CURRENT, '"1"'), (CURRENT, '"1"')]
     await server.name_read()
-    assert len(server.asked) == 3
+    assert len(server.requests) == 3
 
 
 async def test_a_changed_card_replaces_the_one_before() -> None:
@@ -60,14 +60,14 @@ async def test_a_changed_card_replaces_the_one_before() -> None:
     server.name, server.tag = "Second", 'W/"2"'
     assert await server.name_read_later() == "Second"
     assert await server.name_read_later() == "Second"
-    assert server.asked[-1] == (CURRENT, 'W/"2"')
+    assert server.requests[-1] == (CURRENT, 'W/"2"')
 
 
 async def test_a_card_at_the_older_address_is_known_there() -> None:
     server = CardServer(path=OLDER)
     await server.name_read()
     await server.name_read_later()
-    assert server.asked == [(CURRENT, None), (OLDER, None), (CURRENT, None), (OLDER, '"1"')]
+    assert server.requests == [(CURRENT, None), (OLDER, None), (CURRENT, None), (OLDER, '"1"')]
 
 
 @pytest.mark.parametrize("tag", [None, "", "no quotes", '"' + "x" * 201 + '"', '"\t"'])
@@ -76,7 +76,7 @@ async def test_without_a_usable_tag_the_card_is_read_again(tag: str | None) -> N
     await server.name_read()
     server.name = "Second"
     assert await server.name_read_later() == "Second"
-    assert {entry for _, entry in server.asked} == {None}
+    assert {entry for _, entry in server.requests} == {None}
 
 
 @pytest.mark.parametrize("status", [304, 302, 401, 500])
@@ -94,7 +94,7 @@ async def test_a_forgotten_card_and_another_tenants_are_read_whole() -> None:
     await server.name_read("acme")
     server.cards.forget(HOME)
     await server.name_read()
-    assert server.asked == [(CURRENT, None)] * 3
+    assert server.requests == [(CURRENT, None)] * 3
 
 
 @pytest.mark.parametrize("skills", [[{}] * MAX_CARD_VALUES, ["x" * MAX_CARD_BYTES]])

@@ -466,9 +466,9 @@ async def test_what_a_remote_agent_says_of_its_work_is_shown_within_bounds(harne
     assert len(visible) < 30
 
 
-async def dies_while_asking(harness: Harness, *pieces: Any, known: dict[str, int] | None = None) -> None:
-    """A worker that loses its lease while the remote agent works on its task."""
-    started, gate = AgentStarted("remote-1", known or {}), asyncio.Event()
+async def lose_lease_while_asking(harness: Harness, *pieces: Any, known_lengths: dict[str, int] | None = None) -> None:
+    """Ask as a worker that loses its lease while the remote agent works on the task."""
+    started, gate = AgentStarted("remote-1", known_lengths or {}), asyncio.Event()
     harness.agent_client.script("web-research", Reply((started, *pieces), gate=gate, gate_at=1 + len(pieces)))
     harness.model.script(Answer.calling(ask("web_research")))
     running = asyncio.ensure_future(harness.say("m1"))
@@ -482,7 +482,7 @@ async def dies_while_asking(harness: Harness, *pieces: Any, known: dict[str, int
 
 
 async def test_a_remote_task_of_a_dead_worker_is_followed_by_the_next(harness: Harness) -> None:
-    await dies_while_asking(harness, "It ", known={"artifact a": 3})
+    await lose_lease_while_asking(harness, "It ", known_lengths={"artifact a": 3})
     harness.model.script(Answer.calling(ask("web_research")), "Rain.")
     harness.agent_client.script("web-research", "It rains.")
     assert (await harness.say("m1")).text == "Rain."
@@ -493,7 +493,7 @@ async def test_a_remote_task_of_a_dead_worker_is_followed_by_the_next(harness: H
 
 
 async def test_a_remote_task_that_is_lost_with_its_agent_is_sent_the_message_again(harness: Harness) -> None:
-    await dies_while_asking(harness)
+    await lose_lease_while_asking(harness)
     harness.model.script(Answer.calling(ask("web_research")), "Rain.")
     harness.agent_client.script("web-research", TaskLost("Which task?"), "It rains.")
     assert (await harness.say("m1")).text == "Rain."
@@ -502,14 +502,14 @@ async def test_a_remote_task_that_is_lost_with_its_agent_is_sent_the_message_aga
 
 
 async def test_a_remote_task_that_the_next_worker_does_not_need_is_stopped(harness: Harness) -> None:
-    await dies_while_asking(harness)
+    await lose_lease_while_asking(harness)
     harness.model.script("No need to ask.")
     assert (await harness.say("m1")).text == "No need to ask."
     assert harness.agent_client.cancelled == [("web-research", "remote-1")]
 
 
 async def test_a_run_that_is_cancelled_after_its_worker_died_stops_its_remote_task(harness: Harness) -> None:
-    await dies_while_asking(harness)
+    await lose_lease_while_asking(harness)
     await harness.controls.cancel(harness.ada, harness.thread_id, None)
     assert (await harness.say("m1")).last["outcome"] == {"type": "cancelled"}
     assert harness.agent_client.cancelled == [("web-research", "remote-1")]

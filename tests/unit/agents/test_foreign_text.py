@@ -39,13 +39,13 @@ QUESTION = f"{ABOUT}?"
 Journey = Callable[[], Awaitable[Harness]]
 
 
-def recalling(**fields: Any) -> Harness:
+def make_recalling_harness(**fields: Any) -> Harness:
     return Harness(recalls=True, assistant=ASSISTANT.model_copy(update=fields))
 
 
 def memory(kind: str) -> Journey:
     async def prepare() -> Harness:
-        harness = recalling()
+        harness = make_recalling_harness()
         text = f"My cat is called {MARK}"
         await remember(harness.search, harness.embedder, harness.ada, text, kind=kind)
         await harness.say("m1", QUESTION)
@@ -55,14 +55,14 @@ def memory(kind: str) -> Journey:
 
 
 async def knowledge() -> Harness:
-    harness = recalling()
+    harness = make_recalling_harness()
     await learn(harness, harness.ada, "assistant", f"{ABOUT}: {MARK}", title=f"Cats {MARK}", url="https://a.example/h")
     await harness.say("m1", QUESTION)
     return harness
 
 
 async def private_skill() -> Harness:
-    harness = recalling()
+    harness = make_recalling_harness()
     draft = ProcedureDraft(f"Cats {MARK}", MARK, (ABOUT,), (ProcedureStep(MARK, f"if {MARK}"),))
     procedure = Procedure(draft, "acme", "assistant", "ada", harness.clock.now())
     await harness.private_skills.save(harness.ada, procedure, made_of="w-1")
@@ -71,7 +71,7 @@ async def private_skill() -> Harness:
 
 
 async def retrieve_before_history() -> Harness:
-    harness = recalling(memory=ASSISTANT.memory.model_copy(update={"retrieved": "before_history"}))
+    harness = make_recalling_harness(memory=ASSISTANT.memory.model_copy(update={"retrieved": "before_history"}))
     draft = ProcedureDraft("Cats", "Names cats.", (ABOUT,), (ProcedureStep("Say the name."),))
     await add_approved(
         harness.procedures, harness.ada, Procedure(draft, "acme", "assistant", "bob", harness.clock.now())
@@ -191,7 +191,7 @@ async def report_of_a_remote_agent() -> Harness:
 
 
 async def dry_run() -> Harness:
-    served = Rerunning(recalling())
+    served = Rerunning(make_recalling_harness())
     harness = served.harness
     await harness.say("m1", QUESTION)
     await learn(harness, harness.ada, "assistant", f"{ABOUT}: {MARK}")
@@ -269,10 +269,13 @@ TAKEN_FROM_MESSAGES: dict[Journey, set[Role]] = {
     capture_of_a_task: {Role.TOOL},
 }
 """Sources without context in their prompts, and the roles in which the prompts name the mark."""
-PROFILES = [ModelProfile(), *(ModelProfile(system=place, alternates=True, user_first=True) for place in SystemPlace)]
+PROFILES = [
+    ModelProfile(),
+    *(ModelProfile(system=position, alternates=True, user_first=True) for position in SystemPlace),
+]
 
 
-def laid(prompts: tuple[Prompt, ...], profile: ModelProfile) -> list[tuple[Role, str]]:
+def lay_out_texts(prompts: tuple[Prompt, ...], profile: ModelProfile) -> list[tuple[Role, str]]:
     pieces = [(text_of(prompt.content),) for prompt in prompts]
     return [(message.role, message.text) for message in lay_out(prompts, pieces, PromptLayout(profile, ""))]
 
@@ -286,7 +289,7 @@ async def test_no_text_of_others_has_the_role_of_the_system(expected: Journey) -
     for prompts in requests:
         assert not [prompt for prompt in prompts if prompt.role is Role.SYSTEM and "MARK-7" in str(prompt.content)]
         for profile in PROFILES:
-            messages = laid(prompts, profile)
+            messages = lay_out_texts(prompts, profile)
             assert not [text for role, text in messages if role is Role.SYSTEM and "MARK-7" in text]
             notes = "".join(
                 text.split("</system-note>")[0] for _, text in messages for text in text.split("<system-note>")[1:]

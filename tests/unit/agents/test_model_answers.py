@@ -21,9 +21,9 @@ from tests.harness.harness import ASSISTANT, Harness
 
 
 def parts(replay: Replay, *entries: dict[str, Any]) -> ProviderParts:
-    made = ProviderParts.of("chat:here/m", replay, entries or ({"fields": {"reasoning": "hm"}},))
-    assert made is not None
-    return made
+    result_parts = ProviderParts.of("chat:here/m", replay, entries or ({"fields": {"reasoning": "hm"}},))
+    assert result_parts is not None
+    return result_parts
 
 
 def with_weather(assistant: AgentDefinition) -> Harness:

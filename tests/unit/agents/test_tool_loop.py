@@ -471,9 +471,9 @@ async def test_a_tools_schema_cannot_keep_everybody_busy_with_its_patterns(harne
     harness.tools.add("guess", find, parameters={"type": "object", "properties": {"word": {"pattern": unknown}}})
     word = "a" * 5_000 + "!"
     harness.model.script(Answer.calling(call("find", word=word), call("guess", word=word)), "Done.")
-    refused, found = sorted(results(await harness.say()))
-    assert "do not fit at word" in refused
-    assert found == "Found aaa."
+    refusal, answer = sorted(results(await harness.say()))
+    assert "do not fit at word" in refusal
+    assert answer == "Found aaa."
 
 
 async def test_halves_of_characters_in_a_result_fail_nothing(harness: Harness) -> None:

@@ -158,11 +158,11 @@ def message(text: str = "Hello", message_id: str | None = None, **fields: Any) -
     return {"kind": "message", "messageId": message_id or str(uuid.uuid4()), "role": "user", "parts": parts} | fields
 
 
-def blocking(said: Json, **configuration: Any) -> Json:
+def blocking(sent_message: Json, **configuration: Any) -> Json:
     """The parameters of a message whose sender waits for the answer."""
-    return {"message": said, "configuration": {"blocking": True} | configuration}
+    return {"message": sent_message, "configuration": {"blocking": True} | configuration}
 
 
-def text_of(said: Json) -> str:
+def text_of(sent_message: Json) -> str:
     """The text of a message or artifact, in either line's form."""
-    return "".join(part.get("text", "") for part in said["parts"])
+    return "".join(part.get("text", "") for part in sent_message["parts"])

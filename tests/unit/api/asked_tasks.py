@@ -9,16 +9,16 @@ from tests.harness.wiki import delete
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message
 
 
-async def send(served: A2AServed, said: Json, **configuration: Any) -> Json:
+async def send(served: A2AServed, sent_message: Json, **configuration: Any) -> Json:
     """The task after a message whose sender waits for the answer."""
-    task: Json = (await served.call("message/send", blocking(said, **configuration)))["result"]
+    task: Json = (await served.call("message/send", blocking(sent_message, **configuration)))["result"]
     return task
 
 
-async def open_task(served: A2AServed, said: Json, **configuration: Any) -> Json:
+async def open_task(served: A2AServed, sent_message: Json, **configuration: Any) -> Json:
     """The task after a message which the agent answers with "Hello there.", and with a call that needs approval."""
     served.harness.model.script(Answer.calling(delete("home"), text="Hello there."))
-    return await send(served, said, **configuration)
+    return await send(served, sent_message, **configuration)
 
 
 async def ask_for_approval(served: A2AServed, *pages: str) -> Json:

@@ -257,8 +257,8 @@ class ProbedTenant:
         text = answer.text.replace(who[0], "<tenant>").replace(who[1], "<user_id>") if who else answer.text
         return answer.status_code, normalise(normalise(text, ids), self.ids)
 
-    async def shown(self) -> str:
-        """Everything that Ada, and the managers of her tenant, can read of what was filled in.
+    async def read_visible_texts(self) -> str:
+        """Return every text of the seeded data that Ada and the managers of her tenant can read.
 
         Not the audit and the counts of the whole tenant: they also have what others rightly do in it.
         """

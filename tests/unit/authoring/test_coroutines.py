@@ -15,12 +15,12 @@ from tests.harness.failing_store import failing_once
 from tests.harness.harness import Turn
 from tests.harness.wiki import answer, no, yes
 
-made: list[Any] = []
+amounts: list[Any] = []
 
 
 @pytest.fixture(autouse=True)
 def nothing_made() -> None:
-    made.clear()
+    amounts.clear()
 
 
 class Kind(BaseModel):
@@ -36,15 +36,15 @@ class Receipt(BaseModel):
 @tool
 async def pay(euros: int) -> Receipt:
     """Pay."""
-    made.append(euros)
-    return Receipt(number=f"R-{len(made)}", euros=euros)
+    amounts.append(euros)
+    return Receipt(number=f"R-{len(amounts)}", euros=euros)
 
 
 @tool(approval="always")
 async def refund(euros: int) -> Receipt:
     """Refund."""
-    made.append(-euros)
-    return Receipt(number=f"R-{len(made)}", euros=euros)
+    amounts.append(-euros)
+    return Receipt(number=f"R-{len(amounts)}", euros=euros)
 
 
 faq = Agent("faq", "Answer.", description="Knows the rules.")
@@ -90,7 +90,7 @@ async def test_a_coroutine_branches_by_a_typed_answer_of_its_model_and_calls_a_t
     harness = make_coded_harness(agent, faq, answers=('{"needs_refund": true, "euros": 7}',))
     turn = await harness.say("m1", "Seven euros, please.")
     assert texts(turn) == ["One moment.", "R-1: 7 euros."]
-    assert made == [7]
+    assert amounts == [7]
     [request] = harness.model.requests
     assert request.contents[0] == ("system", "Sell.")
     assert request.contents[-2:] == [("user", "Seven euros, please."), ("system", "Classify the message.")]
@@ -127,10 +127,10 @@ async def test_a_call_that_needs_approval_waits_and_the_coroutine_goes_on_after_
     turn = await harness.say("m1", "Refund")
     [interrupt] = turn.last["outcome"]["interrupts"]
     assert interrupt["metadata"]["toolName"] == "refund"
-    assert (texts(turn), made) == (["Refund?"], [1])
+    assert (texts(turn), amounts) == (["Refund?"], [1])
     turn = await answer(harness, decision(interrupt))
     expected = ("After R-1 R-2.", [1, -5]) if decision is yes else ("After R-1 nothing.", [1])
-    assert (texts(turn), made) == ([expected[0]], expected[1])
+    assert (texts(turn), amounts) == ([expected[0]], expected[1])
     assert starts == ["Refund", "Refund"]
 
 
@@ -151,7 +151,7 @@ async def test_a_worker_that_takes_over_repeats_no_step(monkeypatch: pytest.Monk
         await harness.say()
     harness.clock.advance(60)
     turn = await harness.say()
-    assert (len(harness.model.requests), made) == (2, [3])
+    assert (len(harness.model.requests), amounts) == (2, [3])
     first, last = texts(turn)
     assert (first, last[:15]) == ("One moment.", "Rule. Word. R-1")
     assert turn.text == first + last
@@ -175,7 +175,7 @@ async def test_calls_are_shown_approved_and_recorded_with_the_arguments_of_a_hoo
     [interrupt] = turn.last["outcome"]["interrupts"]
     end = await answer(harness, yes(interrupt))
     visible = [event.body["delta"] for event in turn.events if event.type == "TOOL_CALL_ARGS"]
-    assert (visible, made, texts(end)) == (['{"euros": 5}'] * 2, [5, -5], ["5 5"])
+    assert (visible, amounts, texts(end)) == (['{"euros": 5}'] * 2, [5, -5], ["5 5"])
     assert end.finished is not None
     stored = await harness.records.list_steps(harness.ada, harness.thread_id, "m1", first_ordinal=0)
     assert len(stored) >= 2

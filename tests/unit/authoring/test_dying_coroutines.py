@@ -53,7 +53,7 @@ EVERYTHING: list[Step] = [
 
 
 class Echo(ScriptedChatModel):
-    """A model whose answer depends on the last prompt alone, in whatever order it is asked."""
+    """A model whose answer depends on the last prompt alone, in whatever order the requests come."""
 
     async def stream(
         self, settings: ModelSettings, prompts: Sequence[Prompt], **others: Any
@@ -73,7 +73,7 @@ class Worker:
     dies_after: bool = False
     writes: int = 0
     is_dead: bool = False
-    made: Counter[str] = field(default_factory=Counter)
+    tool_calls: Counter[str] = field(default_factory=Counter)
     """Calls of tools by their idempotency keys."""
     recorded: set[str] = field(default_factory=set)
     """Ids of calls, and instructions of model calls, that were recorded when the worker died."""
@@ -137,14 +137,14 @@ class Worker:
         @tool
         async def pay(number: int, context: CallContext) -> int:
             """Pay."""
-            self.made[context.idempotency_key] += 1
+            self.tool_calls[context.idempotency_key] += 1
             await asyncio.sleep(0)
             return number
 
         @tool(approval="always")
         async def refund(number: int, context: CallContext) -> int:
             """Refund."""
-            self.made[context.idempotency_key] += 1
+            self.tool_calls[context.idempotency_key] += 1
             return -number
 
         faq = Agent("faq", "Answer.", description="Knows.")
@@ -192,12 +192,12 @@ class Worker:
         return make_coded_harness(agent, faq, helper, model=Echo())
 
     @property
-    def begun(self) -> Counter[str]:
+    def begun_tasks(self) -> Counter[str]:
         """The messages to forks in which agents work in the background."""
         return Counter(queued.thread_id for _, queued in self.harness.queue.sent)
 
     @property
-    def asked(self) -> Counter[str]:
+    def model_requests(self) -> Counter[str]:
         """The questions to the model."""
         return Counter(f"[{question.prompts[-1].content}]" for question in self.harness.model.requests)
 
@@ -208,10 +208,10 @@ async def check(alive: Worker, expected: list[str], dies_at: int, *, dies_after:
     seen = await mortal.converse()
     # Branches that work at the same time may show their texts in another order.
     assert (sorted(seen), seen[-1]) == (sorted(expected), expected[-1])
-    assert mortal.made.keys() == alive.made.keys()
-    assert mortal.asked.keys() == alive.asked.keys()
-    assert mortal.begun == alive.begun
-    for key, times in (mortal.made + mortal.asked).items():
+    assert mortal.tool_calls.keys() == alive.tool_calls.keys()
+    assert mortal.model_requests.keys() == alive.model_requests.keys()
+    assert mortal.begun_tasks == alive.begun_tasks
+    for key, times in (mortal.tool_calls + mortal.model_requests).items():
         assert times == 1 or (times == 2 and key not in mortal.recorded), key
 
 

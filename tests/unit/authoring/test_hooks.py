@@ -22,7 +22,7 @@ from tests.harness.failing_store import failing_once
 from tests.harness.harness import Harness, Turn
 from tests.harness.wiki import answer, yes
 
-made: list[dict[str, Any]] = []
+payments: list[dict[str, Any]] = []
 
 
 class Rules:
@@ -39,20 +39,20 @@ def rules() -> Rules:
 
 @pytest.fixture(autouse=True)
 def nothing_made() -> None:
-    made.clear()
+    payments.clear()
 
 
 @tool
 async def pay(euros: int, to: str = "shop") -> str:
     """Pay."""
-    made.append({"euros": euros, "to": to})
+    payments.append({"euros": euros, "to": to})
     return f"paid {euros} by card 4111"
 
 
 @tool(approval="always")
 async def refund(euros: int) -> str:
     """Refund."""
-    made.append({"euros": euros})
+    payments.append({"euros": euros})
     return "refunded"
 
 
@@ -98,7 +98,7 @@ class TestTools:
 
         harness = make_coded_harness(agent, answers=paying())
         turn = await harness.say()
-        assert (made, results(turn)) == ([], ["Error: At most 50 euros."])
+        assert (payments, results(turn)) == ([], ["Error: At most 50 euros."])
         assert "At most 50 euros." in read_last_prompt(harness)
 
     async def test_a_call_is_made_and_recorded_with_the_arguments_of_a_hook(self) -> None:
@@ -110,7 +110,7 @@ class TestTools:
 
         harness = make_coded_harness(agent, answers=paying())
         await harness.say()
-        assert made == [{"euros": 50, "to": "shop"}]
+        assert payments == [{"euros": 50, "to": "shop"}]
         [record] = await list_records(harness)
         assert record.input == {"euros": 50}
 
@@ -122,7 +122,7 @@ class TestTools:
             arguments["euros"] = 1
 
         await make_coded_harness(agent, answers=paying()).say()
-        assert made == [{"euros": 90, "to": "shop"}]
+        assert payments == [{"euros": 90, "to": "shop"}]
 
     async def test_arguments_of_a_hook_must_fit_the_tool(self) -> None:
         agent = clerk(pay)
@@ -132,7 +132,7 @@ class TestTools:
             return Replace({"euros": "many"})
 
         turn = await make_coded_harness(agent, answers=paying()).say()
-        assert made == []
+        assert payments == []
         assert results(turn)[0].startswith("Error: the call was not made: a hook has changed its arguments, which do")
 
     async def test_a_person_agrees_to_the_arguments_of_a_hook(self) -> None:
@@ -147,7 +147,7 @@ class TestTools:
         [interrupt] = turn.last["outcome"]["interrupts"]
         assert (list_shown_arguments(turn), interrupt["metadata"]["arguments"]) == (['{"euros": 1}'], '{"euros": 1}')
         await answer(harness, yes(interrupt))
-        assert made == [{"euros": 1}]
+        assert payments == [{"euros": 1}]
 
     async def test_arguments_that_a_person_has_agreed_to_cannot_be_changed(self) -> None:
         agent = clerk(refund)
@@ -159,7 +159,7 @@ class TestTools:
         harness = make_coded_harness(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
         [interrupt] = (await harness.say()).last["outcome"]["interrupts"]
         turn = await answer(harness, yes(interrupt))
-        assert made == []
+        assert payments == []
         assert "somebody has agreed to" in results(turn)[0]
 
     @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ class TestTools:
 
         asks = Answer.calling(call("pay", euros=1), call("pay", euros=euros, to="Rufus"))
         turn = await make_coded_harness(agent, answers=(asks, "Done.")).say()
-        assert (list_shown_arguments(turn)[1], made) == ("{}", [{"euros": 1, "to": "shop"}])
+        assert (list_shown_arguments(turn)[1], payments) == ("{}", [{"euros": 1, "to": "shop"}])
 
     async def test_a_worker_that_takes_over_shows_the_arguments_of_the_recorded_call(
         self, monkeypatch: pytest.MonkeyPatch
@@ -214,7 +214,11 @@ class TestTools:
             await harness.say()
         harness.clock.advance(60)
         turn = await harness.say()
-        assert (len(judged), made, list_shown_arguments(turn)) == (1, [{"euros": 50, "to": "shop"}], ['{"euros": 50}'])
+        assert (len(judged), payments, list_shown_arguments(turn)) == (
+            1,
+            [{"euros": 50, "to": "shop"}],
+            ['{"euros": 50}'],
+        )
 
     async def test_a_run_that_is_stopped_while_a_hook_judges_makes_and_shows_no_call(self) -> None:
         agent, is_judging = clerk(pay), asyncio.Event()
@@ -229,7 +233,7 @@ class TestTools:
         await is_judging.wait()
         await harness.controls.cancel(harness.ada, harness.thread_id, None)
         turn = await saying
-        assert (turn.last["outcome"]["type"], made) == ("cancelled", [])
+        assert (turn.last["outcome"]["type"], payments) == ("cancelled", [])
         assert "90" not in str(list_shown_arguments(turn))
 
     async def test_hooks_of_one_call_share_nothing(self) -> None:
@@ -256,7 +260,7 @@ class TestTools:
         harness = make_coded_harness(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
         [interrupt] = (await harness.say()).last["outcome"]["interrupts"]
         await answer(harness, yes(interrupt))
-        assert (judged, made) == (["refund", "refund"], [{"euros": 5}])
+        assert (judged, payments) == (["refund", "refund"], [{"euros": 5}])
 
     async def test_the_model_and_the_record_have_the_result_that_a_hook_leaves(self) -> None:
         agent = clerk(pay)
@@ -302,7 +306,7 @@ class TestTools:
             raise RuntimeError("down")
 
         await make_coded_harness(agent, answers=paying()).say()
-        assert len(made) == count
+        assert len(payments) == count
 
     async def test_a_hook_that_does_not_answer_in_time_has_failed(self) -> None:
         agent = clerk(pay)
@@ -312,7 +316,7 @@ class TestTools:
             await asyncio.Event().wait()
 
         await make_coded_harness(agent, answers=paying()).say()
-        assert made == []
+        assert payments == []
 
 
 class TestModel:
@@ -351,7 +355,7 @@ class TestModel:
         harness = make_coded_harness(agent, answers=(Answer.calling(call("pay", euros=9), text="I pay."),))
         turn = await harness.say()
         assert turn.finished is not None
-        assert (turn.finished.messages[-1].text, made) == ("No.", [])
+        assert (turn.finished.messages[-1].text, payments) == ("No.", [])
 
     async def test_an_answer_that_was_cut_is_judged(self) -> None:
         agent = no_tips(clerk())

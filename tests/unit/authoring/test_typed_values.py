@@ -19,12 +19,12 @@ from tests.harness.handoffs import advance, transfer
 from tests.harness.harness import Harness, Turn
 from tests.harness.wiki import answer, call_results, yes
 
-made: list[Any] = []
+accepted_values: list[Any] = []
 
 
 @pytest.fixture(autouse=True)
 def nothing_made() -> None:
-    made.clear()
+    accepted_values.clear()
 
 
 class Kind(enum.Enum):
@@ -57,7 +57,7 @@ MONEY = Field(json_schema_extra={"format": "money", "x-currency": "EUR"})
 @tool(approval="always", asks="Book a {kind} from {day} for {price}?")
 async def book(kind: Kind | None, day: date, price: Annotated[Decimal, MONEY], period: Period | None = None) -> str:
     """Book a bike."""
-    made.append((kind, day, price))
+    accepted_values.append((kind, day, price))
     return "Booked."
 
 
@@ -104,7 +104,7 @@ async def test_a_call_that_fits_is_asked_about_and_made_with_converted_values() 
     assert interrupt["message"] == "Book a ebike from 2 May 2027 for €90.50?"
     harness.model.script("Booked.")
     await answer(harness, yes(interrupt))
-    assert made == [(Kind.ebike, date(2027, 5, 2), Decimal("90.50"))]
+    assert accepted_values == [(Kind.ebike, date(2027, 5, 2), Decimal("90.50"))]
 
 
 async def test_what_a_hook_makes_of_the_arguments_is_checked_by_the_types_too() -> None:
@@ -123,7 +123,7 @@ async def test_what_a_hook_makes_of_the_arguments_is_checked_by_the_types_too() 
 @tool
 async def count(number: Annotated[int, Field(gt=0)], period: Period) -> str:
     """Count."""
-    made.append(number)
+    accepted_values.append(number)
     return "Counted."
 
 
@@ -139,7 +139,7 @@ class Broken(BaseModel):
 @tool
 async def keep(broken: Broken) -> str:
     """Keep."""
-    made.append(broken)
+    accepted_values.append(broken)
     return "Kept."
 
 
@@ -148,7 +148,7 @@ async def test_a_validator_that_fails_lets_nothing_pass(caplog: pytest.LogCaptur
     call = Answer.calling(ToolCall("c1", "keep", '{"broken": {"words": "my secret"}}'))
     await ask(harness, call, "No.")
     assert call_results(harness) == ["Error: the arguments do not fit: a validator has failed with SystemExit"]
-    assert made == []
+    assert accepted_values == []
     assert "my secret" not in caplog.text
 
 
@@ -166,7 +166,7 @@ async def _rental(*answers: Answer | str) -> Harness:
     @tool
     async def rent(first: date, last: date, price: Annotated[Decimal, Field(lt=1_000)] = Decimal(1)) -> str:
         """Rent."""
-        made.append((first, last))
+        accepted_values.append((first, last))
         return "R-1"
 
     states = [
@@ -206,7 +206,7 @@ async def test_a_step_takes_its_data_one_after_the_other() -> None:
     harness = await _rental(
         advance("DAYS", first=DAYS["first"]), advance("CHECK", last=DAYS["last"]), advance("DONE", agreed=True), "Done."
     )
-    assert made == [(date(2027, 5, 2), date(2027, 5, 4))]
+    assert accepted_values == [(date(2027, 5, 2), date(2027, 5, 4))]
     assert "rent has answered:\nR-1" in call_results(harness)[-1]
 
 
@@ -215,7 +215,7 @@ async def test_data_that_the_tool_at_the_end_cannot_take_sends_the_workflow_back
     result = call_results(harness)[-1]
     assert "The workflow is not completed. rent: the arguments do not fit at price: 2000" in result
     assert "State: DAYS" in result
-    assert made == []
+    assert accepted_values == []
 
 
 def _quoting() -> Agent:

@@ -18,7 +18,7 @@ class LocalIssuer:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.asked: list[str] = []
+        self.requested_paths: list[str] = []
         self.documents: dict[str, Any] = {}
         self.redirects: dict[str, str] = {}
         self.drips: dict[str, str] = {}
@@ -34,15 +34,15 @@ class LocalIssuer:
         self.documents[DISCOVERY] = {"issuer": self.url, "jwks_uri": self.jwks_url}
         self.documents["/jwks"] = {"keys": list(jwks)}
 
-    def times_asked(self, path: str = "/jwks") -> int:
-        return self.asked.count(path)
+    def count_requests(self, path: str = "/jwks") -> int:
+        return self.requested_paths.count(path)
 
 
 @contextmanager
 def serving() -> Iterator[LocalIssuer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            issuer.asked.append(self.path)
+            issuer.requested_paths.append(self.path)
             if self.path in issuer.redirects:
                 self.send_response(302)
                 self.send_header("Location", issuer.redirects[self.path])

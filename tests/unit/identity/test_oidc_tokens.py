@@ -30,7 +30,7 @@ def server() -> Iterator[LocalIssuer]:
 
 @pytest.fixture
 def issuer(server: LocalIssuer) -> LocalIssuer:
-    server.asked.clear()
+    server.requested_paths.clear()
     server.documents.clear()
     server.redirects.clear()
     server.drips.clear()
@@ -149,7 +149,7 @@ class TestAlgorithms:
                 verifier(issuer).verify(sign(issuer, KEY, algorithm))
         with pytest.raises(Unauthorized):
             verifier(issuer).verify(sign(issuer, None, "none"))
-        assert issuer.asked == []
+        assert issuer.requested_paths == []
 
     def test_a_key_bound_to_one_algorithm_checks_no_other(self, issuer: LocalIssuer) -> None:
         lenient = verifier(issuer, algorithms=["RS256", "PS256"])
@@ -184,7 +184,7 @@ class TestKeys:
         trusting = verifier(issuer)
         for user in ("ada", "bob", "cleo"):
             trusting.verify(sign(issuer, sub=user))
-        assert issuer.times_asked() == 1
+        assert issuer.count_requests() == 1
 
     def test_a_rotated_key_is_found_when_a_token_first_names_it(self, issuer: LocalIssuer, time: Monotonic) -> None:
         trusting = verifier(issuer, time)
@@ -193,7 +193,7 @@ class TestKeys:
         time.pass_(30)
 
         assert trusting.verify(sign(issuer, NEXT_KEY, kid="two"))
-        assert issuer.times_asked() == 2
+        assert issuer.count_requests() == 2
         with pytest.raises(Unauthorized):
             trusting.verify(sign(issuer))
 
@@ -211,22 +211,22 @@ class TestKeys:
             with pytest.raises(Unauthorized):
                 trusting.verify(sign(issuer, kid=f"invented-{second}"))
             time.pass_(1)
-        assert issuer.times_asked() == 2
+        assert issuer.count_requests() == 2
 
     def test_an_unknown_issuer_is_never_asked(self, issuer: LocalIssuer) -> None:
         with pytest.raises(Unauthorized):
             verifier(issuer, issuer="https://trusted.example").verify(sign(issuer))
-        assert issuer.asked == []
+        assert issuer.requested_paths == []
 
     def test_the_address_a_token_names_is_never_asked(self, issuer: LocalIssuer) -> None:
         payload = jwt.decode(sign(issuer), options={"verify_signature": False})
         headers = {"kid": "one", "jku": f"{issuer.url}/evil", "x5u": f"{issuer.url}/evil"}
         verifier(issuer).verify(jwt.encode(payload, KEY, "RS256", headers))
-        assert issuer.asked == ["/jwks"]
+        assert issuer.requested_paths == ["/jwks"]
 
     def test_without_a_jwks_address_discovery_finds_it(self, issuer: LocalIssuer) -> None:
         assert verifier(issuer, jwksUrl=None).verify(sign(issuer))
-        assert issuer.asked == [DISCOVERY, "/jwks"]
+        assert issuer.requested_paths == [DISCOVERY, "/jwks"]
 
 
 class TestOutages:
@@ -270,7 +270,7 @@ class TestOutages:
             with pytest.raises(StoreUnavailable):
                 trusting.verify(sign(issuer))
             time.pass_(1)
-        assert issuer.times_asked() == 2
+        assert issuer.count_requests() == 2
         issuer.publish(jwk(KEY, "one"))
         assert trusting.verify(sign(issuer))
 
@@ -312,7 +312,7 @@ class TestOutages:
         issuer.redirects["/jwks"] = f"{issuer.url}/elsewhere"
         with pytest.raises(StoreUnavailable):
             verifier(issuer).verify(sign(issuer))
-        assert issuer.asked == ["/jwks"]
+        assert issuer.requested_paths == ["/jwks"]
 
     @pytest.mark.parametrize("part", ["head", "body"])
     @pytest.mark.parametrize("path", [DISCOVERY, "/jwks"])
@@ -335,12 +335,12 @@ class TestOutages:
             requests._timer.join()
             with pytest.raises(TimeoutError, match="too slowly"):
                 requests.read(f"{issuer.url}/jwks", {}, 1000)
-        assert issuer.asked == []
+        assert issuer.requested_paths == []
 
     def test_http_is_for_the_local_cloud_only(self, issuer: LocalIssuer) -> None:
         with pytest.raises(StoreUnavailable):
             verifier(issuer, allow_http=False).verify(sign(issuer))
-        assert issuer.asked == []
+        assert issuer.requested_paths == []
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ MANUAL = (
 )
 
 
-def place(chunk: Chunk, passage: int | None, query: str) -> ChunkPosition:
+def locate(chunk: Chunk, passage: int | None, query: str) -> ChunkPosition:
     [document] = make_chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
     return find_position(chunk.text, document.fields, passage, query)
 
@@ -44,7 +44,7 @@ def test_a_chunk_knows_where_each_of_its_parts_stands() -> None:
 def test_a_chunk_below_one_heading_and_on_one_page_has_no_parts() -> None:
     [chunk] = divide_into_chunks(chapter(3, "The dome is closed at dawn. " * 20))
     assert chunk.parts == ()
-    assert place(chunk, 0, "dome") == ChunkPosition("Chapter 3", 3, 3)
+    assert locate(chunk, 0, "dome") == ChunkPosition("Chapter 3", 3, 3)
 
 
 def test_the_parts_follow_one_another_through_the_whole_text() -> None:
@@ -60,20 +60,20 @@ def test_a_fact_before_the_next_heading_is_cited_with_its_own_heading_and_page(p
     [chunk] = divide_into_chunks(MANUAL)
     assert chunk.headings == ("Chapter 58",)
     question = "How often must the cryostat be refilled?"
-    assert place(chunk, passage, question) == ChunkPosition("Chapter 57", 57, 57)
+    assert locate(chunk, passage, question) == ChunkPosition("Chapter 57", 57, 57)
 
 
 def test_a_passage_behind_the_heading_is_cited_with_that_heading() -> None:
     [chunk] = divide_into_chunks(MANUAL)
-    assert place(chunk, 2, "How often must the cryostat be refilled?") == ChunkPosition("Chapter 58", 58, 58)
-    assert place(chunk, None, "When is the mirror washed?") == ChunkPosition("Chapter 58", 58, 58)
+    assert locate(chunk, 2, "How often must the cryostat be refilled?") == ChunkPosition("Chapter 58", 58, 58)
+    assert locate(chunk, None, "When is the mirror washed?") == ChunkPosition("Chapter 58", 58, 58)
 
 
 def test_among_parts_without_any_of_the_words_the_longest_of_the_passage_counts() -> None:
     chunk = Chunk(
         0, "One. Two, which is longer.", ("B",), 1, 2, None, (ChunkPart(0, ("A",), 1), ChunkPart(5, ("B",), 2))
     )
-    assert place(chunk, None, "Elephants?") == ChunkPosition("B", 2, 2)
+    assert locate(chunk, None, "Elephants?") == ChunkPosition("B", 2, 2)
 
 
 def test_a_chunk_of_too_many_parts_is_cited_as_a_whole() -> None:
@@ -81,12 +81,12 @@ def test_a_chunk_of_too_many_parts_is_cited_as_a_whole() -> None:
     chunk = Chunk(0, "ab " * (MAX_PLACES + 1), ("All",), 0, MAX_PLACES, None, parts)
     [document] = make_chunk_documents(DOCUMENT, VERSION, [chunk], [], None)
     assert "places" not in document.fields
-    assert place(chunk, None, "ab") == ChunkPosition("All", 0, MAX_PLACES)
+    assert locate(chunk, None, "ab") == ChunkPosition("All", 0, MAX_PLACES)
 
 
 def test_what_the_index_holds_of_a_part_is_bounded() -> None:
     chunk = Chunk(0, "One. Two.", (), parts=(ChunkPart(0, ("x" * 900, "In")), ChunkPart(5)))
-    section = place(chunk, None, "one").section
+    section = locate(chunk, None, "one").section
     assert section is not None
     assert len(section) == MAX_SECTION
     assert section.endswith(" > In")

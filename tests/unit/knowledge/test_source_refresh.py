@@ -370,12 +370,12 @@ async def test_a_worker_that_died_is_taken_over_after_its_lease(world: World) ->
 async def test_a_refresh_that_fails_at_any_write_is_completed_by_the_next(world: World, write: int) -> None:
     world.web.pages = {f"{SITE}/{n}": page(f"{n}", etag=f"{n}") for n in range(3)}
     await world.create(urls=list(world.web.pages))
-    left = write
+    remaining_writes = write
 
     async def fail() -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
+        nonlocal remaining_writes
+        remaining_writes -= 1
+        if remaining_writes < 0:
             raise StoreUnavailable
 
     world.store.before_write = world.documents.before_write = world.files.before_write = fail

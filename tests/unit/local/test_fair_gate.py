@@ -15,15 +15,15 @@ from baton_local.gateway.fair_gate import ALONE, CONTENDED, MAX_REST_SECONDS, OV
 
 
 class Request:
-    """A request that has begun once ``begun`` is set, and ends when ``end`` is set."""
+    """A request that has begun once ``has_begun`` is set, and ends when ``end`` is set."""
 
     def __init__(self, gate: FairGate, tenant: str, user: str = "") -> None:
-        self.begun, self.end = asyncio.Event(), asyncio.Event()
+        self.has_begun, self.end = asyncio.Event(), asyncio.Event()
         self.task = asyncio.create_task(self._run(gate, Caller(tenant, user)))
 
     async def _run(self, gate: FairGate, caller: Caller) -> None:
         async with gate.turn(caller):
-            self.begun.set()
+            self.has_begun.set()
             await self.end.wait()
 
 
@@ -34,7 +34,7 @@ async def settle() -> None:
 
 async def count_begun(requests: list[Request]) -> int:
     await settle()
-    return sum(request.begun.is_set() for request in requests)
+    return sum(request.has_begun.is_set() for request in requests)
 
 
 async def finish(*requests: Request) -> None:
@@ -48,7 +48,7 @@ async def test_a_tenant_alone_begins_several_requests_and_the_others_in_their_or
     requests = [Request(gate, "flood") for _ in range(ALONE + 3)]
     assert await count_begun(requests) == ALONE
     await finish(requests[0])
-    assert [request.begun.is_set() for request in requests] == [True] * (ALONE + 1) + [False] * 2
+    assert [request.has_begun.is_set() for request in requests] == [True] * (ALONE + 1) + [False] * 2
     await finish(*requests)
 
 
@@ -74,7 +74,7 @@ async def test_a_request_that_is_given_up_while_it_waits_leaves_no_trace() -> No
     await asyncio.gather(second.task, return_exceptions=True)
     await finish(first)
     async with asyncio.timeout(30):
-        await third.begun.wait()
+        await third.has_begun.wait()
     await finish(quiet, third)
 
 
@@ -200,11 +200,11 @@ async def test_users_of_a_tenant_take_turns() -> None:
     requests = [Request(gate, "acme", user) for user in ("ada", "ada", "ada", "bob", "cyd", "cyd", "dan")]
     expected = [True, True, False, True, True, False, False]
     await settle()
-    assert [request.begun.is_set() for request in requests] == expected
+    assert [request.has_begun.is_set() for request in requests] == expected
     await finish(requests[0])
     await settle()
-    assert requests[6].begun.is_set(), "dan has begun nothing yet"
-    assert not requests[2].begun.is_set()
+    assert requests[6].has_begun.is_set(), "dan has begun nothing yet"
+    assert not requests[2].has_begun.is_set()
     await finish(other, *requests)
 
 

@@ -108,7 +108,7 @@ def test_a_new_issuer_is_trusted_and_a_removed_one_is_not_without_a_deployment(
     deployment.pass_five_minutes()
     assert verifier.verify(tokens["globex"]).scope.tenant_id == "globex"
     assert verifier.verify(tokens["acme"]).scope.tenant_id == "acme"
-    assert issuers["acme"].times_asked() == 1  # keys of an issuer that has not changed stay cached
+    assert issuers["acme"].count_requests() == 1  # keys of an issuer that has not changed stay cached
 
     deployment.put(tokenIssuers=[entries["globex"]])
     deployment.pass_five_minutes()

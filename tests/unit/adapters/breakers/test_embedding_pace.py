@@ -31,7 +31,7 @@ class SlowEndpoint:
     limits: EmbeddingLimits = LIMITS
     most_at_once: int = 1000
     """Requests above which it refuses."""
-    asked: list[int] = field(default_factory=list)
+    batch_sizes: list[int] = field(default_factory=list)
     """The texts of each request."""
     answered: int = 0
     """Texts whose answer somebody waited for."""
@@ -45,7 +45,7 @@ class SlowEndpoint:
         if self._busy >= self.most_at_once:
             self.refused += 1
             raise ProviderFailure("TooMany", FailureKind.ANSWER, status=429, retry_after=3.0)
-        self.asked.append(len(texts))
+        self.batch_sizes.append(len(texts))
         self._busy += 1
         self.busiest = max(self.busiest, self._busy)
         try:
@@ -100,14 +100,14 @@ async def test_many_callers_at_once_discard_nothing_of_a_slow_endpoint() -> None
     process = Process(endpoint)
     await asyncio.gather(*(process.embed(60) for _ in range(50)))
     assert endpoint.answered == 50 * 60
-    assert sum(endpoint.asked) == 50 * 60
+    assert sum(endpoint.batch_sizes) == 50 * 60
 
 
 async def test_a_batch_that_is_too_slow_by_itself_is_sent_in_parts() -> None:
     endpoint = SlowEndpoint(seconds_a_text=2.0)  # 64 texts take 128 seconds
     await Process(endpoint).embed(64)
     assert endpoint.answered == 64
-    assert sum(endpoint.asked) < 64 * 3  # those that were too large once each: 64, 32, 16 ... texts
+    assert sum(endpoint.batch_sizes) < 64 * 3  # those that were too large once each: 64, 32, 16 ... texts
 
 
 async def test_refusals_for_load_slow_the_sender_and_end_no_work() -> None:
@@ -122,7 +122,7 @@ async def test_a_quick_endpoint_is_asked_for_as_much_at_once_as_the_api_allows()
     endpoint = SlowEndpoint(seconds_a_text=0.0001)
     await Process(endpoint).embed(64 * 60)
     assert endpoint.busiest == LIMITS.parallel
-    assert endpoint.asked == [64] * 60
+    assert endpoint.batch_sizes == [64] * 60
 
 
 async def test_a_question_waits_for_no_background_request_in_the_process() -> None:

@@ -14,7 +14,7 @@ from tests.unit.docs.pages import ROOT, table
 SCOPE, THREAD = Scope("acme", "ada"), "00000000-0000-4000-8000-000000000000"
 
 
-@pytest.mark.parametrize(("name", "key"), [pytest.param(*made, id=made[0]) for made in every_key(SCOPE, THREAD)])
+@pytest.mark.parametrize(("name", "key"), [pytest.param(*pair, id=pair[0]) for pair in every_key(SCOPE, THREAD)])
 def test_every_key_has_a_kind(name: str, key: dict[str, str]) -> None:
     assert find_kind(key) is not None, (
         f"Add the items of `{name}` to KINDS of item_kinds.py: is it copied by a restore?"

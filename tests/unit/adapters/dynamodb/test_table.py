@@ -65,7 +65,7 @@ class Cancelling:
         return Table(cast("Any", self), "table", sleep=self._sleep)
 
     @property
-    def left(self) -> int:
+    def remaining_failures(self) -> int:
         return len(self._reasons)
 
     async def _sleep(self, seconds: float) -> None:
@@ -86,7 +86,7 @@ A_WRITE = Write.put({"PK": "acme#1", "SK": "THREAD"}, condition="attribute_not_e
 async def test_a_transaction_that_only_meets_others_is_repeated_after_pauses() -> None:
     client = Cancelling(["TransactionConflict", "None"], ["None", "TransactionConflict"])
     await client.table.transact(A_WRITE, A_WRITE)
-    assert (client.left, len(client.pauses)) == (0, 2)
+    assert (client.remaining_failures, len(client.pauses)) == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -103,17 +103,17 @@ async def test_a_transaction_is_not_repeated_for_ever() -> None:
     client = Cancelling(*[["TransactionConflict"]] * 100)
     with pytest.raises(TransactionFailed):
         await client.table.transact(A_WRITE)
-    assert client.left == 100 - MAX_CONFLICTS
+    assert client.remaining_failures == 100 - MAX_CONFLICTS
 
 
 async def test_a_transaction_that_its_partition_has_no_room_for_is_repeated_ever_more_slowly() -> None:
     client = Cancelling(["ThrottlingError"], ["None", "ProvisionedThroughputExceeded"], ["TransactionConflict", "None"])
     await client.table.transact(A_WRITE, A_WRITE)
-    assert (client.left, len(client.pauses)) == (0, 3)
+    assert (client.remaining_failures, len(client.pauses)) == (0, 3)
 
 
 async def test_a_partition_that_has_no_room_for_long_is_unavailable() -> None:
     client = Cancelling(*[["ThrottlingError"]] * 100)
     with pytest.raises(StoreUnavailable):
         await client.table.transact(A_WRITE)
-    assert client.left == 100 - MAX_CONFLICTS
+    assert client.remaining_failures == 100 - MAX_CONFLICTS

@@ -15,10 +15,10 @@ class Names:
 
     def __init__(self, *answers: Sequence[str]) -> None:
         self._answers = list(answers)
-        self.asked: list[str] = []
+        self.resolved_hosts: list[str] = []
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
-        self.asked.append(host)
+        self.resolved_hosts.append(host)
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
 

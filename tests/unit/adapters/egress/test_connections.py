@@ -57,7 +57,7 @@ async def test_a_name_that_changes_its_address_is_asked_and_checked_once_per_con
         url = f"http://rebinding.example.com:{port}/"
         async with make(AT_HOME, resolve=names) as client:
             assert (await client.get(url)).text == "first"
-            assert names.asked == ["rebinding.example.com"]
+            assert names.resolved_hosts == ["rebinding.example.com"]
             with pytest.raises(EgressRefused):
                 await client.get(url)
 
@@ -74,7 +74,7 @@ async def test_a_host_that_is_not_listed_is_not_even_resolved(make: Any) -> None
     async with make(EgressPolicy(("api.example.com",)), resolve=names) as client:
         with pytest.raises(EgressRefused, match="not among the hosts"):
             await client.get("https://evil.example.net/")
-    assert names.asked == []
+    assert names.resolved_hosts == []
 
 
 async def test_plain_http_is_refused_in_a_deployment(make: Any) -> None:
@@ -123,13 +123,13 @@ async def test_an_answer_is_read_up_to_the_limit(make: Any) -> None:
 
 
 async def test_an_endless_answer_ends_at_the_limit(make: Any) -> None:
-    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def send_without_end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
         while True:
             writer.write(b"data: again\n\n" * 1000)
             await writer.drain()
 
-    async with serving(endless) as port, make(AT_HOME) as client:
+    async with serving(send_without_end) as port, make(AT_HOME) as client:
         with pytest.raises(ResponseTooLarge):
             await client.get(f"http://127.0.0.1:{port}/")
 
@@ -141,10 +141,10 @@ async def test_a_compressed_answer_is_refused_before_it_is_unpacked(make: Any) -
 
 
 async def test_a_silent_server_is_a_read_timeout(make: Any) -> None:
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def stay_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    async with serving(silent) as port, make(AT_HOME, timeout_seconds=0.05) as client:
+    async with serving(stay_silent) as port, make(AT_HOME, timeout_seconds=0.05) as client:
         with pytest.raises((httpx.ReadTimeout, httpx2.ReadTimeout)):
             await client.get(f"http://127.0.0.1:{port}/")
 
@@ -156,10 +156,10 @@ async def test_the_next_address_is_tried_when_one_does_not_answer(make: Any) -> 
 
 
 async def test_a_host_that_cannot_be_resolved_or_reached_is_a_connect_error(make: Any) -> None:
-    async def unknown(host: str, port: int) -> Sequence[str]:
+    async def fail_to_resolve(host: str, port: int) -> Sequence[str]:
         raise OSError("no such host")
 
-    for resolve in (unknown, Names([])):
+    for resolve in (fail_to_resolve, Names([])):
         async with make(AT_HOME, resolve=resolve) as client:
             with pytest.raises((httpx.ConnectError, httpx2.ConnectError)):
                 await client.get("http://api.example.com/")

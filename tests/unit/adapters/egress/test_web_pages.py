@@ -24,10 +24,10 @@ LIMIT = 1000
 
 @dataclass
 class Site:
-    """A server on this machine: answers by path, and what it was asked."""
+    """A server on this machine: its answers by path, and the requests that it received."""
 
     answers: dict[str, Answer] = field(default_factory=dict)
-    asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
     port: int = 0
@@ -37,7 +37,7 @@ class Site:
 
     @property
     def paths(self) -> list[str]:
-        return [path for path, _ in self.asked if path != "/robots.txt"]
+        return [path for path, _ in self.requests if path != "/robots.txt"]
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.at_once += 1
@@ -46,7 +46,7 @@ class Site:
             head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
             path = head[0].split(" ")[1]
             headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
-            self.asked.append((path, headers))
+            self.requests.append((path, headers))
             status, more, body = self.answers.get(path, NOT_FOUND)
             await asyncio.sleep(0)
             lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *more, "", ""]
@@ -96,7 +96,7 @@ async def test_a_page_comes_with_what_shows_whether_it_has_changed(site: Site) -
     site.answers["/a?x=1"] = html(b"A", 'ETag: "1"', "Last-Modified: Mon, 02 Mar 2026 10:00:00 GMT")
     content = await reader().fetch(site.url("/a?x=1"), limit=LIMIT)
     assert content == PageContent(b"A", "Text/HTML; charset=utf-8", '"1"', "Mon, 02 Mar 2026 10:00:00 GMT")
-    path, headers = site.asked[-1]
+    path, headers = site.requests[-1]
     assert path == "/a?x=1"
     assert headers["user-agent"].startswith("Baton/")
     assert not {"if-none-match", "if-modified-since", "cookie", "authorization"} & set(headers)
@@ -105,8 +105,8 @@ async def test_a_page_comes_with_what_shows_whether_it_has_changed(site: Site) -
 async def test_an_unchanged_page_is_not_sent_again(site: Site) -> None:
     site.answers["/a"] = ("304 Not Modified", [], b"")
     assert await reader().fetch(site.url("/a"), limit=LIMIT, etag='"1"', last_modified="Mon") is None
-    assert site.asked[-1][1]["if-none-match"] == '"1"'
-    assert site.asked[-1][1]["if-modified-since"] == "Mon"
+    assert site.requests[-1][1]["if-none-match"] == '"1"'
+    assert site.requests[-1][1]["if-modified-since"] == "Mon"
     with pytest.raises(PageUnavailable, match="304"):
         await reader().fetch(site.url("/a"), limit=LIMIT)
 
@@ -188,7 +188,7 @@ async def test_robots_are_obeyed_and_read_once(site: Site) -> None:
     with pytest.raises(PageUnavailable, match=r"robots\.txt does not allow"):
         await pages.fetch(site.url("/private/b"), limit=LIMIT)
     await pages.fetch(site.url("/a"), limit=LIMIT)
-    assert [path for path, _ in site.asked] == ["/robots.txt", "/a", "/a"]
+    assert [path for path, _ in site.requests] == ["/robots.txt", "/a", "/a"]
     assert all(1 < wait <= 5 for wait in waits)
     assert waits
 
@@ -213,7 +213,7 @@ async def test_a_host_whose_robots_cannot_be_read_is_left_alone(site: Site, robo
     for _ in range(2):
         with pytest.raises(PageUnavailable, match=r"robots\.txt cannot be read"):
             await pages.fetch(site.url("/a"), limit=LIMIT)
-    assert [path for path, _ in site.asked] == ["/robots.txt"]
+    assert [path for path, _ in site.requests] == ["/robots.txt"]
 
 
 async def test_a_host_is_asked_for_one_page_at_a_time_and_not_too_often(site: Site) -> None:
@@ -231,7 +231,7 @@ async def test_a_host_is_the_same_in_capital_letters(site: Site) -> None:
     pages = reader(resolve=Names(["127.0.0.1"]))
     await pages.fetch(site.url("/a", "docs.example"), limit=LIMIT)
     await pages.fetch(site.url("/b", "Docs.Example"), limit=LIMIT)
-    assert [path for path, _ in site.asked] == ["/robots.txt", "/a", "/b"]
+    assert [path for path, _ in site.requests] == ["/robots.txt", "/a", "/b"]
 
 
 async def test_a_robots_file_that_redirects_without_end_is_reported_as_such(site: Site) -> None:

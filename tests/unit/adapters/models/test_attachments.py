@@ -35,14 +35,14 @@ TEXT_ONLY = ModelProfile(images=False, documents=frozenset())
 
 @dataclass
 class CountingReader:
-    """``DocumentReader`` that answers with one text or refusal, and records what it was asked."""
+    """``DocumentReader`` that answers with one text or refusal, and records its calls."""
 
     text: DocumentText = TEXT
     problem: DocumentUnreadable | None = None
-    asked: list[tuple[str, DocumentFormat, float]] = field(default_factory=list)
+    calls: list[tuple[str, DocumentFormat, float]] = field(default_factory=list)
 
     async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float) -> DocumentText:
-        self.asked.append((name, form, seconds))
+        self.calls.append((name, form, seconds))
         if self.problem is not None:
             raise self.problem
         return self.text
@@ -69,11 +69,11 @@ async def piece_of(part: Part, profile: ModelProfile = EVERYTHING, reader: Count
     return piece
 
 
-def ole(stream: str) -> bytes:
+def make_ole_file(stream: str) -> bytes:
     return b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600 + stream.encode("utf-16-le") + b"\0" * 100
 
 
-def archive(**entries: str) -> bytes:
+def make_archive(**entries: str) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as packed:
         for name, content in entries.items():
@@ -271,7 +271,7 @@ async def test_a_pdf_stays_one_for_models_that_read_it(announced: str) -> None:
     assert await piece_of(document(PDF, announced), EVERYTHING, reader) == Media(
         MediaKind.DOCUMENT, "document.pdf", "application/pdf", PDF
     )
-    assert not reader.asked
+    assert not reader.calls
 
 
 async def test_a_model_that_reads_no_pdf_is_given_its_text() -> None:
@@ -296,7 +296,7 @@ async def test_office_files_are_recognised_by_their_content(
 ) -> None:
     reader = CountingReader()
     await piece_of(document(content, announced, "file"), EVERYTHING, reader)
-    assert reader.asked == [(f"file.{form.value}", form, MAX_READING_SECONDS)]
+    assert reader.calls == [(f"file.{form.value}", form, MAX_READING_SECONDS)]
 
 
 async def test_an_office_file_stays_one_for_models_that_read_it() -> None:
@@ -352,13 +352,16 @@ async def test_without_a_reader_a_document_is_named() -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (ole("WordDocument"), "it is an older Word document, which is not read"),
-        (ole("Workbook"), "it is an older workbook, which is not read"),
-        (ole("PowerPoint Document"), "it is an older presentation, which is not read"),
-        (ole("EncryptedPackage"), "it is protected with a password"),
-        (ole("Else"), "it is an older Office file"),
-        (archive(mimetype="application/vnd.oasis.opendocument.text"), "it is an OpenDocument file, which is not read"),
-        (archive(a="b"), "it is an archive"),
+        (make_ole_file("WordDocument"), "it is an older Word document, which is not read"),
+        (make_ole_file("Workbook"), "it is an older workbook, which is not read"),
+        (make_ole_file("PowerPoint Document"), "it is an older presentation, which is not read"),
+        (make_ole_file("EncryptedPackage"), "it is protected with a password"),
+        (make_ole_file("Else"), "it is an older Office file"),
+        (
+            make_archive(mimetype="application/vnd.oasis.opendocument.text"),
+            "it is an OpenDocument file, which is not read",
+        ),
+        (make_archive(a="b"), "it is an archive"),
         (b"PK\x03\x04 and no archive", "it is an archive"),
         (b"\x1f\x8b\x08\0", "it is a compressed file"),
         (b"\0\1\2\3" * 10, "it is neither text nor a known kind of document or image"),
@@ -379,7 +382,7 @@ async def test_a_part_of_an_office_file_is_no_archive_but_damaged() -> None:
 
 
 async def test_an_older_office_file_stays_one_for_models_that_read_it() -> None:
-    content = ole("Workbook")
+    content = make_ole_file("Workbook")
     profile = ModelProfile(documents=frozenset({"application/vnd.ms-excel"}))
     assert await piece_of(document(content, "text/csv", "a.xls"), profile) == Media(
         MediaKind.DOCUMENT, "a.xls", "application/vnd.ms-excel", content
@@ -447,7 +450,7 @@ async def test_a_request_that_is_repeated_for_another_profile_reads_nothing_twic
     assert isinstance(first[0], Media)
     assert isinstance(second[0], str)
     assert await pieces_of(attachments, parts, TEXT_ONLY) == second
-    assert (files.reads, len(reader.asked)) == (1, 1)
+    assert (files.reads, len(reader.calls)) == (1, 1)
 
 
 async def test_all_documents_of_a_request_share_the_time_to_read_them() -> None:
@@ -459,7 +462,7 @@ async def test_all_documents_of_a_request_share_the_time_to_read_them() -> None:
     await pieces_of(attachments, (document(PDF, name="b.pdf"),), TEXT_ONLY)
     now = 99.0
     await pieces_of(attachments, (document(PDF, name="c.pdf"),), TEXT_ONLY)
-    assert [seconds for _, _, seconds in reader.asked] == [MAX_READING_SECONDS, 5.0, 0.0]
+    assert [seconds for _, _, seconds in reader.calls] == [MAX_READING_SECONDS, 5.0, 0.0]
 
 
 async def test_the_media_of_a_request_have_a_limit_that_repetitions_do_not_use_up() -> None:
@@ -500,7 +503,17 @@ async def test_an_archive_of_very_many_entries_is_not_listed() -> None:
     assert sentence == "[The document a.xlsx was not given to the model, because it is an archive.]"
 
 
-STARTS = [b"", b"%PDF-", PNG[:8], b"PK\x03\x04", archive(a="b")[:-9], ole("WordDocument"), b"RIFF", b"\xff\xfe", b"<"]
+STARTS = [
+    b"",
+    b"%PDF-",
+    PNG[:8],
+    b"PK\x03\x04",
+    make_archive(a="b")[:-9],
+    make_ole_file("WordDocument"),
+    b"RIFF",
+    b"\xff\xfe",
+    b"<",
+]
 
 
 @given(st.sampled_from(STARTS), st.binary(max_size=400), st.text(max_size=40), st.text(max_size=40), st.booleans())

@@ -25,15 +25,15 @@ MODELS = (
 
 
 class Found:
-    """A session that finds the same credentials each time, and counts how often it was asked."""
+    """A session that finds the same credentials each time, and counts the calls."""
 
     def __init__(self, *result: Any) -> None:
-        self.found = list(result)
-        self.asked = 0
+        self.results = list(result)
+        self.calls = 0
 
     def get_credentials(self) -> Any:
-        self.asked += 1
-        return self.found[min(self.asked, len(self.found)) - 1]
+        self.calls += 1
+        return self.results[min(self.calls, len(self.results)) - 1]
 
 
 async def sign(signer: Signer, model: str = MODELS[0], body: bytes = b"{}") -> dict[str, str]:
@@ -62,7 +62,7 @@ async def test_credentials_are_found_once() -> None:
     signer = Signer("eu-west-1", ENDPOINT, lambda: session)
     await sign(signer)
     assert "X-Amz-Security-Token" not in await sign(signer)
-    assert session.asked == 1
+    assert session.calls == 1
 
 
 async def test_forgotten_credentials_are_found_again() -> None:

@@ -240,8 +240,8 @@ WORDINGS: list[tuple[type[ModelError], int, Any]] = [
         ),
     ),
     *(
-        (OutOfCredit, 429, {"error": {"message": f"litellm.RateLimitError: RateLimitError: {said}", "code": "429"}})
-        for said in (
+        (OutOfCredit, 429, {"error": {"message": f"litellm.RateLimitError: RateLimitError: {text}", "code": "429"}})
+        for text in (
             "OpenAIException - You exceeded your current quota, please check your plan and billing details. For more "
             "information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
             "OpenAIException - You exceeded your current quota.",

@@ -51,13 +51,15 @@ def result(text: str, call_id: str = "call_1") -> Prompt:
     return Prompt(Role.TOOL, text, tool_call_id=call_id)
 
 
-def laid(prompts: Sequence[Prompt], profile: ModelProfile = PLAIN, *, sends_parts: bool = True) -> list[LaidMessage]:
+def lay_out_prompts(
+    prompts: Sequence[Prompt], profile: ModelProfile = PLAIN, *, sends_parts: bool = True
+) -> list[LaidMessage]:
     pieces = [(text_of(prompt.content),) for prompt in prompts]
     return lay_out(prompts, pieces, PromptLayout(profile, HERE, sends_parts=sends_parts))
 
 
 def list_shown(prompts: Sequence[Prompt], profile: ModelProfile = PLAIN) -> list[tuple[str, str]]:
-    return [(message.role.value, message.text) for message in laid(prompts, profile)]
+    return [(message.role.value, message.text) for message in lay_out_prompts(prompts, profile)]
 
 
 def test_system_messages_stay_where_they_stand_if_they_may_stand_anywhere() -> None:
@@ -190,7 +192,7 @@ def test_blank_messages_are_left_out_but_calls_and_results_are_kept() -> None:
 def test_ids_that_a_model_does_not_take_are_replaced_alike_in_call_and_result() -> None:
     profile = replace(PLAIN, call_ids=r"[a-zA-Z0-9]{9}")
     long = ToolCall("toolu/" + "x" * 80, "add", "{}")
-    messages = laid([user("Hi"), make_prompt("", long, CALL), result("1", long.id), result("2")], profile)
+    messages = lay_out_prompts([user("Hi"), make_prompt("", long, CALL), result("1", long.id), result("2")], profile)
     ids = [call.id for call in messages[1].calls]
     assert ids == [messages[2].call_id, messages[3].call_id]
     assert all(re.fullmatch(r"[a-zA-Z0-9]{9}", item) for item in ids)
@@ -198,15 +200,19 @@ def test_ids_that_a_model_does_not_take_are_replaced_alike_in_call_and_result() 
 
 
 def parts(origin: str, replay: Replay = Replay.TURN, *entries: dict[str, object]) -> ProviderParts:
-    made = ProviderParts.of(origin, replay, entries or ({"fields": {"reasoning_details": [1]}},))
-    assert made is not None
-    return made
+    result_parts = ProviderParts.of(origin, replay, entries or ({"fields": {"reasoning_details": [1]}},))
+    assert result_parts is not None
+    return result_parts
 
 
 def list_sent_parts(
     prompts: Sequence[Prompt], profile: ModelProfile = PLAIN, *, sends_parts: bool = True
 ) -> list[bool]:
-    return [m.parts is not None for m in laid(prompts, profile, sends_parts=sends_parts) if m.role is Role.ASSISTANT]
+    return [
+        m.parts is not None
+        for m in lay_out_prompts(prompts, profile, sends_parts=sends_parts)
+        if m.role is Role.ASSISTANT
+    ]
 
 
 def test_parts_go_back_to_the_model_that_gave_them_only() -> None:
@@ -227,7 +233,9 @@ def test_the_signature_of_a_call_goes_back_in_every_turn() -> None:
         HERE, Replay.ALWAYS, {"call": 0, "fields": {"extra_content": {"google": {"thought_signature": "x"}}}}
     )
     [message] = [
-        m for m in laid([user("one"), make_prompt("", CALL, parts=signed), result("3"), user("two")]) if m.calls
+        m
+        for m in lay_out_prompts([user("one"), make_prompt("", CALL, parts=signed), result("3"), user("two")])
+        if m.calls
     ]
     assert message.parts is not None
 
@@ -286,7 +294,7 @@ MESSAGES = st.lists(
 
 @given(MESSAGES)
 def test_strict_templates_get_what_they_take(prompts: list[Prompt]) -> None:
-    roles = [message.role for message in laid(prompts, STRICT)]
+    roles = [message.role for message in lay_out_prompts(prompts, STRICT)]
     assert roles.count(Role.SYSTEM) <= 1
     assert Role.SYSTEM not in roles[1:]
     talk = [role for role in roles if role is not Role.SYSTEM]

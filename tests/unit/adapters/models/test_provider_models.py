@@ -33,25 +33,27 @@ ANSWERED = [TextDelta("Hello "), TextDelta("there.")]
 
 
 class Deployment:
-    """The providers ``default``, ``bedrock`` and ``groq``, of which each notes what it is asked."""
+    """The providers ``default``, ``bedrock`` and ``groq``, each of which records its requests."""
 
     def __init__(self, *names: str, shows_reasons: bool = False) -> None:
-        self.made: list[str] = []
+        self.created: list[str] = []
         self.makers: dict[str, str] = {}
         self.by_name = {name: ScriptedChatModel() for name in names or ("default", "bedrock", "groq")}
-        self.models = ProviderModels({name: self._maker(name) for name in self.by_name}, shows_reasons=shows_reasons)
+        self.models = ProviderModels(
+            {name: self._make_maker(name) for name in self.by_name}, shows_reasons=shows_reasons
+        )
 
-    def _maker(self, name: str) -> Callable[[], ScriptedChatModel]:
+    def _make_maker(self, name: str) -> Callable[[], ScriptedChatModel]:
         def make() -> ScriptedChatModel:
-            self.made.append(name)
+            self.created.append(name)
             self.makers[name] = threading.current_thread().name
             return self.by_name[name]
 
         return make
 
     @property
-    def asked(self) -> dict[str, list[str]]:
-        """The names that each provider was asked for."""
+    def requested_models(self) -> dict[str, list[str]]:
+        """The models that were requested from each provider."""
         return {name: [question.settings.model for question in model.requests] for name, model in self.by_name.items()}
 
     def stream(self, model: str, *fallback: str, **settings: Any) -> AsyncGenerator[ModelChunk, None]:
@@ -85,23 +87,23 @@ async def test_the_first_segment_of_a_name_selects_the_provider(name: str, provi
     *_, end = await deployment.ask(name)
     assert isinstance(end, Finished)
     assert end.model == question
-    assert deployment.asked == {"default": [], "bedrock": [], "groq": []} | {provider: [question]}
+    assert deployment.requested_models == {"default": [], "bedrock": [], "groq": []} | {provider: [question]}
 
 
 async def test_a_provider_is_made_once_by_its_first_call_and_off_the_event_loop() -> None:
     deployment = Deployment()
     await deployment.ask("groq/a")
     await deployment.ask("groq/b")
-    assert deployment.made == ["groq"]
+    assert deployment.created == ["groq"]
     assert deployment.makers["groq"] != threading.current_thread().name
 
 
 async def test_loading_in_advance_makes_the_providers_of_the_named_models_only() -> None:
     deployment = Deployment()
     deployment.models.load("groq/a", "groq/b")
-    assert deployment.made == ["groq"]
+    assert deployment.created == ["groq"]
     await deployment.ask("groq/a")
-    assert deployment.made == ["groq"]
+    assert deployment.created == ["groq"]
 
 
 async def test_without_a_default_provider_a_name_of_no_provider_is_a_wrong_configuration(
@@ -149,7 +151,7 @@ async def test_fallbacks_are_asked_in_their_order_with_the_same_settings() -> No
     deployment = Deployment()
     deployment.by_name["default"].script(ModelUnavailable(), ModelTimeout())
     await deployment.ask("gpt-6-sol", "gpt-6-luna", "groq/llama-4", "bedrock/nova", temperature=0.5, top_p=0.9)
-    assert deployment.asked == {"default": ["gpt-6-sol", "gpt-6-luna"], "groq": ["llama-4"], "bedrock": []}
+    assert deployment.requested_models == {"default": ["gpt-6-sol", "gpt-6-luna"], "groq": ["llama-4"], "bedrock": []}
     [request] = deployment.by_name["groq"].requests
     assert request.settings == ModelSettings(model="llama-4", temperature=0.5, top_p=0.9)
     assert list(request.prompts) == HELLO
@@ -163,7 +165,7 @@ async def test_no_fallback_is_asked_what_a_model_has_refused(failure: ModelError
     deployment.by_name["default"].script(failure)
     with pytest.raises(type(failure)):
         await deployment.ask("gpt-6-sol", "groq/llama-4")
-    assert deployment.asked["groq"] == []
+    assert deployment.requested_models["groq"] == []
 
 
 @pytest.mark.parametrize("failure", [error() for error in FALLBACK_ERRORS])
@@ -174,7 +176,7 @@ async def test_no_fallback_is_asked_after_a_part_of_the_answer(failure: ModelErr
     assert await anext(stream) == TextDelta("Half")
     with pytest.raises(type(failure)):
         await anext(stream)
-    assert deployment.asked["groq"] == []
+    assert deployment.requested_models["groq"] == []
 
 
 async def test_the_failure_of_the_last_fallback_is_the_failure_of_the_call() -> None:
@@ -190,7 +192,7 @@ async def test_a_fallback_that_is_the_model_itself_is_not_asked_again() -> None:
     deployment.by_name["default"].script(ModelUnavailable(), ModelUnavailable())
     with pytest.raises(ModelUnavailable):
         await deployment.ask("gpt-6-sol", "gpt-6-sol")
-    assert deployment.asked["default"] == ["gpt-6-sol"]
+    assert deployment.requested_models["default"] == ["gpt-6-sol"]
 
 
 async def test_a_fallback_may_call_tools() -> None:

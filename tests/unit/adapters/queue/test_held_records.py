@@ -23,13 +23,13 @@ OUTAGE = EndpointConnectionError(endpoint_url="https://sqs")
 
 @dataclass
 class Queue:
-    """A boto3 client that notes what is asked of it, and fails on request."""
+    """A boto3 client that records visibility timeouts, and fails on request."""
 
     failure: Exception | None = None
-    asked: list[int] = field(default_factory=list)
+    timeouts: list[int] = field(default_factory=list)
 
     def change_message_visibility(self, **request: Any) -> None:
-        self.asked.append(request["VisibilityTimeout"])
+        self.timeouts.append(request["VisibilityTimeout"])
         if self.failure is not None:
             raise self.failure
 
@@ -58,7 +58,7 @@ def test_a_record_is_hidden_for_seconds_and_extended_while_its_worker_lives() ->
             assert record.count_seconds_left() >= TIMES.hidden - TIMES.extend
 
     hold(queue, 1, work)
-    assert set(queue.asked) == {TIMES.hidden}
+    assert set(queue.timeouts) == {TIMES.hidden}
 
 
 def test_work_that_fails_gives_its_record_back_at_once() -> None:
@@ -70,7 +70,7 @@ def test_work_that_fails_gives_its_record_back_at_once() -> None:
 
     with pytest.raises(ZeroDivisionError):
         hold(queue, 1, work)
-    assert queue.asked == [TIMES.hidden, RETRY_SECONDS]
+    assert queue.timeouts == [TIMES.hidden, RETRY_SECONDS]
 
 
 def test_an_unexpected_failure_does_not_end_the_extensions() -> None:
@@ -94,7 +94,7 @@ def test_from_the_second_attempt_on_a_record_is_hidden_for_longer_from_the_start
         await asyncio.sleep(0.5)
 
     hold(queue, 2, work)
-    assert queue.asked == [TIMES.hidden_again]
+    assert queue.timeouts == [TIMES.hidden_again]
 
 
 def test_a_record_that_came_back_before_its_run_began_is_hidden_for_seconds_only() -> None:
@@ -107,7 +107,7 @@ def test_a_record_that_came_back_before_its_run_began_is_hidden_for_seconds_only
         assert record.count_seconds_left() <= TIMES.hidden
 
     hold(queue, 2, work)
-    assert queue.asked == [TIMES.hidden_again, TIMES.hidden]
+    assert queue.timeouts == [TIMES.hidden_again, TIMES.hidden]
 
 
 def test_a_first_delivery_that_takes_over_a_run_is_hidden_for_longer_at_once() -> None:
@@ -119,7 +119,7 @@ def test_a_first_delivery_that_takes_over_a_run_is_hidden_for_longer_at_once() -
         await asyncio.sleep(0.5)
 
     hold(queue, 1, work)
-    assert queue.asked == [TIMES.hidden, TIMES.hidden_again]
+    assert queue.timeouts == [TIMES.hidden, TIMES.hidden_again]
 
 
 def test_while_the_queue_does_not_answer_the_time_runs_down_and_is_regained_if_it_answers_in_time() -> None:

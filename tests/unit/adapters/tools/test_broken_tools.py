@@ -40,7 +40,7 @@ class Server:
     def __init__(self, *, may_recover: bool = True) -> None:
         self.is_up = False
         self.is_stale = False
-        self.asked = 0
+        self.requests = 0
         self.silence: asyncio.Event | None = None
         """While set, it answers nobody before the event."""
         self._may_recover = may_recover
@@ -58,7 +58,7 @@ class Server:
         return self._may_recover
 
     async def list_tools(self, definition: ToolDefinition) -> Sequence[SourceTool]:
-        self.asked += 1
+        self.requests += 1
         if self.silence is not None:
             await self.silence.wait()
         if not self.is_up:
@@ -83,7 +83,7 @@ class Turns:
             monotonic=self.time,
         )
 
-    async def offered(self) -> tuple[list[str], list[str]]:
+    async def list_offered(self) -> tuple[list[str], list[str]]:
         """The tools of a turn: their names, and the reasons for missing ones."""
         result = await self.toolbox.offered(AGENT, ADA)
         return [tool.spec.name for tool in result.tools], [missing.reason for missing in result.missing]
@@ -92,82 +92,82 @@ class Turns:
 async def test_a_broken_source_is_asked_once_and_left_out_of_the_turns_that_follow() -> None:
     turns = Turns(server := Server())
     for _ in range(3):
-        assert await turns.offered() == ([], ["The server cannot be reached."])
-    assert server.asked == 1
+        assert await turns.list_offered() == ([], ["The server cannot be reached."])
+    assert server.requests == 1
 
 
 async def test_a_broken_source_is_tried_again_beside_a_turn_that_does_not_wait_for_it() -> None:
     turns = Turns(server := Server())
-    await turns.offered()
+    await turns.list_offered()
     server.silence = asyncio.Event()
     turns.time.pass_(RETRY_SECONDS)
     for _ in range(3):
-        assert await turns.offered() == ([], ["The server cannot be reached."])
+        assert await turns.list_offered() == ([], ["The server cannot be reached."])
         await asyncio.sleep(0)
-    assert server.asked == 2
+    assert server.requests == 2
 
     server.is_up = True
     server.silence.set()
     await turns.toolbox.wait_for_refreshes()
-    assert await turns.offered() == (["look"], [])
+    assert await turns.list_offered() == (["look"], [])
 
 
 async def test_while_it_stays_broken_it_is_tried_once_in_each_interval() -> None:
     turns = Turns(server := Server())
     for _ in range(10):
-        await turns.offered()
+        await turns.list_offered()
         await turns.toolbox.wait_for_refreshes()
         turns.time.pass_(RETRY_SECONDS / 2)
-    assert server.asked == 5
+    assert server.requests == 5
 
 
 async def test_what_cannot_pass_by_itself_is_not_tried_again() -> None:
     turns = Turns(server := Server(may_recover=False))
-    await turns.offered()
+    await turns.list_offered()
     turns.time.pass_(1_000_000)
-    await turns.offered()
+    await turns.list_offered()
     await turns.toolbox.wait_for_refreshes()
-    assert server.asked == 1
+    assert server.requests == 1
 
 
 async def test_an_old_list_serves_while_it_is_asked_for_again() -> None:
     turns = Turns(server := Server())
     server.is_up = True
-    assert await turns.offered() == (["look"], [])
+    assert await turns.list_offered() == (["look"], [])
     server.is_stale, server.is_up, server.silence = True, False, asyncio.Event()
     for _ in range(3):
-        assert await turns.offered() == (["look"], [])
+        assert await turns.list_offered() == (["look"], [])
         await asyncio.sleep(0)
-    assert server.asked == 2
+    assert server.requests == 2
     server.silence.set()
     await turns.toolbox.wait_for_refreshes()
-    assert await turns.offered() == ([], ["The server cannot be reached."])
+    assert await turns.list_offered() == ([], ["The server cannot be reached."])
 
 
 async def test_a_turn_that_is_stopped_leaves_the_attempt_alone() -> None:
     turns = Turns(server := Server())
-    await turns.offered()
+    await turns.list_offered()
     server.silence = asyncio.Event()
     turns.time.pass_(RETRY_SECONDS)
-    turn = asyncio.ensure_future(turns.offered())
+    turn = asyncio.ensure_future(turns.list_offered())
     await asyncio.sleep(0)
     turn.cancel()
     await asyncio.gather(turn, return_exceptions=True)
     server.is_up = True
-    await turns.offered()
+    await turns.list_offered()
     server.silence.set()
     await turns.toolbox.wait_for_refreshes()
-    assert await turns.offered() == (["look"], [])
+    assert await turns.list_offered() == (["look"], [])
 
 
 async def test_it_learns_once_where_it_is_written_and_when_it_is_back(caplog: pytest.LogCaptureFixture) -> None:
     turns = Turns(server := Server())
     for _ in range(4):
-        await turns.offered()
+        await turns.list_offered()
         await turns.toolbox.wait_for_refreshes()
         turns.time.pass_(RETRY_SECONDS)
     server.is_up = True
-    await turns.offered()
+    await turns.list_offered()
     await turns.toolbox.wait_for_refreshes()
     assert [record.getMessage() for record in caplog.records] == [
         "agents/helper.yaml:7: tools.0.url: files cannot be used: The server cannot be reached. "
@@ -178,12 +178,12 @@ async def test_it_learns_once_where_it_is_written_and_when_it_is_back(caplog: py
 
 async def test_a_call_of_a_missing_tool_asks_nobody() -> None:
     turns = Turns(server := Server())
-    await turns.offered()
+    await turns.list_offered()
     context = CallContext(ADA, "t1", "r1", "helper", "c1", "k1")
     with pytest.raises(ToolFailed, match="cannot be reached") as failure:
         await turns.toolbox.call(AGENT, "look", {}, context)
     assert failure.value.is_outage
-    assert server.asked == 1
+    assert server.requests == 1
 
 
 async def test_a_tenants_failing_tools_open_no_circuit_of_others() -> None:
@@ -205,9 +205,9 @@ async def test_the_tools_of_definitions_that_are_used_no_more_are_forgotten(monk
     agents = [AGENT.model_copy(deep=True).of_tenant("acme", number) for number in range(3)]
     for item in (agents[0], agents[1], agents[0], agents[2], agents[0]):
         await tools.offered(item, ADA)
-    assert server.asked == 3
+    assert server.requests == 3
     await tools.offered(agents[1], ADA)
-    assert server.asked == 4
+    assert server.requests == 4
 
 
 class NotedGuards:

@@ -32,7 +32,7 @@ from tests.unit.api.asked_tasks import open_task, send
 from tests.unit.api.pushed import hooks_of, queue_of, work_off
 
 URL = "https://client.example/hook"
-SET, GET, LIST, DELETE = (f"tasks/pushNotificationConfig/{each}" for each in ("set", "get", "list", "delete"))
+SET, GET, LIST, DELETE = (f"tasks/pushNotificationConfig/{method}" for method in ("set", "get", "list", "delete"))
 
 
 @pytest.fixture

@@ -39,8 +39,8 @@ async def add(served: Served, body: dict[str, Any], *, agent: str = "assistant")
 async def add_source(served: Served, body: dict[str, Any]) -> dict[str, Any]:
     answer = await add(served, body)
     assert answer.status_code == 201, answer.text
-    said: dict[str, Any] = answer.json()
-    return said
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 def code(answer: httpx.Response) -> tuple[int, str]:

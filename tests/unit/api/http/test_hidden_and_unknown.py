@@ -67,7 +67,9 @@ async def request(served: Served, method: str, path: str, body: Json | None) -> 
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
-@pytest.mark.parametrize(("method", "path"), [each for each in operations_with("{agent_id}") if each not in MAKES_ONE])
+@pytest.mark.parametrize(
+    ("method", "path"), [operation for operation in operations_with("{agent_id}") if operation not in MAKES_ONE]
+)
 async def test_below_an_agent(method: str, path: str, kind: str) -> None:
     if HIDDEN[kind] == "librarian" and (method, path) in TAKEN:
         return

@@ -118,7 +118,7 @@ async def test_over_mcp(payload: Any) -> None:
     await check_still_asked(served.harness)
 
 
-@pytest.mark.parametrize("payload", [each for each in UNDECIDED if each is not MISSING], ids=repr)
+@pytest.mark.parametrize("payload", [payload for payload in UNDECIDED if payload is not MISSING], ids=repr)
 @pytest.mark.parametrize("status", DecisionStatus)
 def test_what_is_stored_permits_nothing_either(status: DecisionStatus, payload: Any) -> None:
     """Answers that earlier versions have queued or stored are judged by the same rule."""

@@ -50,7 +50,7 @@ class Client:
         }
         self.request = asyncio.ensure_future(served.app(scope, self._receive, self._send))
 
-    async def heard(self, text: str) -> None:
+    async def wait_for_text(self, text: str) -> None:
         async with asyncio.timeout(10):
             while text not in self.text:  # noqa: ASYNC110 - there is no event for it
                 await asyncio.sleep(0.005)
@@ -76,7 +76,7 @@ async def answering(timing: Timing, **props: Any) -> AsyncIterator[tuple[Served,
     served, gate = Served(timing=timing), asyncio.Event()
     served.harness.model.script(Answer(("One ", "two."), gate=gate, gate_at=1))
     client = Client(served, run_input(served, **props))
-    await client.heard("One")
+    await client.wait_for_text("One")
     yield served, client, gate
     gate.set()
 
@@ -125,7 +125,7 @@ async def test_a_client_that_comes_back_by_the_same_request_loses_nothing() -> N
 async def test_a_client_that_comes_back_before_its_loss_is_noticed_loses_nothing() -> None:
     async with answering(SOON) as (served, client, gate):
         again = Client(served, run_input(served))
-        await again.heard("One")
+        await again.wait_for_text("One")
         await client.leave()
         await asyncio.sleep(0.2)
         gate.set()

@@ -53,11 +53,11 @@ async def test_clients_of_mcp_do_not_learn_what_was_thought() -> None:
     served = McpServed.over(Harness(assistant=open_to_mcp()))
     steps: list[str | None] = []
 
-    async def heard(_progress: float, _total: float | None, text: str | None) -> None:
+    async def note_progress(_progress: float, _total: float | None, text: str | None) -> None:
         steps.append(text)
 
     async with served.client() as client:
-        result = await client.call_tool("assistant", {"message": "Hello"}, progress_callback=heard)
+        result = await client.call_tool("assistant", {"message": "Hello"}, progress_callback=note_progress)
     assert "Hello there." in repr(result)
     assert "greet" not in repr((result, steps))
 

@@ -18,8 +18,10 @@ from tests.unit.api.served import Served
 from tests.unit.api.sweep import Sweep
 
 AT_ONCE = Timing(comment_seconds=0.0, first_event_seconds=1.0, follow_seconds=0.01)
-ALL_BUT_PII = [each for each in Permission if each is not Permission.PII_READ]
-NOT_OTHERS = [each for each in ALL_BUT_PII if each not in (Permission.THREAD_READ_ALL, Permission.USER_MANAGE)]
+ALL_BUT_PII = [permission for permission in Permission if permission is not Permission.PII_READ]
+NOT_OTHERS = [
+    permission for permission in ALL_BUT_PII if permission not in (Permission.THREAD_READ_ALL, Permission.USER_MANAGE)
+]
 
 
 class EveryText:

@@ -59,13 +59,13 @@ async def test_a_stream_that_falls_behind_by_so_much_gets_the_snapshot_then(
     served.harness.model.script(Answer(("One ", "two."), gate=gate, gate_at=1))
     running = asyncio.ensure_future(served.harness.say())
     await served.harness.model_is_asked()
-    really, asked = Replays.replay_after, 0
+    really, calls = Replays.replay_after, 0
 
     async def replay_after(self: Replays, scope: Scope, thread: Thread, seen: int) -> Replay:
-        nonlocal asked
-        asked += 1
+        nonlocal calls
+        calls += 1
         replay = await really(self, scope, thread, seen)
-        if asked != 2:
+        if calls != 2:
             return replay
         gate.set()
         return Replay((), replay.last_seq, make_unsequenced(make_messages_snapshot(()), threadId=thread.id))

@@ -69,9 +69,9 @@ async def test_a_message_over_http_enters_the_run_and_gets_its_messages(busy: Bu
     async with busy.at_work() as running:
         sending = asyncio.ensure_future(served.post("/messages", body))
         await busy.wait_until_waiting("m2")
-    answered, said = (await sending).raise_for_status().json(), await running
-    assert said.finished is not None
-    assert answered["runId"] == said.finished.messages[0].run_id
+    answered, turn = (await sending).raise_for_status().json(), await running
+    assert turn.finished is not None
+    assert answered["runId"] == turn.finished.messages[0].run_id
     assert [message["content"] for message in answered["messages"]] == [
         "Find a flight.",
         "To Graz, please.",

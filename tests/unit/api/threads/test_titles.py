@@ -90,13 +90,13 @@ async def test_ones_own_threads_are_searched_whatever_case_and_accents() -> None
     await say(thread="two", served=served)
     await rename(served, "Invoice 4711", thread="two")
 
-    async def found(q: str, **params: Any) -> list[str]:
+    async def find_titles(q: str, **params: Any) -> list[str]:
         return [thread["title"] for thread in (await served.items("/threads", q=q, **params))[0]]
 
-    assert await found("sao CAFE") == ["Café in São Paulo"]
-    assert await found("471") == ["Invoice 4711"]
-    assert await found("in") == ["Invoice 4711", "Café in São Paulo"]
-    assert await found("lisbon") == []
+    assert await find_titles("sao CAFE") == ["Café in São Paulo"]
+    assert await find_titles("471") == ["Invoice 4711"]
+    assert await find_titles("in") == ["Invoice 4711", "Café in São Paulo"]
+    assert await find_titles("lisbon") == []
     assert (await served.get("/threads", user="bob", q="in")).json()["items"] == []
 
 

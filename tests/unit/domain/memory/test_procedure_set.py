@@ -83,12 +83,12 @@ patterns = st.sampled_from(
         "日.",
     ]
 )
-said = st.lists(words | st.sampled_from([".", "?", "/send", "\n\n", "the", "\ud800", "\u2019s"]), max_size=12).map(
+messages = st.lists(words | st.sampled_from([".", "?", "/send", "\n\n", "the", "\ud800", "\u2019s"]), max_size=12).map(
     " ".join
 )
 
 
-@given(st.lists(phrases | patterns, max_size=80), said)
+@given(st.lists(phrases | patterns, max_size=80), messages)
 def test_an_index_finds_the_triggers_that_match_one_by_one(triggers: list[str], text: str) -> None:
     assert set(TriggerIndex(triggers).find(text)) == {trigger for trigger in triggers if matches(trigger, text)}
 

@@ -10,22 +10,22 @@ from baton.domain.tenants.activity import MAX_COUNTED_USERS, MAX_PLACES, RUN_SEC
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-def place(number: int, *, run: str = "run") -> Place:
+def make_place(number: int, *, run: str = "run") -> Place:
     return Place(f"user {number}", until=int(NOON.timestamp()) + number, run=run)
 
 
 def test_the_number_of_places_is_bounded_and_the_newest_stay() -> None:
     activity = Activity()
     for number in range(MAX_PLACES + 50):
-        activity = activity.take(f"thread {number}", place(number))
+        activity = activity.take(f"thread {number}", make_place(number))
     assert set(activity.places) == {f"thread {number}" for number in range(50, MAX_PLACES + 50)}
 
 
 def test_messages_are_counted_of_a_bounded_number_of_users_with_the_busiest_of_them() -> None:
     activity = Activity()
     for number in range(3 * MAX_COUNTED_USERS):
-        activity = activity.take("the same thread", place(0), messages=1)
-        activity = activity.take("the same thread", place(number), messages=1)
+        activity = activity.take("the same thread", make_place(0), messages=1)
+        activity = activity.take("the same thread", make_place(number), messages=1)
     assert len(activity.messages_of) <= MAX_COUNTED_USERS
     assert activity.messages_of["user 0"] == 3 * MAX_COUNTED_USERS + 1
     assert activity.messages == 6 * MAX_COUNTED_USERS

@@ -30,7 +30,7 @@ class Runs:
         self.finished_runs: set[str] = set()
 
     @property
-    def begun(self) -> list[str]:
+    def begun_subjects(self) -> list[str]:
         """The subjects of the runs in the order in which they began."""
         return [run.subject for run in self.executions.started]
 
@@ -51,29 +51,29 @@ class Runs:
 async def test_a_run_waits_until_another_one_ends() -> None:
     runs = Runs(at_once=2)
     await runs.start(*(run_of("acme", f"s{number}") for number in range(4)))
-    assert runs.begun == ["s0", "s1"]
+    assert runs.begun_subjects == ["s0", "s1"]
     await runs.end("s1")
-    assert runs.begun == ["s0", "s1", "s2"]
+    assert runs.begun_subjects == ["s0", "s1", "s2"]
     await runs.end("s0")
     await runs.end("s2")
-    assert runs.begun == ["s0", "s1", "s2", "s3"]
+    assert runs.begun_subjects == ["s0", "s1", "s2", "s3"]
 
 
 async def test_the_pipelines_do_not_wait_for_each_other() -> None:
     runs = Runs(at_once=1)
     await runs.start(run_of("acme", "session"), run_of("acme", "document", Pipeline.INGESTION))
-    assert runs.begun == ["session", "document"]
+    assert runs.begun_subjects == ["session", "document"]
 
 
 async def test_a_tenant_with_many_runs_leaves_room_for_others() -> None:
     runs = Runs(at_once=3, of_tenant=2)
     await runs.start(*(run_of("flood", f"f{number}") for number in range(20)), run_of("acme", "a0"))
-    assert runs.begun == ["f0", "f1", "a0"]
+    assert runs.begun_subjects == ["f0", "f1", "a0"]
     await runs.start(run_of("acme", "a1"), run_of("globex", "g0"))
     await runs.end("f0")
-    assert runs.begun[3:] == ["g0"]  # the tenant with none in progress comes first
+    assert runs.begun_subjects[3:] == ["g0"]  # the tenant with none in progress comes first
     await runs.end("f1")
-    assert runs.begun[4:] == ["f2"]  # then of those with one, the one that has waited longest
+    assert runs.begun_subjects[4:] == ["f2"]  # then of those with one, the one that has waited longest
 
 
 async def test_a_run_that_waits_behind_others_begins_after_later_ones_of_its_tenant() -> None:
@@ -84,17 +84,17 @@ async def test_a_run_that_waits_behind_others_begins_after_later_ones_of_its_ten
     await runs.start(run_of("acme", "new"))
     for subject in ("s0", "new", "old-1", "old-2"):
         await runs.end(subject)
-    assert runs.begun == ["s0", "new", "old-1", "old-2"]
+    assert runs.begun_subjects == ["s0", "new", "old-1", "old-2"]
 
 
 async def test_an_attempt_that_is_repeated_begins_and_waits_once() -> None:
     runs = Runs(at_once=1)
     first, second = run_of("acme", "s1"), run_of("acme", "s2")
     await runs.start(first, second, first, second, replace(second, name="s2-2"), replace(first, name="s1-2"))
-    assert runs.begun == ["s1"]
+    assert runs.begun_subjects == ["s1"]
     await runs.end("s1")
     await runs.end("s2")
-    assert runs.begun == ["s1", "s2"]
+    assert runs.begun_subjects == ["s1", "s2"]
     assert not (await runs.queue.read_running(Pipeline.CLOSING)).slots
 
 
@@ -119,7 +119,7 @@ async def test_a_run_that_cannot_be_started_leaves_its_place() -> None:
         await runs.start(run_of("acme", "s1"))
     runs.executions.is_down = False
     await runs.start(run_of("acme", "s2"))
-    assert runs.begun == ["s2"]
+    assert runs.begun_subjects == ["s2"]
 
 
 async def test_a_run_whose_worker_died_before_it_began_begins_with_a_later_attempt() -> None:
@@ -136,7 +136,7 @@ async def test_what_has_ended_already_takes_no_place() -> None:
     await runs.start(run_of("acme", "s1"))
     await runs.end("s1")
     await runs.start(run_of("acme", "s1"), run_of("acme", "s2"))  # a late repetition of the first
-    assert runs.begun == ["s1", "s2"]
+    assert runs.begun_subjects == ["s1", "s2"]
 
 
 async def test_a_run_without_an_end_loses_its_place() -> None:
@@ -146,7 +146,7 @@ async def test_a_run_without_an_end_loses_its_place() -> None:
     assert await runs.admission.admit_all() == 0
     runs.clock.advance(20)
     assert await runs.admission.admit_all() == 1
-    assert runs.begun == ["dead", "s2"]
+    assert runs.begun_subjects == ["dead", "s2"]
 
 
 async def test_runs_of_an_engine_that_has_ended_hold_no_places() -> None:
@@ -155,7 +155,7 @@ async def test_runs_of_an_engine_that_has_ended_hold_no_places() -> None:
     runs.clock.advance(10)
     restarted = replace(runs.admission, since=runs.clock.now() - timedelta(seconds=1))
     assert await restarted.admit_all() == 1
-    assert runs.begun == ["dead", "s2"]
+    assert runs.begun_subjects == ["dead", "s2"]
 
 
 async def test_the_end_of_a_run_succeeds_though_the_next_one_does_not_begin() -> None:
@@ -165,20 +165,20 @@ async def test_the_end_of_a_run_succeeds_though_the_next_one_does_not_begin() ->
     await runs.end("s1")
     runs.executions.is_down = False
     assert await runs.admission.admit_all() == 1
-    assert runs.begun == ["s1", "s2"]
+    assert runs.begun_subjects == ["s1", "s2"]
 
 
 async def test_many_that_start_at_once_stay_within_the_limits() -> None:
     runs = Runs(at_once=5, of_tenant=3)
     await asyncio.gather(*(runs.admission.start(run_of(f"t{number % 4}", f"s{number}")) for number in range(100)))
-    assert len(runs.begun) == 5
+    assert len(runs.begun_subjects) == 5
     while runs.in_progress:
         for run in runs.in_progress:
             await runs.end(run.subject)
             counts = Counter(entry.tenant_id for entry in runs.in_progress)
             assert sum(counts.values()) <= 5
             assert max(counts.values(), default=0) <= 3
-    assert sorted(runs.begun) == sorted(f"s{number}" for number in range(100))
+    assert sorted(runs.begun_subjects) == sorted(f"s{number}" for number in range(100))
 
 
 @given(
@@ -223,12 +223,12 @@ async def test_a_run_that_begins_to_wait_while_the_last_one_ends_is_not_overlook
     async def save_late(pipeline: Pipeline, running: RunsInProgress) -> bool:
         runs.queue.save_running = save  # type: ignore[method-assign]
         await runs.start(run_of("acme", "s1"))
-        assert runs.begun == ["s0"], "there is no room yet"
+        assert runs.begun_subjects == ["s0"], "there is no room yet"
         return await save(pipeline, running)
 
     runs.queue.save_running = save_late  # type: ignore[method-assign]
     await runs.end("s0")
-    assert runs.begun == ["s0", "s1"]
+    assert runs.begun_subjects == ["s0", "s1"]
 
 
 async def test_a_waiting_run_that_has_ended_before_gives_its_place_to_the_next_one() -> None:
@@ -237,4 +237,4 @@ async def test_a_waiting_run_that_has_ended_before_gives_its_place_to_the_next_o
     await runs.start(run_of("acme", "s0"))
     await runs.start(run_of("acme", "s1"), run_of("acme", "s2"))
     await runs.end("s0")
-    assert runs.begun == ["s1", "s0", "s2"]
+    assert runs.begun_subjects == ["s1", "s0", "s2"]
