@@ -74,7 +74,7 @@ class SentenceEncoder:
         self._large = ThreadPoolExecutor(PARALLEL_BATCHES, "embeddings", _lower_priority)
         self._small = ThreadPoolExecutor(PARALLEL_BATCHES, "questions")
         self._keeping = Lock()
-        self._kept: LRUCache[bytes, Array] = LRUCache(KEPT)
+        self._cache: LRUCache[bytes, Array] = LRUCache(KEPT)
 
     async def encode(self, texts: Sequence[str]) -> Encoded:
         """Return the vectors of the texts, in their order. Raises ``EngineFailed`` if the model cannot be loaded."""
@@ -84,12 +84,12 @@ class SentenceEncoder:
         rows = self._tokenize(texts) if is_short else await asyncio.to_thread(self._tokenize, texts)
         keys = [array("I", row).tobytes() for row in rows]
         with self._keeping:
-            vectors_by_row = {key: self._kept[key] for key in keys if key in self._kept}
+            vectors_by_row = {key: self._cache[key] for key in keys if key in self._cache}
         missing = {key: row for key, row in zip(keys, rows, strict=True) if key not in vectors_by_row}
         if missing:
             encoded = dict(zip(missing, await self._encode_all(list(missing.values())), strict=True))
             with self._keeping:
-                self._kept.update(encoded)
+                self._cache.update(encoded)
             vectors_by_row |= encoded
         vectors = np.array([vectors_by_row[key] for key in keys], dtype=np.float32).reshape(len(rows), DIMENSIONS)
         return Encoded(vectors, sum(map(len, rows)))

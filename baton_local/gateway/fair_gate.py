@@ -48,7 +48,7 @@ MAX_SHARES = 10_000
 class _Share:
     """The requests of a tenant or of a user."""
 
-    begun: int = 0
+    in_progress: int = 0
     """The number of requests that have begun and still count."""
     last_at: float = 0.0
     """The monotonic time of the last request, in seconds."""
@@ -97,7 +97,7 @@ class _Shares(Generic[S]):
     def begin(self, name: str) -> None:
         """Count a request that begins. The other shares are before this one in the order then."""
         share = self.busy.pop(name)
-        share.begun += 1
+        share.in_progress += 1
         self.busy[name] = share
 
     def is_contended(self, name: str, now: float) -> bool:
@@ -209,7 +209,7 @@ class FairGate:
         room = shared if among_tenants or among_users else ALONE
         room_of_tenant = shared * (1 + among_users) if among_tenants else ALONE
         is_rested = now >= user.rests_until and not (among_tenants and now < tenant.rests_until)
-        return user.begun < room and tenant.begun < room_of_tenant and is_rested
+        return user.in_progress < room and tenant.in_progress < room_of_tenant and is_rested
 
     @property
     def _is_overloaded(self) -> bool:
@@ -222,8 +222,8 @@ class FairGate:
     def _leave(self, caller: Caller) -> None:
         """Count a request that no longer counts, and begin waiting ones."""
         tenant = self._tenants.busy[caller.tenant]
-        tenant.begun -= 1
-        tenant.users.busy[caller.user].begun -= 1
+        tenant.in_progress -= 1
+        tenant.users.busy[caller.user].in_progress -= 1
         self._remove_if_idle(caller)
         self._admit()
 
@@ -233,7 +233,7 @@ class FairGate:
         user = tenant.users.busy.get(caller.user) if tenant is not None else None
         if tenant is None or user is None:
             return  # another request that was cancelled at the same time has removed it
-        if not user.begun and not user.waiting:
+        if not user.in_progress and not user.waiting:
             del tenant.users.busy[caller.user]
         if not tenant.users.busy:
             del self._tenants.busy[caller.tenant]
@@ -251,7 +251,7 @@ class FairGate:
 
         Return whether a request has left the queue. One that was cancelled meanwhile does not begin.
         """
-        for name, user in sorted(tenant.users.busy.items(), key=lambda item: item[1].begun):
+        for name, user in sorted(tenant.users.busy.items(), key=lambda item: item[1].in_progress):
             caller = Caller(tenant_name, name)
             if user.waiting and self._has_room(caller):
                 future = user.waiting.popleft()

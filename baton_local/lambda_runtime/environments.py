@@ -59,11 +59,11 @@ class ExecutionEnvironment:
         self,
         code: Code,
         log: Callable[[str], None],
-        idle: Callable[["ExecutionEnvironment"], None],
-        ended: Callable[["ExecutionEnvironment"], None],
+        on_idle: Callable[["ExecutionEnvironment"], None],
+        on_end: Callable[["ExecutionEnvironment"], None],
     ) -> None:
-        """Start the processes. ``log`` gets the lines that Lambda keeps; ``idle`` and ``ended`` are callbacks."""
-        self._code, self._log, self._idle, self._ended = code, log, idle, ended
+        """Start the processes. ``log`` gets the lines that Lambda keeps; ``on_idle`` and ``on_end`` are callbacks."""
+        self._code, self._log, self._on_idle, self._on_end = code, log, on_idle, on_end
         self._timer: threading.Timer | None = None
         self._end_reason = FunctionFailed("Runtime.ExitError", "The runtime ended before it answered.")
         self._is_used = False
@@ -102,7 +102,7 @@ class ExecutionEnvironment:
         if self._is_used:  # a new environment is about to get its first event
             self._is_used = False
             self._order(b"f")
-            self._idle(self)
+            self._on_idle(self)
 
     def _start_timer(self, invocation: Invocation) -> None:
         self._timer = threading.Timer(invocation.timeout, self._time_out, (invocation,))
@@ -145,7 +145,7 @@ class ExecutionEnvironment:
         if self._timer:
             self._timer.cancel()
         self._api.close()
-        self._ended(self)
+        self._on_end(self)
         self._api.fail_all(self._end_reason)
         for stream in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):

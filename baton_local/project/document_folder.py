@@ -29,7 +29,7 @@ class StoredDocuments(Protocol):
     def read_state(self, owner: str, document_id: str, /) -> tuple[bool, str | None]:
         """Return whether the newest version is ready or failed, and the reason of a failure."""
 
-    def keep_only(self, owner: str, kept: Collection[str], /) -> dict[str, str]:
+    def keep_only(self, owner: str, document_ids: Collection[str], /) -> dict[str, str]:
         """Delete the owner's other documents, and return their names by their ids."""
 
 
@@ -65,11 +65,11 @@ class DocumentFolder:
         self._progress = progress
         self._agents = agents
         self._unknown = unknown
-        self._known: dict[str, tuple[str, str]] = {}
+        self._entries: dict[str, tuple[str, str]] = {}
         """The document id and checksum of each file that is ready or has failed, by the file's name."""
         self._problems: list[str] = []
         self._stopped = threading.Event()
-        self._wanted = threading.Event()
+        self._must_read = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="documents", daemon=True)
 
     def start(self) -> None:
@@ -80,12 +80,12 @@ class DocumentFolder:
 
     def refresh(self) -> None:
         """Make the thread read the folder again."""
-        self._wanted.set()
+        self._must_read.set()
 
     def stop(self) -> None:
         """Stop the thread. The next start does the unfinished work. A repetition is not an error."""
         self._stopped.set()
-        self._wanted.set()
+        self._must_read.set()
         if self._thread.is_alive():
             self._thread.join()
 
@@ -104,7 +104,7 @@ class DocumentFolder:
         for unknown in sorted(set(files) - set(agents)):
             result.problems.append(f"{self.folder.name}/{unknown}: {self._unknown(unknown, agents)}")
         reading = {agent_id: files[agent_id] for agent_id in agents if agent_id in files}
-        if reading and not self._known:
+        if reading and not self._entries:
             count = sum(map(len, reading.values()))
             what, it = (f"{count} documents", "them") if count > 1 else ("1 document", "it")
             folders = ", ".join(f"{self.folder.name}/{agent_id}" for agent_id in reading)
@@ -122,8 +122,8 @@ class DocumentFolder:
     def _follow(self) -> None:
         """Read the folder each time that ``refresh`` is called, until ``stop``."""
         while not self._stopped.is_set():
-            self._wanted.wait()
-            self._wanted.clear()
+            self._must_read.wait()
+            self._must_read.clear()
             try:
                 if not self._stopped.is_set():
                     self.take_over()
@@ -138,24 +138,24 @@ class DocumentFolder:
         for name, file in files_by_name.items():
             body = file.file.read_bytes()
             checksum = hashlib.sha256(body).hexdigest()
-            if self._known.get(name, ("", ""))[1] == checksum:
+            if self._entries.get(name, ("", ""))[1] == checksum:
                 continue
             try:
                 newer.append((name, checksum, self._documents.put(file, body)))
             except NotTaken as problem:
                 result.problems.append(f"{name}: {problem}")
-        document_ids = {self._known[name][0] for name in files_by_name if name in self._known} | {
+        document_ids = {self._entries[name][0] for name in files_by_name if name in self._entries} | {
             key for _, _, key in newer
         }
-        names = {key: name for name, (key, _) in self._known.items()}
+        names = {key: name for name, (key, _) in self._entries.items()}
         removed = self._documents.keep_only(agent_id, document_ids)
         result.removed += [names.get(key, name) for key, name in removed.items()]
-        self._known = {name: entry for name, entry in self._known.items() if entry[0] not in removed}
+        self._entries = {name: entry for name, entry in self._entries.items() if entry[0] not in removed}
         for name, checksum, key in newer:
             failure = self._wait_until_ready(agent_id, key)
             if self._stopped.is_set():
                 return
-            self._known[name] = (key, checksum)
+            self._entries[name] = (key, checksum)
             if failure is None:
                 result.ready.append(name)
             else:

@@ -94,11 +94,11 @@ class FolderDocuments:
         document = self._documents.get(agent_id, document_id)
         return document.status in {"ready", "failed"}, document.error.message if document.error else None
 
-    def keep_only(self, agent_id: str, kept: Collection[str]) -> dict[str, str]:
+    def keep_only(self, agent_id: str, document_ids: Collection[str]) -> dict[str, str]:
         """Delete the agent's other documents of a folder, and return their names by their ids."""
         removed = {}
         for document in list(self._documents.list(agent_id, limit=100)):
-            if document.created_by == USER and document.id not in kept:
+            if document.created_by == USER and document.id not in document_ids:
                 self._documents.delete(agent_id, document.id)
                 removed[document.id] = document.name
         return removed

@@ -41,16 +41,16 @@ class FollowedFiles:
         libraries: DocumentFolder,
         *,
         watches: bool,
-        known: Snapshot,
+        snapshot: Snapshot,
     ) -> None:
         """``watches`` says whether edits are taken over; without it only the documents present at the start are.
 
-        ``known`` are the files of agents and tools as they were before they were read.
+        ``snapshot`` are the files of agents and tools as they were before they were read.
         """
         self.reloader = reloader
         self._documents, self._libraries = documents, libraries
         self._watches = watches
-        self._known = known
+        self._snapshot = snapshot
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="reload", daemon=True)
 
@@ -61,15 +61,15 @@ class FollowedFiles:
         documents: FolderDocuments,
         libraries: LibraryDocuments,
         progress: Callable[[str], None],
-        known: Snapshot,
+        snapshot: Snapshot,
     ) -> Self:
-        """Return the folders of a local cloud whose functions are loaded; see ``__init__`` for ``known``."""
+        """Return the folders of a local cloud whose functions are loaded; see ``__init__`` for ``snapshot``."""
         folders = find_code_folders(settings)
         # Functions of other processes have read agents and tools themselves.
         watches = settings.reload and settings.workers > 0 and not settings.worker_processes
         folder = DocumentFolder(settings.documents_dir.absolute(), documents, progress, _list_agents)
         shelves = make_library_folder(folders[0].absolute().parent / LIBRARIES, libraries, progress)
-        return cls(Reloader(*folders, progress), folder, shelves, watches=watches, known=known)
+        return cls(Reloader(*folders, progress), folder, shelves, watches=watches, snapshot=snapshot)
 
     def start(self) -> None:
         """Store the present documents in the background, and begin to take over edits if they are watched."""
@@ -91,7 +91,7 @@ class FollowedFiles:
         """Take over edits until ``stop``. A failure is logged."""
         shelves = self._libraries.folder
         folders = (*self.reloader.folders, self._documents.folder, shelves)
-        files = {**self._known, **take_snapshot([self._documents.folder, shelves])}
+        files = {**self._snapshot, **take_snapshot([self._documents.folder, shelves])}
         for changed in watch_changes(folders, self._stopped, files):
             try:
                 names = read_library_names(self.reloader.folders[0])

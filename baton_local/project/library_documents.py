@@ -116,9 +116,9 @@ class LibraryDocuments:
         """Return the id, status and percentage of each document of the library, as they were listed last."""
         return [(document["id"], document["status"], document["progress"]) for document in self._list(library).values()]
 
-    def keep_only(self, library: str, kept: Collection[str]) -> dict[str, str]:
+    def keep_only(self, library: str, document_ids: Collection[str]) -> dict[str, str]:
         """Delete the library's other documents, and return their names by their ids."""
-        removed = {key: document["name"] for key, document in self._list(library).items() if key not in kept}
+        removed = {key: document["name"] for key, document in self._list(library).items() if key not in document_ids}
         ids = list(removed)
         for start in range(0, len(ids), DELETED_AT_ONCE):
             self._send_command("delete_documents", library, documentIds=ids[start : start + DELETED_AT_ONCE])

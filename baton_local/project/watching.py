@@ -34,13 +34,13 @@ def take_snapshot(folders: Sequence[Path]) -> Snapshot:
 
 
 def watch_changes(
-    folders: Sequence[Path], stopped: threading.Event, known: Snapshot | None = None
+    folders: Sequence[Path], stopped: threading.Event, snapshot: Snapshot | None = None
 ) -> Iterator[set[Path]]:
-    """Yield the paths that change, until ``stopped`` is set; first those that have changed since ``known``.
+    """Yield the paths that change, until ``stopped`` is set; first those that have changed since ``snapshot``.
 
     If a folder is created, removed or replaced, the folder itself is yielded.
     """
-    return _watch_folders(folders, {folder for folder in folders if folder.is_dir()}, stopped, known)
+    return _watch_folders(folders, {folder for folder in folders if folder.is_dir()}, stopped, snapshot)
 
 
 def _watch_folders(

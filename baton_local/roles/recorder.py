@@ -26,7 +26,7 @@ class Recorder:
         """``folder`` gets a file of JSON lines for each process. ``template`` declares the roles."""
         self._file = folder / f"{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
         self._template = str(template)
-        self._known: set[str] = set()
+        self._kinds: set[str] = set()
         self._lock = threading.Lock()
 
     def note(self, function: str, role: str, request: Request) -> None:
@@ -41,8 +41,8 @@ class Recorder:
         }
         kind = _ID.sub("#", json.dumps(call, sort_keys=True))
         with self._lock:
-            if kind in self._known:
+            if kind in self._kinds:
                 return
-            self._known.add(kind)
+            self._kinds.add(kind)
             with self._file.open("a") as lines:
                 lines.write(json.dumps(call) + "\n")

@@ -84,9 +84,9 @@ class Template:
         resolve: Resolver = _RESOLVERS.get(resource["Type"], _resolve_other)
         return resolve(self, logical_id, resource, attribute)
 
-    def name_of(self, logical_id: str, given: Any, *, separator: str = "-") -> str:
-        """Return a resource's physical name: that ``given`` in the template, or the stack's name and the logical id."""
-        return str(self._intrinsics.resolve(given)) if given else f"baton{separator}{logical_id}"
+    def name_of(self, logical_id: str, name: Any, *, separator: str = "-") -> str:
+        """Return a resource's physical name: that ``name`` in the template, or the stack's name and the logical id."""
+        return str(self._intrinsics.resolve(name)) if name else f"baton{separator}{logical_id}"
 
     def find_layers(self, references: Iterable[str]) -> tuple[str, ...]:
         """Return the layers of a function in their order: ids of the template's layers, ARNs of others.

@@ -137,7 +137,7 @@ class Worker:
         self._changed = threading.Condition()
         self._stopping = False
         self._at_work = 0
-        self._begun: dict[Future[Any], float] = {}
+        self._start_times: dict[Future[Any], float] = {}
         """The monotonic times at which the invocations in progress began."""
         self._done: queue.SimpleQueue[tuple[list[MessageTypeDef], Future[Any]] | None] = queue.SimpleQueue()
         self._is_reachable = True
@@ -202,7 +202,7 @@ class Worker:
         """Return whether a place is free, and so few messages are beginning that another one may."""
         is_pressed = self._is_pressed()
         since = time.monotonic() - (PRESSED_SECONDS if is_pressed else BUSY_SECONDS)
-        beginning = sum(began > since for began in list(self._begun.values()))
+        beginning = sum(began > since for began in list(self._start_times.values()))
         return self._at_work < self._concurrency and beginning < self._beginning
 
     def _take_place(self) -> bool:
@@ -238,11 +238,11 @@ class Worker:
 
     def _hand_over(self, messages: list["MessageTypeDef"]) -> None:
         future = self._function.invoke(make_sqs_event(messages, self._consumer.queue_arn))
-        self._begun[future] = time.monotonic()
+        self._start_times[future] = time.monotonic()
         future.add_done_callback(lambda future: self._end(messages, future))
 
     def _end(self, messages: list["MessageTypeDef"], future: "Future[Any]") -> None:
-        took = min(time.monotonic() - self._begun.pop(future), CHARGED_SECONDS)
+        took = min(time.monotonic() - self._start_times.pop(future), CHARGED_SECONDS)
         for message in messages:
             self._charge(message["Body"], took / len(messages))
         self._done.put((messages, future))
