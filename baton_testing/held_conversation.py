@@ -21,7 +21,7 @@ class HeldConversation:
 
     def __init__(self, file: ReadFile, number: int) -> None:
         self._file = file
-        self._place: Place = ("conversations", number)
+        self._location: Place = ("conversations", number)
         self._test = file.content.conversations[number]
         self._notes: list[str] = []
         self.seen: list[Observation] = []
@@ -30,7 +30,7 @@ class HeldConversation:
     def take_step(self, step: Step, index: int, seen: Observation, problems: Sequence[str]) -> None:
         """Add a step of the test and check its expectations. ``problems`` are the model's."""
         self.seen.append(seen)
-        location = (*self._place, "steps", index)
+        location = (*self._location, "steps", index)
         stopped = (*seen.problems, *problems)
         for problem in stopped:
             self._fail(location, step.title, "the step can be taken", problem)
@@ -45,22 +45,22 @@ class HeldConversation:
         """Add a step of a user whom a model plays, and a failure if it ended with an unexpected error."""
         self.seen.append(seen)
         if seen.error is not None and all(expectation.error is None for expectation in self._test.expect):
-            self._fail(self._place, seen.title, "no error", f"the error {seen.error}")
+            self._fail(self._location, seen.title, "no error", f"the error {seen.error}")
 
     def judge(self, verdict: Verdict) -> None:
         """Add a failure if the judge's verdict is negative."""
         if not verdict.passed:
-            self._fail((*self._place, "judge"), WHOLE, str(self._test.judge), verdict.reason)
+            self._fail((*self._location, "judge"), WHOLE, str(self._test.judge), verdict.reason)
 
     def check_whole(self) -> None:
         """Check the expectations of the conversation as a whole."""
         whole = combine(self.seen)
         for number, expectation in enumerate(self._test.expect):
-            self._check(expectation, whole, (*self._place, "expect", number), WHOLE)
+            self._check(expectation, whole, (*self._location, "expect", number), WHOLE)
 
     def fail_as_whole(self, expected: str, happened: str) -> None:
         """Add a failure of the whole conversation."""
-        self._fail(self._place, WHOLE, expected, happened)
+        self._fail(self._location, WHOLE, expected, happened)
 
     def note(self, text: str) -> None:
         """Add a note that may explain a failure."""

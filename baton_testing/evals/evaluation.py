@@ -54,7 +54,7 @@ class Evaluation:
     """The reason why no further run begins; None if runs may begin."""
     _judged: float = 0.0
     """The part of the judge's cost that the budget has counted, in USD."""
-    _kept: int = 0
+    _char_count: int = 0
     """The characters of answers and transcripts that are kept so far."""
 
     def __post_init__(self) -> None:
@@ -99,7 +99,7 @@ class Evaluation:
 
     async def _work(self, waiting: Iterator[tuple[int, int]]) -> None:
         for number, attempt in waiting:
-            self.stopped = self.stopped or self.budget.ended
+            self.stopped = self.stopped or self.budget.end_reason
             if self.stopped is not None:
                 return
             self.done[number, attempt] = await self._hold(self.cases[number], attempt)
@@ -137,9 +137,9 @@ class Evaluation:
     def _keep(self, text: str, transcript: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
         """Return an answer and its transcript; empty ones if they would exceed ``MAX_KEPT``."""
         size = len(text) + sum(map(len, transcript))
-        if self._kept + size > MAX_KEPT:
+        if self._char_count + size > MAX_KEPT:
             return "", ()
-        self._kept += size
+        self._char_count += size
         return text, transcript
 
     async def _score(self, check: AnyCheck, case: ReadCase, answer: Answer) -> list[Score]:

@@ -121,15 +121,15 @@ def _list_all_problems(
     return [*map(str, ordered[:MAX_PROBLEMS]), *more.splitlines()]
 
 
-def find_unknown_names(cases: Sequence[ReadCase], known: KnownNames) -> Iterator[Problem]:
+def find_unknown_names(cases: Sequence[ReadCase], names: KnownNames) -> Iterator[Problem]:
     """Yield a problem for each agent and tool that a case names but that does not exist."""
     for case in cases:
-        yield from (Problem(case.path, case.line, text) for text in _list_unknown_names(case, known))
+        yield from (Problem(case.path, case.line, text) for text in _list_unknown_names(case, names))
 
 
-def check_names(cases: Sequence[ReadCase], known: KnownNames) -> None:
+def check_names(cases: Sequence[ReadCase], names: KnownNames) -> None:
     """Raise ``CannotRun`` with the agents and tools that cases name but that do not exist."""
-    problems = list(map(str, find_unknown_names(cases, known)))
+    problems = list(map(str, find_unknown_names(cases, names)))
     if problems:
         raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
 

@@ -17,24 +17,26 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())[:MAX_WORDS]
 
 
-def compute_token_f1(found: str, expected: str) -> float:
+def compute_token_f1(answer: str, expected: str) -> float:
     """Return the harmonic mean of precision and recall of words, from 0 to 1, whatever their order.
 
     Two texts without words are equal: 1.
 
     This F1 is that of SQuAD (Rajpurkar et al. 2016, arXiv:1606.05250, section 6.1), without its rules for English.
     """
-    left, right = split_words(found), split_words(expected)
-    return _compute_f1((Counter(left) & Counter(right)).total(), len(left), len(right))
+    answer_words, expected_words = split_words(answer), split_words(expected)
+    return _compute_f1(
+        (Counter(answer_words) & Counter(expected_words)).total(), len(answer_words), len(expected_words)
+    )
 
 
-def compute_rouge_l(found: str, expected: str) -> float:
+def compute_rouge_l(answer: str, expected: str) -> float:
     """Return the F1 of the longest common subsequence of words, from 0 to 1 (Lin 2004, ROUGE-L).
 
     Two texts without words are equal: 1.
     """
-    left, right = split_words(found), split_words(expected)
-    return _compute_f1(_measure_common(left, right), len(left), len(right))
+    answer_words, expected_words = split_words(answer), split_words(expected)
+    return _compute_f1(_measure_common(answer_words, expected_words), len(answer_words), len(expected_words))
 
 
 def _compute_f1(common: int, result: int, expected: int) -> float:

@@ -45,7 +45,7 @@ class Budget:
         self.spent += usd or 0.0
 
     @property
-    def ended(self) -> str | None:
+    def end_reason(self) -> str | None:
         """The reason why nothing may be spent any longer; None if money is left."""
         if self.most is None:
             return None

@@ -39,11 +39,11 @@ class FakeTimeZones:
         self._clock = clock
         self.of_users: dict[tuple[str, str], LastTimeZone] = {}
         """The last time zones by tenant and user."""
-        self.asked = 0
+        self.read_count = 0
         """The number of reads."""
 
     async def last(self, scope: Scope) -> LastTimeZone | None:
-        self.asked += 1
+        self.read_count += 1
         return self.of_users.get((scope.tenant_id, scope.user_id))
 
     async def put(self, scope: Scope, name: str) -> None:

@@ -68,7 +68,7 @@ class Embassy(Protocol):
 
     async def saw_a_stop(self) -> bool: ...
 
-    def heard(self) -> list[tuple[str, str, str | None]]:
+    def list_received(self) -> list[tuple[str, str, str | None]]:
         """Message id, text and remote task id of each message."""
 
 
@@ -85,7 +85,7 @@ class AgentClientContract:
     async def test_the_message_bears_the_id_of_the_task(self, embassy: Embassy) -> None:
         task = a_task(embassy.will_say("Yes."))
         await consult(embassy, task)
-        assert embassy.heard() == [(task.task_id, task.message, None)]
+        assert embassy.list_received() == [(task.task_id, task.message, None)]
 
     async def test_an_agent_may_ask_back_and_be_answered(self, embassy: Embassy) -> None:
         first = a_task(embassy.will_ask("Which city?"))
@@ -98,7 +98,7 @@ class AgentClientContract:
         chunks = await consult(embassy, second)
         assert text_of(chunks) == "Fine."
         assert chunks[-1] == AgentDone()
-        assert embassy.heard()[-1] == ("second", second.message, end.remote_task_id)
+        assert embassy.list_received()[-1] == ("second", second.message, end.remote_task_id)
 
     async def test_a_failure_shows_why(self, embassy: Embassy) -> None:
         with pytest.raises(AgentFailed) as failure:

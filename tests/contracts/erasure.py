@@ -35,8 +35,8 @@ class Erasing:
         self.stranger = Scope(f"{self.tenant}-2", "ada")
         """The same user id in another tenant."""
 
-    async def said(self, scope: Scope | None = None, *, parent: str | None = None) -> str:
-        """A thread with a question and its answer."""
+    async def make_thread(self, scope: Scope | None = None, *, parent: str | None = None) -> str:
+        """Make a thread with a question and its answer, and return its id."""
         thread_id = new_thread_id()
         await self.talk(scope or self.ada, thread_id, parent)
         return thread_id
@@ -66,9 +66,9 @@ class ErasureContract:
     """Threads in the table."""
 
     async def test_threads_of_one_user_are_listed_and_forks_below_them(self, erasing: Erasing) -> None:
-        first, second = await erasing.said(), await erasing.said()
-        fork = await erasing.said(parent=first)
-        other, foreign = await erasing.said(erasing.bob), await erasing.said(erasing.stranger)
+        first, second = await erasing.make_thread(), await erasing.make_thread()
+        fork = await erasing.make_thread(parent=first)
+        other, foreign = await erasing.make_thread(erasing.bob), await erasing.make_thread(erasing.stranger)
         assert set(await erasing.threads(erasing.ada)) == {first, second}
         assert await erasing.threads(erasing.bob) == [other]
         assert await erasing.threads(erasing.stranger) == [foreign]
@@ -86,7 +86,7 @@ class ErasureContract:
         assert await erasing.threads(erasing.ada) == []
 
     async def test_a_thread_in_use_says_whose_it_is_and_since_when(self, erasing: Erasing) -> None:
-        thread_id = await erasing.said()
+        thread_id = await erasing.make_thread()
         began = erasing.clock.now()
         trace = await erasing.trace(erasing.ada, thread_id)
         assert (trace.user_id, trace.is_buried, trace.run_id) == ("ada", False, None)
@@ -95,18 +95,18 @@ class ErasureContract:
         assert await erasing.erasure.trace(erasing.ada, new_thread_id()) is None
 
     async def test_threads_are_found_by_their_age(self, erasing: Erasing) -> None:
-        old, other = await erasing.said(), await erasing.said(erasing.bob)
+        old, other = await erasing.make_thread(), await erasing.make_thread(erasing.bob)
         erasing.clock.advance(HOUR)
         between = erasing.clock.now()
         erasing.clock.advance(HOUR)
-        await erasing.said()
+        await erasing.make_thread()
         results = [
             item.id async for page in erasing.erasure.list_inactive_threads(erasing.ada, between) for item in page
         ]
         assert set(results) == {old, other}
 
     async def test_a_tombstone_is_put_once_and_by_the_owner_only(self, erasing: Erasing) -> None:
-        thread_id = await erasing.said()
+        thread_id = await erasing.make_thread()
         trace = await erasing.trace(erasing.ada, thread_id)
         assert not await erasing.erasure.bury(erasing.bob, trace)
         assert not await erasing.erasure.bury(erasing.stranger, trace)
@@ -118,7 +118,7 @@ class ErasureContract:
         assert await erasing.threads(erasing.ada) == [thread_id], "a tombstone is listed"
 
     async def test_a_thread_that_is_gone_gets_no_tombstone(self, erasing: Erasing) -> None:
-        thread_id = await erasing.said()
+        thread_id = await erasing.make_thread()
         seen = await erasing.bury(erasing.ada, thread_id)
         await erasing.erasure.sweep(erasing.ada, thread_id, deadline=far_deadline())
         await erasing.erasure.unbury(erasing.ada, thread_id)
@@ -126,7 +126,7 @@ class ErasureContract:
         assert await erasing.erasure.trace(erasing.ada, thread_id) is None
 
     async def test_a_thread_that_was_active_since_gets_no_tombstone(self, erasing: Erasing) -> None:
-        thread_id = await erasing.said()
+        thread_id = await erasing.make_thread()
         trace, noon = await erasing.trace(erasing.ada, thread_id), erasing.clock.now()
         erasing.clock.advance(HOUR)
         assert not await erasing.erasure.bury(erasing.ada, trace, unless_active_since=noon)
@@ -134,7 +134,7 @@ class ErasureContract:
         assert await erasing.erasure.bury(erasing.ada, trace, unless_active_since=later_on)
 
     async def test_sweeping_leaves_the_tombstone_with_its_mark(self, erasing: Erasing) -> None:
-        thread_id, other = await erasing.said(), await erasing.said()
+        thread_id, other = await erasing.make_thread(), await erasing.make_thread()
         await erasing.erasure.mark_swept(erasing.ada, thread_id, "too early")
         await erasing.bury(erasing.ada, thread_id)
         assert (await erasing.erasure.count_left(erasing.ada, thread_id))["messages"] == 2
@@ -150,7 +150,7 @@ class ErasureContract:
         assert (await erasing.erasure.count_left(erasing.ada, other))["messages"] == 2
 
     async def test_only_a_tombstone_is_taken_away(self, erasing: Erasing) -> None:
-        thread_id, other = await erasing.said(), await erasing.said()
+        thread_id, other = await erasing.make_thread(), await erasing.make_thread()
         await erasing.bury(erasing.ada, thread_id)
         for item in (thread_id, other, thread_id, new_thread_id()):
             await erasing.erasure.unbury(erasing.ada, item)

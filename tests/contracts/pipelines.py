@@ -65,13 +65,13 @@ class PipelineQueueContract:
                     oldest[tenant_id] = run
         assert await queue.add(run_of("other", pipeline=Pipeline.CAPTURE), NOW)
 
-        async def found(after: str, limit: int = 10) -> list[PipelineRun]:
+        async def list_waiting(after: str, limit: int = 10) -> list[PipelineRun]:
             return [item.run for item in await queue.list_oldest(Pipeline.CLOSING, after=after, limit=limit)]
 
-        in_order = await found("")
+        in_order = await list_waiting("")
         assert sorted(run.tenant_id for run in in_order) == sorted(tenants)
         assert {run.tenant_id: run for run in in_order} == oldest
         for index, run in enumerate(in_order):
-            assert await found(run.tenant_id) == in_order[index + 1 :] + in_order[: index + 1]
-        assert await found("", limit=2) == in_order[:2]
-        assert await found(in_order[-1].tenant_id, limit=1) == in_order[:1]
+            assert await list_waiting(run.tenant_id) == in_order[index + 1 :] + in_order[: index + 1]
+        assert await list_waiting("", limit=2) == in_order[:2]
+        assert await list_waiting(in_order[-1].tenant_id, limit=1) == in_order[:1]

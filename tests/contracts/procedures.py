@@ -399,8 +399,8 @@ async def decide(
     procedure_id: str = ID,
 ) -> Procedure:
     """Decide on a version."""
-    made = decision(stores, action, by=by, reason=reason)
-    return await stores.procedures.decide(stores.ada, agent_id, procedure_id, version, made)
+    new_decision = decision(stores, action, by=by, reason=reason)
+    return await stores.procedures.decide(stores.ada, agent_id, procedure_id, version, new_decision)
 
 
 async def statuses(stores: Stores) -> list[ProcedureStatus]:

@@ -39,7 +39,7 @@ class RelayHarness(HandoffHarness):
     @property
     def sent(self) -> list[AgentTask]:
         """The requests to the agent."""
-        return [task for _, task in self.agent_client.asked]
+        return [task for _, task in self.agent_client.requests]
 
     async def messages(self) -> list[StoredMessage]:
         """The messages of the thread."""

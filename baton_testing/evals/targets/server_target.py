@@ -135,7 +135,7 @@ def _to_called(call: ToolCallRecord) -> Called:
 
 
 def _to_observation(title: str, messages: Sequence[Message], *, delivered: bool) -> Observation:
-    said = tuple(
+    utterances = tuple(
         Said(
             message.metadata.agent_id or "",
             message.metadata.author.name if message.metadata.author else message.metadata.agent_name or "",
@@ -145,4 +145,4 @@ def _to_observation(title: str, messages: Sequence[Message], *, delivered: bool)
         for message in messages
         if message.role == "assistant" and read_text(message)
     )
-    return Observation(f"say: {title}", said=said, delivered=delivered)
+    return Observation(f"say: {title}", said=utterances, delivered=delivered)

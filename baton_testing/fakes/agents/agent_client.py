@@ -32,7 +32,7 @@ class ScriptedAgentClient:
     """``AgentClient`` that gives each agent's scripted answers in order, then ``otherwise``."""
 
     otherwise: Reply = field(default_factory=Reply)
-    asked: list[tuple[str, AgentTask]] = field(default_factory=list)
+    requests: list[tuple[str, AgentTask]] = field(default_factory=list)
     """The agent's id and the task of each call so far."""
     stopped: list[str] = field(default_factory=list)
     """Baton's ids of the tasks whose agent was asked to stop."""
@@ -57,7 +57,7 @@ class ScriptedAgentClient:
         """Yield the agent's next scripted answer."""
         if agent.remote is None:
             raise AgentFailed(f"The agent {agent.id} does not run elsewhere.")
-        self.asked.append((agent.id, task))
+        self.requests.append((agent.id, task))
         script = self._scripts.get(agent.id)
         reply = script.popleft() if script else self.otherwise
         is_over = False

@@ -22,7 +22,7 @@ _Key = tuple[str, str, str, str]
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Row:
     """A skill, or the record of a removed one."""
 
     version: int = 0
@@ -37,10 +37,10 @@ class FakePrivateSkills:
     def __init__(self, procedures: FakeProcedures, clock: Clock) -> None:
         self._procedures = procedures
         self._clock = clock
-        self._kept: defaultdict[_Key, _Kept] = defaultdict(_Kept)
+        self._rows: defaultdict[_Key, _Row] = defaultdict(_Row)
 
     async def save(self, scope: Scope, skill: Procedure, *, made_of: str) -> Procedure:
-        row = self._kept[_make_key(scope, skill.agent_id, f"{USER_PREFIX}{skill.slug}")]
+        row = self._rows[_make_key(scope, skill.agent_id, f"{USER_PREFIX}{skill.slug}")]
         procedure = row.skill
         if procedure is not None and made_of in row.made_of:
             return procedure
@@ -63,12 +63,12 @@ class FakePrivateSkills:
         return row.skill
 
     async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
-        row = self._kept.get(_make_key(scope, agent_id, skill_id))
+        row = self._rows.get(_make_key(scope, agent_id, skill_id))
         return row.skill if row is not None else None
 
     async def of_user(self, scope: Scope) -> Sequence[Procedure]:
-        own = sorted(key for key in self._kept if key[:2] == (scope.tenant_id, scope.user_id))
-        return [skill for key in own if (skill := self._kept[key].skill) is not None]
+        own = sorted(key for key in self._rows if key[:2] == (scope.tenant_id, scope.user_id))
+        return [skill for key in own if (skill := self._rows[key].skill) is not None]
 
     async def in_use(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
         return [
@@ -83,7 +83,7 @@ class FakePrivateSkills:
         before = decode_text(cursor) if cursor else None
         offered = [
             row.skill
-            for key, row in self._kept.items()
+            for key, row in self._rows.items()
             if key[0] == scope.tenant_id and key[2] in agent_ids and row.skill is not None
         ]
         procedures = {
@@ -126,8 +126,8 @@ class FakePrivateSkills:
         at = from_millis(to_millis(self._clock.now()))
         return replace(procedure, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=at)
 
-    def _find_version(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> tuple[_Kept, Procedure]:
-        row = self._kept.get(_make_key(scope, agent_id, skill_id))
+    def _find_version(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> tuple[_Row, Procedure]:
+        row = self._rows.get(_make_key(scope, agent_id, skill_id))
         if row is None or row.skill is None or row.version < version:
             raise UnknownProcedure
         if row.version != version:

@@ -33,7 +33,7 @@ class FakeDeskPlaces:
         threads = []
         for location in sorted(places, key=_make_position):
             row = self._store.rows.get((scope.tenant_id, location.thread_id))
-            thread = row.shown(self._clock.now()) if row is not None else None
+            thread = row.to_thread(self._clock.now()) if row is not None else None
             is_after = after is None or _make_position(location) > _make_position(after)
             if thread is not None and is_after and DeskPlace.of(thread.id, thread.conversation) == location:
                 threads.append(thread)

@@ -22,10 +22,10 @@ class FakeHandoffs:
 
     def __init__(self, audit: FakeAuditLog) -> None:
         self._audit = audit
-        self._kept: defaultdict[tuple[str, str], dict[_Place, tuple[int, HandoffRequest]]] = defaultdict(dict)
+        self._requests: defaultdict[tuple[str, str], dict[_Place, tuple[int, HandoffRequest]]] = defaultdict(dict)
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:
-        of_thread = self._kept[lease.scope.tenant_id, lease.thread_id]
+        of_thread = self._requests[lease.scope.tenant_id, lease.thread_id]
         position = (request.ordinal, request.number)
         if position in of_thread and of_thread[position][0] > lease.fence:
             raise LeaseLost
@@ -39,13 +39,13 @@ class FakeHandoffs:
         )
 
     async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
-        stored_request = self._kept[scope.tenant_id, thread_id].get((place.ordinal, place.number))
+        stored_request = self._requests[scope.tenant_id, thread_id].get((place.ordinal, place.number))
         return stored_request[1] if stored_request is not None else None
 
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[HandoffRequest], str | None]:
-        stored_requests = self._kept[scope.tenant_id, thread_id]
+        stored_requests = self._requests[scope.tenant_id, thread_id]
         requests = [stored_requests[position][1] for position in sorted(stored_requests, reverse=True)]
         ids = [request.id for request in requests]
         if cursor is not None and cursor not in ids:

@@ -32,7 +32,7 @@ class FakeIdleThreads:
         for check_at, key in sorted(due):
             if rows[key].check_at != check_at:
                 continue
-            idle = partial(self._read, key, rows[key].shown(self._clock.now()))
+            idle = partial(self._read, key, rows[key].to_thread(self._clock.now()))
             if self.seen is not None:
                 await self.seen()
             yield DueThread(*key, check_at, self.failures.get(key, 0), idle)

@@ -60,7 +60,7 @@ class Row:
     delivery: RecordDelivery | None = None
     committed_fence: int = 0
 
-    def shown(self, now: datetime) -> Thread:
+    def to_thread(self, now: datetime) -> Thread:
         """Return the thread as readers see it."""
         run = self.thread.run
         if run is not None:
@@ -115,7 +115,7 @@ class FakeLeases:
         if request.parent_thread_id not in (None, row.thread.parent_thread_id):
             raise ThreadUnavailable
         if not row.may_be_taken(request, now):
-            raise LeaseBusy(row.shown(now).run, LeaseMark(row.fence, row.until))
+            raise LeaseBusy(row.to_thread(now).run, LeaseMark(row.fence, row.until))
         if request.run_id is not None and request.message_id is not None:
             run = row.thread.run or Run(request.run_id, request.message_id, attempt=0)
             row.thread = replace(row.thread, run=replace(run, attempt=run.attempt + 1))
@@ -124,7 +124,7 @@ class FakeLeases:
         row.owner, row.until, row.fence = self._clock.new_id(), now + LEASE, row.fence + FENCE_STEP
         row.delivery = request.delivery
         first_seq, row.next_seq = row.next_seq, row.next_seq + RESERVED_SEQS
-        return Lease(scope, row.shown(now), row.owner, row.fence, row.until, first_seq, row.next_seq, row.delivery)
+        return Lease(scope, row.to_thread(now), row.owner, row.fence, row.until, first_seq, row.next_seq, row.delivery)
 
     async def acquire_optimistically(self, scope: Scope, thread_id: str, run: Run) -> Lease | None:
         row, now = self.rows.get((scope.tenant_id, thread_id)), self._now()
@@ -134,7 +134,7 @@ class FakeLeases:
             return None
         return Lease(
             scope,
-            replace(row.shown(now), run=run),
+            replace(row.to_thread(now), run=run),
             self._clock.new_id(),
             row.fence + OPTIMISTIC_STEP,
             now + LEASE,
@@ -174,17 +174,17 @@ class FakeLeases:
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
         row = self._find_own(scope, thread_id)
         row.thread = replace(row.thread, notifies=True)
-        return row.shown(self._now())
+        return row.to_thread(self._now())
 
     async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
         row = self._find_own(scope, thread_id)
         row.thread = replace(row.thread, title=title)
-        return row.shown(self._now())
+        return row.to_thread(self._now())
 
     async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
         row = self._find_own(scope, thread_id)
         row.thread = replace(row.thread, title=row.thread.title or title, preview=preview or row.thread.preview)
-        return row.shown(self._now())
+        return row.to_thread(self._now())
 
     async def lower_unread(self, scope: Scope, seen: Thread, unread: int) -> Thread | None:
         row = self.rows.get((scope.tenant_id, seen.id))
@@ -193,7 +193,7 @@ class FakeLeases:
         if row.thread.unread <= unread:
             return None
         row.thread = replace(row.thread, unread=unread)
-        return row.shown(self._now())
+        return row.to_thread(self._now())
 
     async def commit(self, lease: Lease, commit: Commit) -> CommittedThread:
         row, now = self._get_row(lease), self._now()

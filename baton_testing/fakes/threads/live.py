@@ -39,7 +39,7 @@ class FakeLiveRegistry:
         self._users: dict[str, str] = {}
         self._cancelled: defaultdict[_Thread, dict[str, datetime]] = defaultdict(dict)
         self._waiting: defaultdict[_Thread, dict[str, tuple[WaitingMessage, datetime]]] = defaultdict(dict)
-        self._asked: defaultdict[_Thread, dict[int, tuple[LeaseMark, datetime]]] = defaultdict(dict)
+        self._requests: defaultdict[_Thread, dict[int, tuple[LeaseMark, datetime]]] = defaultdict(dict)
 
     async def attach(self, scope: Scope, thread_id: str, connection_id: str, token_expires_at: datetime) -> None:
         token_end = from_millis(to_millis(token_expires_at))
@@ -52,7 +52,7 @@ class FakeLiveRegistry:
         attached = self._attached[scope.tenant_id, thread_id]
         connections = {name: token_end for name, (token_end, end) in attached.items() if end > now}
         cancelled = (run_id for run_id, end in self._cancelled[scope.tenant_id, thread_id].items() if end > now)
-        marks = (lease for lease, end in self._asked[scope.tenant_id, thread_id].values() if end > now)
+        marks = (lease for lease, end in self._requests[scope.tenant_id, thread_id].values() if end > now)
         is_log_read = self._read.get((scope.tenant_id, thread_id), now) > now
         waiting = tuple(await self.waiting(scope, thread_id))
         users = {name: self._users[name] for name in connections}
@@ -86,7 +86,7 @@ class FakeLiveRegistry:
 
     async def ask(self, scope: Scope, thread_id: str, lease: LeaseMark) -> None:
         mark = LeaseMark(lease.fence, from_millis(to_millis(lease.until)))
-        self._asked[scope.tenant_id, thread_id][lease.fence] = (mark, self._clock.now() + ASK_KEPT)
+        self._requests[scope.tenant_id, thread_id][lease.fence] = (mark, self._clock.now() + ASK_KEPT)
 
     async def note_reader(self, scope: Scope, thread_id: str) -> None:
         self._read[scope.tenant_id, thread_id] = self._clock.now() + READER_KEPT

@@ -59,11 +59,11 @@ class FakeThreadStore(FakeLeases):
             raise ThreadUnavailable(is_unused=thread_id not in self._tenants)
         if row.thread.user_id != scope.user_id and not scope.has(Permission.THREAD_READ_ALL):
             raise ThreadUnavailable
-        return row.shown(self._now())
+        return row.to_thread(self._now())
 
     async def find_own(self, scope: Scope, thread_id: str, *, consistent: bool) -> Thread | None:
         row = self.rows.get((scope.tenant_id, thread_id))
-        return row.shown(self._now()) if row is not None and row.thread.user_id == scope.user_id else None
+        return row.to_thread(self._now()) if row is not None and row.thread.user_id == scope.user_id else None
 
     async def list_threads(
         self,
@@ -91,11 +91,11 @@ class FakeThreadStore(FakeLeases):
             )
             and (below is None or _make_position(row) < below)
             and (of_user is None or row.thread.user_id == of_user)
-            and (query is None or query.matches(row.shown(self._now())))
+            and (query is None or query.matches(row.to_thread(self._now())))
         ]
         rows.sort(key=_make_position, reverse=True)
         more = len(rows) > limit
-        return [row.shown(self._now()) for row in rows[:limit]], _encode(
+        return [row.to_thread(self._now()) for row in rows[:limit]], _encode(
             _make_position(rows[limit - 1])
         ) if more else None
 

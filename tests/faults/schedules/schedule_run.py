@@ -190,7 +190,7 @@ class ScheduleRun:
             assert all(frame.get("code") != "invalid_sequence" for frame in frames), "a client was ahead of the thread"
             screen.show(frames)
             replay = await self._harness.replays.replay_after(
-                self._harness.ada, row.shown(self._harness.clock.now()), screen.seen
+                self._harness.ada, row.to_thread(self._harness.clock.now()), screen.seen
             )
             screen.show([event.body for event in (*([replay.snapshot] if replay.snapshot else []), *replay.events)])
             assert screen.messages == stored, f"{connection_id} shows {screen.messages}, stored is {stored}"

@@ -27,14 +27,14 @@ class Agent(AgentExecutor):
     """An agent that remembers each task's messages. It works for as long as it takes until it is asked about that."""
 
     def __init__(self):
-        self._heard = {}
+        self._texts_by_task = {}
         self._gates = {}
 
     async def execute(self, context, event_queue):
         if context.current_task is None:
             await event_queue.enqueue_event(new_task(context.message))
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
-        received = self._heard.setdefault(context.task_id, [])
+        received = self._texts_by_task.setdefault(context.task_id, [])
         reported = [part.root for part in context.message.parts]
         words = next((part.text for part in reversed(reported) if part.kind == "text"), "")
         received.append(words or next((str(part.data) for part in reported if part.kind == "data"), "a file"))

@@ -42,7 +42,7 @@ class RemoteAgent:
     """Path and headers of each request."""
     messages: list[dict[str, Any]] = field(default_factory=list)
     """Messages as the SDK's server read them."""
-    heard: list[tuple[str, str, str | None]] = field(default_factory=list)
+    received: list[tuple[str, str, str | None]] = field(default_factory=list)
     """Id and text of each message, and the task that it goes on with."""
     tasks: dict[str, list[str]] = field(default_factory=dict)
     """The texts of each task's messages."""
@@ -66,7 +66,7 @@ class RemoteAgent:
 
         async def serve(scope: Scope, receive: Receive, send: Send) -> None:
             if not apps:
-                apps.append(self._made(self.rpc_base or base()))
+                apps.append(self._make_app(self.rpc_base or base()))
             headers = {name.decode(): value.decode() for name, value in scope["headers"]}
             self.requests.append((scope["path"], headers))
             if self.required_header is not None and headers.get(self.required_header[0]) != self.required_header[1]:
@@ -77,7 +77,7 @@ class RemoteAgent:
 
         return serve
 
-    def _made(self, base: str) -> ASGIApp:
+    def _make_app(self, base: str) -> ASGIApp:
         card = AgentCard(
             name="Echo",
             description="Follows its instructions.",
@@ -115,7 +115,7 @@ class _Executor(AgentExecutor):
         existing = context.task_id if context.current_task is not None else None
         texts = get_text_parts(context.message.parts)
         order = texts[-1] if texts else "say Thanks for the file."
-        self._agent.heard.append((context.message.message_id, order, existing))
+        self._agent.received.append((context.message.message_id, order, existing))
         verb, *words = order.split(" ")
         if verb in ("say", "bye"):
             message = new_text_message(" ".join(words), role=Role.ROLE_AGENT)

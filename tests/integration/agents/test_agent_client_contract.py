@@ -44,8 +44,8 @@ class FakeEmbassy:
     async def saw_a_stop(self) -> bool:
         return len(self.client.stopped) == 1
 
-    def heard(self) -> list[tuple[str, str, str | None]]:
-        return [(task.task_id, task.message, task.remote_task_id) for _, task in self.client.asked]
+    def list_received(self) -> list[tuple[str, str, str | None]]:
+        return [(task.task_id, task.message, task.remote_task_id) for _, task in self.client.requests]
 
     def _scripted(self, reply: Reply) -> str:
         self.client.script(self.agent.id, reply)
@@ -83,8 +83,8 @@ class RealEmbassy:
     async def saw_a_stop(self) -> bool:
         return await asyncio.to_thread(self._remote.cancelled.wait, 10)
 
-    def heard(self) -> list[tuple[str, str, str | None]]:
-        return self._remote.heard
+    def list_received(self) -> list[tuple[str, str, str | None]]:
+        return self._remote.received
 
 
 @pytest.fixture(params=["fake", "streaming", "polling", "streaming 1.0", "polling 1.0"])

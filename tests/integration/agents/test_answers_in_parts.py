@@ -76,7 +76,7 @@ async def test_a_task_that_is_passed_on_is_followed_and_sent_nothing_again(
     chunks = await following_it
     assert text_of(chunks) == "Onetwo"
     assert chunks[-1] == AgentDone()
-    assert len(remote.heard) == 1
+    assert len(remote.received) == 1
     assert not remote.cancelled.is_set()
     # It has ended meanwhile, and is the answer still.
     assert text_of(await listen(client, agent, following(task, started))) == "Onetwo"
@@ -101,9 +101,9 @@ async def test_a_message_that_did_not_reach_the_task_is_sent_by_the_follower(
     async with aclosing(client.stream(agent, second, is_passed_on=lambda: True)) as chunks:
         started = await anext(chunks)
     assert isinstance(started, AgentStarted)
-    assert len(remote.heard) == 1, "the worker died before it sent the message"
+    assert len(remote.received) == 1, "the worker died before it sent the message"
     assert text_of(await listen(client, agent, following(second, started))) == "Booked."
-    assert [text for _, text, _ in remote.heard] == ["ask When?", "answer Booked."]
+    assert [text for _, text, _ in remote.received] == ["ask When?", "answer Booked."]
 
 
 async def test_a_task_that_nobody_follows_is_stopped(client: RemoteAgents, serve: Serve) -> None:

@@ -244,7 +244,7 @@ async def test_a_task_in_the_background_is_looked_at_and_goes_on_between(
         while AgentDone() not in last:
             last = [chunk async for chunk in client.stream(agent, following)]
     assert text_of(last) == "Onetwo"
-    assert [message_id for message_id, _, _ in remote.heard] == [task.task_id]
+    assert [message_id for message_id, _, _ in remote.received] == [task.task_id]
     assert not remote.cancelled.is_set()
 
 

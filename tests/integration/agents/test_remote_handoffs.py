@@ -166,7 +166,7 @@ async def test_a_task_that_has_ended_takes_no_further_message(serve: Serve, stre
     await listen(client, agent, replace(goes_on, task_id="t2", message="answer Booked."))
     with pytest.raises(TaskLost):
         await listen(client, agent, replace(goes_on, task_id="t3", message="answer Thanks."))
-    assert [text for _, text, _ in remote.heard] == ["ask When?", "answer Booked."]
+    assert [text for _, text, _ in remote.received] == ["ask When?", "answer Booked."]
     # The agent is well: the next task is not held back.
     assert text_of(await listen(client, agent, a_task("say Hello."))) == "Hello."
 

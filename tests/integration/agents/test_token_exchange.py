@@ -139,7 +139,7 @@ async def test_an_agent_gets_a_token_of_the_users_that_is_for_it_alone(
     assert credentials(remote) == {f"Bearer {issuer.issued[0]}"}
     claims = issuer.read(issuer.issued[0], AUDIENCE)
     assert (claims["sub"], claims["scope"], claims["act"]) == ("ada", "calendar.read", {"sub": CLIENT})
-    [form] = issuer.asked
+    [form] = issuer.forms
     assert form["subject_token_type"] == "urn:ietf:params:oauth:token-type:access_token"
 
 
@@ -157,7 +157,7 @@ async def test_without_a_token_of_the_users_nothing_is_sent(
             .stream(agent, a_task("say Hello."))
             .__anext__()
         )
-    assert (remote.requests, issuer.asked) == ([], [])
+    assert (remote.requests, issuer.forms) == ([], [])
     assert await deployment.ask(agent, deployment.scope()) == "Hello."
 
 
@@ -169,7 +169,7 @@ async def test_a_token_is_of_no_use_to_another_user(
     stolen = replace(Scope(tenant, user), subject_token=deployment.scope().subject_token)
     with pytest.raises(Unauthorized):
         await deployment.ask(deployment.agent(serve(remote)), stolen)
-    assert (remote.requests, issuer.asked) == ([], [])
+    assert (remote.requests, issuer.forms) == ([], [])
 
 
 @pytest.mark.parametrize("sealed", ["", "nonsense", "é", OTHERS], ids=["empty", "text", "not ASCII", "by others"])
@@ -185,7 +185,7 @@ async def test_a_token_that_has_ended_while_its_turn_waited_is_expired(
     deployment.clock.added = timedelta(seconds=601)
     with pytest.raises(TokenExpired):
         await deployment.ask(deployment.agent(serve(RemoteAgent())), scope)
-    assert issuer.asked == []
+    assert issuer.forms == []
 
 
 async def test_an_exchanged_token_is_kept_until_shortly_before_its_end(
@@ -196,10 +196,10 @@ async def test_an_exchanged_token_is_kept_until_shortly_before_its_end(
         await deployment.ask(agent, scope)
     deployment.time.pass_(300 - MARGIN_SECONDS - 1)
     await deployment.ask(agent, scope)
-    assert len(issuer.asked) == 1
+    assert len(issuer.forms) == 1
     deployment.time.pass_(1)
     await deployment.ask(agent, scope)
-    assert len(issuer.asked) == 2
+    assert len(issuer.forms) == 2
 
 
 async def test_no_token_is_kept_for_longer_than_the_users_own(
@@ -210,7 +210,7 @@ async def test_no_token_is_kept_for_longer_than_the_users_own(
     await deployment.ask(agent, scope)
     deployment.time.pass_(100 - MARGIN_SECONDS)
     await deployment.ask(agent, scope)
-    assert len(issuer.asked) == 2
+    assert len(issuer.forms) == 2
 
 
 async def test_a_kept_token_is_for_the_same_user_token_and_use_only(
@@ -261,7 +261,7 @@ async def test_an_endpoint_that_cannot_be_used_is_a_fault_of_the_agents(
     issuer.answer = (status, body)
     with pytest.raises(AgentFailed, match="credentials"):
         await deployment.ask(deployment.agent(serve(remote)), deployment.scope())
-    assert (remote.requests, len(issuer.asked)) == ([], 1)
+    assert (remote.requests, len(issuer.forms)) == ([], 1)
 
 
 async def test_operators_learn_the_status_of_an_answer_that_is_no_json(
@@ -322,7 +322,7 @@ async def test_tokens_are_in_no_log_and_no_answer(
         with pytest.raises(Unauthorized):
             await deployment.ask(deployment.agent("https://127.0.0.1:1", scope="other"), scope)
     assert echoed == "[secret]"
-    subject = issuer.asked[0]["subject_token"]
+    subject = issuer.forms[0]["subject_token"]
     reported = caplog.text + repr(scope)
     assert all(
         secret not in reported for secret in (subject, issuer.issued[0], CLIENT_SECRET, str(scope.subject_token))

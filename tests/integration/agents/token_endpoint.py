@@ -25,7 +25,7 @@ class TokenEndpoint:
 
     def __init__(self) -> None:
         self.key = private_jwk("RS256", "issuer-key")
-        self.asked: list[Mapping[str, str]] = []
+        self.forms: list[Mapping[str, str]] = []
         """The form of each request."""
         self.issued: list[str] = []
         self.answer: tuple[int, Any] | None = None
@@ -56,7 +56,7 @@ class TokenEndpoint:
 
     async def _token(self, request: Request) -> Response:
         form = {name: values[0] for name, values in parse_qs((await request.body()).decode()).items()}
-        self.asked.append(form)
+        self.forms.append(form)
         if self.answer is not None:
             status, body = self.answer
             return body if isinstance(body, Response) else JSONResponse(body, status)

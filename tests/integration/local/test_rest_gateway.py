@@ -95,13 +95,13 @@ def test_the_more_literal_path_wins() -> None:
     paths = ("/{proxy+}", "/v1/{a}/{b}", "/v1/threads/{id}", "/v1/{proxy+}", "/v1/threads/all", "/")
     routes = RestRoutes(RestRoute("ANY", path, "F") for path in paths)
 
-    def found(path: str) -> str | None:
+    def match_route(path: str) -> str | None:
         match = routes.find("GET", path)
         return match.route.path if match else None
 
-    assert found("/v1/threads/all") == "/v1/threads/all"
-    assert found("/v1/threads/x%2Fy") == "/v1/threads/{id}"
-    assert found("/v1/x/y") == "/v1/{a}/{b}"
-    assert found("/v1/x/y/z") == "/v1/{proxy+}"
-    assert found("/other") == "/{proxy+}"
-    assert found("/") == "/"
+    assert match_route("/v1/threads/all") == "/v1/threads/all"
+    assert match_route("/v1/threads/x%2Fy") == "/v1/threads/{id}"
+    assert match_route("/v1/x/y") == "/v1/{a}/{b}"
+    assert match_route("/v1/x/y/z") == "/v1/{proxy+}"
+    assert match_route("/other") == "/{proxy+}"
+    assert match_route("/") == "/"

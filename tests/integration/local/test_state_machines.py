@@ -47,14 +47,14 @@ def session(failures: int = 0) -> dict[str, Any]:
     }
 
 
-def outcome(
-    stepfunctions: Any, cloud: LocalCloud, ended: dict[str, Any], machine: str = "BATON_CLOSE_SESSION_ARN"
+def run_execution(
+    stepfunctions: Any, cloud: LocalCloud, execution_input: dict[str, Any], machine: str = "BATON_CLOSE_SESSION_ARN"
 ) -> dict[str, Any]:
     """Close the session, or capture the task, and return how the execution ended."""
     execution = stepfunctions.start_execution(
         stateMachineArn=cloud.environment[machine],
-        name=f"{ended['threadId']}-{ended['attempt']}",
-        input=json.dumps(ended),
+        name=f"{execution_input['threadId']}-{execution_input['attempt']}",
+        input=json.dumps(execution_input),
     )["executionArn"]
     deadline = time.monotonic() + SECONDS
     while True:
@@ -65,10 +65,10 @@ def outcome(
         time.sleep(0.05)
 
 
-def calls(cloud: LocalCloud, ended: dict[str, Any], step: str) -> tuple[int, dict[str, Any]]:
+def read_calls(cloud: LocalCloud, execution_input: dict[str, Any], step: str) -> tuple[int, dict[str, Any]]:
     """The number of calls of the function for this step, and the last input."""
     dynamodb = client("dynamodb", cloud.environment["AWS_ENDPOINT_URL_DYNAMODB"])
-    key = {"PK": {"S": ended["threadId"]}, "SK": {"S": step}}
+    key = {"PK": {"S": execution_input["threadId"]}, "SK": {"S": step}}
     item = dynamodb.get_item(TableName=cloud.environment["BATON_TABLE"], Key=key, ConsistentRead=True).get("Item")
     dynamodb.close()
     return (int(item["calls"]["N"]), json.loads(item["event"]["S"])) if item else (0, {})
@@ -76,30 +76,30 @@ def calls(cloud: LocalCloud, ended: dict[str, Any], step: str) -> tuple[int, dic
 
 def test_a_task_calls_the_function_with_the_executions_input(cloud: LocalCloud, stepfunctions: Any) -> None:
     session_ref = session()
-    result = outcome(stepfunctions, cloud, session_ref)
+    result = run_execution(stepfunctions, cloud, session_ref)
     assert result["status"] == "SUCCEEDED"
     output = json.loads(result["output"])
     assert {name: output[name] for name in session_ref} == session_ref
     assert output["closed"] == {"calls": 1}
-    count, event = calls(cloud, session_ref, "whole")
+    count, event = read_calls(cloud, session_ref, "whole")
     assert (count, event["step"], event["session"]) == (1, "whole", session_ref)
-    assert calls(cloud, session_ref, "store") == calls(cloud, session_ref, "fail") == (0, {})
+    assert read_calls(cloud, session_ref, "store") == read_calls(cloud, session_ref, "fail") == (0, {})
 
 
 def test_the_single_steps_follow_an_invocation_for_all_of_them_that_has_failed(
     cloud: LocalCloud, stepfunctions: Any, pauses: list[float]
 ) -> None:
     session_ref = session(failures=1)
-    output = json.loads(outcome(stepfunctions, cloud, session_ref)["output"])
+    output = json.loads(run_execution(stepfunctions, cloud, session_ref)["output"])
     assert (output["stored"], output["completed"]) == ({"calls": 2}, {"calls": 1})
-    assert calls(cloud, session_ref, "whole")[0] == 1
+    assert read_calls(cloud, session_ref, "whole")[0] == 1
     assert output["notAtOnce"]["Error"] == "NotStored"
 
 
 def test_a_task_that_fails_is_tried_again(cloud: LocalCloud, stepfunctions: Any, pauses: list[float]) -> None:
     session_ref = session(failures=1)
-    assert outcome(stepfunctions, cloud, session_ref)["status"] == "SUCCEEDED"
-    count, event = calls(cloud, session_ref, "store")
+    assert run_execution(stepfunctions, cloud, session_ref)["status"] == "SUCCEEDED"
+    count, event = read_calls(cloud, session_ref, "store")
     assert (count, event["step"], event["session"]["threadId"]) == (2, "store", session_ref["threadId"])
 
 
@@ -107,10 +107,10 @@ def test_a_task_that_keeps_failing_is_marked_and_fails_the_execution(
     cloud: LocalCloud, stepfunctions: Any, pauses: list[float]
 ) -> None:
     session_ref = session(failures=99)
-    result = outcome(stepfunctions, cloud, session_ref)
+    result = run_execution(stepfunctions, cloud, session_ref)
     assert (result["status"], result["error"]) == ("FAILED", "NotStored")
-    assert calls(cloud, session_ref, "store")[0] == 4
-    count, event = calls(cloud, session_ref, "fail")
+    assert read_calls(cloud, session_ref, "store")[0] == 4
+    count, event = read_calls(cloud, session_ref, "fail")
     assert (count, event["session"].pop("failure")["Error"]) == (1, "NotStored")
     del event["session"]["notAtOnce"]
     assert event["session"] == session_ref
@@ -118,10 +118,10 @@ def test_a_task_that_keeps_failing_is_marked_and_fails_the_execution(
 
 def test_an_execution_is_started_once(cloud: LocalCloud, stepfunctions: Any) -> None:
     session_ref = session()
-    outcome(stepfunctions, cloud, session_ref)
+    run_execution(stepfunctions, cloud, session_ref)
     with pytest.raises(stepfunctions.exceptions.ExecutionAlreadyExists):
-        outcome(stepfunctions, cloud, session_ref)
-    assert calls(cloud, session_ref, "whole")[0] == 1
+        run_execution(stepfunctions, cloud, session_ref)
+    assert read_calls(cloud, session_ref, "whole")[0] == 1
 
 
 def task(user_id: str) -> dict[str, Any]:
@@ -143,8 +143,8 @@ STEPS = ("detect", "draft", "compare", "store", "announce")
 def capture_task(stepfunctions: Any, cloud: LocalCloud, user_id: str) -> tuple[dict[str, Any], dict[str, int]]:
     """The end of a task's capture, and the number of calls of each step."""
     done = task(user_id)
-    result = outcome(stepfunctions, cloud, done, "BATON_CAPTURE_PROCEDURE_ARN")
-    return result, {step: calls(cloud, done, step)[0] for step in (*STEPS, "fail")}
+    result = run_execution(stepfunctions, cloud, done, "BATON_CAPTURE_PROCEDURE_ARN")
+    return result, {step: read_calls(cloud, done, step)[0] for step in (*STEPS, "fail")}
 
 
 def test_a_capture_runs_through_its_steps(cloud: LocalCloud, stepfunctions: Any) -> None:
@@ -186,7 +186,7 @@ def test_functions_start_executions_by_the_templates_reference(cloud: DrivenClou
     dynamodb.close()
     cloud.sweep_now()
     deadline = time.monotonic() + SECONDS
-    while calls(cloud, session_ref, "whole") != (1, {"step": "whole", "session": session_ref}):
+    while read_calls(cloud, session_ref, "whole") != (1, {"step": "whole", "session": session_ref}):
         assert time.monotonic() < deadline, "The session is not closed."
         time.sleep(0.05)
 

@@ -22,8 +22,8 @@ ACME = {"tenant": "acme", "algorithm": "HS256", "key": "a developer's own key of
 
 
 def test_a_token_is_signed_by_the_key_in_the_secret(cloud: LocalCloud) -> None:
-    wanted = {"tenant": "demo", "user": "mia", "permissions": ["thread:read_all"]}
-    token = httpx.post(f"{cloud.url}/local/token", json=wanted).json()["token"]
+    claims = {"tenant": "demo", "user": "mia", "permissions": ["thread:read_all"]}
+    token = httpx.post(f"{cloud.url}/local/token", json=claims).json()["token"]
     secrets = boto3.client("secretsmanager")
     keys = json.loads(secrets.get_secret_value(SecretId=cloud.environment["BATON_EMBED_KEYS_SECRET"])["SecretString"])
     secrets.close()

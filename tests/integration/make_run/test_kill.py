@@ -90,7 +90,7 @@ class Story:
 
     def __init__(self, url: str) -> None:
         self.has_begun = asyncio.Event()
-        self._heard: list[int] = []
+        self._seqs: list[int] = []
         self._reading = asyncio.create_task(self._read(url))
 
     async def _read(self, url: str) -> RunResult:
@@ -98,7 +98,7 @@ class Story:
         async with baton, baton.runs.stream("Please write 300 words about lighthouses.") as stream:
             async for event in stream:
                 if seq := seq_of(event):
-                    self._heard.append(seq)
+                    self._seqs.append(seq)
                 if isinstance(event, TextMessageContentEvent):
                     self.has_begun.set()
             return await stream.result()
@@ -107,7 +107,7 @@ class Story:
         """Read it to its end, although its server was killed; it is what is stored."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             result = await self._reading
-        assert self._heard == sorted(set(self._heard))
+        assert self._seqs == sorted(set(self._seqs))
         stored = await messages(http, result.thread_id)
         assert [message["content"] for message in stored if message["role"] == "assistant"] == [result.text]
 

@@ -51,9 +51,9 @@ class Harness(Protocol):
 
     async def saw_listener_leave(self) -> bool: ...
 
-    def asked(self) -> list[list[tuple[str, object]]]: ...
+    def list_prompts(self) -> list[list[tuple[str, object]]]: ...
 
-    def offered(self) -> list[list[str]]: ...
+    def list_offered_tools(self) -> list[list[str]]: ...
 
 
 @dataclass
@@ -79,10 +79,10 @@ class FakeHarness:
     async def saw_listener_leave(self) -> bool:
         return self.model.abandoned == 1
 
-    def asked(self) -> list[list[tuple[str, object]]]:
+    def list_prompts(self) -> list[list[tuple[str, object]]]:
         return [list(request.contents) for request in self.model.requests]
 
-    def offered(self) -> list[list[str]]:
+    def list_offered_tools(self) -> list[list[str]]:
         return [[tool.name for tool in request.tools] for request in self.model.requests]
 
 
@@ -110,10 +110,10 @@ class OpenAIHarness:
         await self.server.wait_until(lambda server: server.hangups == 1)
         return True
 
-    def asked(self) -> list[list[tuple[str, object]]]:
+    def list_prompts(self) -> list[list[tuple[str, object]]]:
         return [list(received.prompts) for received in self.server.requests]
 
-    def offered(self) -> list[list[str]]:
+    def list_offered_tools(self) -> list[list[str]]:
         return [[tool["name"] for tool in received.tools] for received in self.server.requests]
 
 
@@ -144,7 +144,7 @@ async def test_an_answer_is_text_and_then_its_end(harness: Harness) -> None:
 async def test_the_model_is_asked_with_all_prompts_in_order(harness: Harness) -> None:
     harness.will_answer("Yes.")
     await listen(harness)
-    assert harness.asked() == [[("system", "Be kind."), ("user", "Hello")]]
+    assert harness.list_prompts() == [[("system", "Be kind."), ("user", "Hello")]]
 
 
 async def test_tool_calls_come_whole_and_in_order_between_the_text_and_the_end(harness: Harness) -> None:
@@ -170,7 +170,7 @@ async def test_tools_are_offered_only_when_they_are_given(harness: Harness) -> N
     await listen(harness)
     async for _ in harness.model.stream(SETTINGS, QUESTION, thread_files=MemoryThreadFiles(), tools=(END,)):
         pass
-    assert harness.offered() == [[], ["end_conversation"]]
+    assert harness.list_offered_tools() == [[], ["end_conversation"]]
 
 
 async def test_a_failure_in_the_middle_keeps_what_was_said(harness: Harness) -> None:

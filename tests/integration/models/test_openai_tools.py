@@ -14,12 +14,12 @@ from tests.integration.models.asking import ADD, FILES, HELLO, ONE_WORD, SETTING
 
 
 async def call_tools(
-    model: OpenAIChatModel, *prompts: Prompt, heard: list[ModelChunk] | None = None
+    model: OpenAIChatModel, *prompts: Prompt, chunks: list[ModelChunk] | None = None
 ) -> list[ModelChunk]:
-    heard = [] if heard is None else heard
+    chunks = [] if chunks is None else chunks
     async for chunk in model.stream(SETTINGS, prompts or HELLO, thread_files=FILES, tools=(ADD,)):
-        heard.append(chunk)
-    return heard
+        chunks.append(chunk)
+    return chunks
 
 
 async def test_tools_are_sent_as_functions_and_results_after_their_calls(
@@ -101,7 +101,7 @@ async def test_a_stream_that_breaks_in_a_call_after_text_gives_out_the_text_only
     fault_model.script(fault.breaks_in_a_call(ONE_WORD))
     chunks: list[ModelChunk] = []
     with pytest.raises(ModelUnavailable):
-        await call_tools(model, heard=chunks)
+        await call_tools(model, chunks=chunks)
     assert chunks == [TextDelta(ONE_WORD)]
 
 

@@ -136,8 +136,8 @@ class Conversations:
         assert answer.status_code == 200, answer.text
         return str(answer.json()["messages"][-1]["content"])
 
-    def said(self, session: str) -> list[str]:
-        """Return what was said in a conversation."""
+    def list_messages(self, session: str) -> list[str]:
+        """Return the texts of a conversation, oldest first."""
         result = httpx.get(f"{self.url}/v1/threads/{session}/messages", headers=self._headers())
         return [item["content"] for item in result.raise_for_status().json()["items"]]
 

@@ -92,7 +92,7 @@ def test_a_project_of_an_earlier_release_goes_on_and_its_edits_are_used_by_the_n
         assert user.reports(existing) == "documents/orders/returns.md"
         assert "within 60 days" in user.ask("s-four", "How long may I return goods?")
         before = ["Where is my order A-1002?", "The order A-1002 is being packed."]
-        assert user.said("s-one") == before
+        assert user.list_messages("s-one") == before
         tool.write_text(tool.read_text().replace("is being packed", "was handed over"))
         assert user.reloaded() == "Reloaded: assistant, orders\n"
         assert user.ask("s-one", "And order A-1002 now?") == "The order A-1002 was handed over."
@@ -101,7 +101,7 @@ def test_a_project_of_an_earlier_release_goes_on_and_its_edits_are_used_by_the_n
         assert user.ask("s-two", "Where is my order A-1001?") == "The order A-1001 is on its way."
         agent.write_text(right)
         assert user.reloaded() == "Reloaded: assistant, orders\n"
-        assert user.said("s-one")[:2] == before
+        assert user.list_messages("s-one")[:2] == before
         user.process.send_signal(signal.SIGINT)
         out, _ = user.process.communicate(timeout=60)
         assert (user.process.returncode, out[-9:]) == (0, "Stopped.\n")

@@ -31,10 +31,10 @@ class NotedEngine(Engine):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self.asked: set[tuple[str, str]] = set()
+        self.requests: set[tuple[str, str]] = set()
 
     async def _request(self, method: str, path: str, *rest: Any) -> Any:
-        self.asked.add((f"es:ESHttp{method.capitalize()}", f"{PLACE}{path.replace('*', '1')}"))
+        self.requests.add((f"es:ESHttp{method.capitalize()}", f"{PLACE}{path.replace('*', '1')}"))
         return await super()._request(method, path, *rest)
 
 
@@ -86,14 +86,14 @@ async def test_functions_that_search_may_send_what_they_send_and_nothing_else(
 ) -> None:
     await OpenSearchAdministration(engine, layout).migrate(EMBEDDER)
     await search_and_write(noted, layout)
-    assert list_used(noted.asked, *SEARCHING) == list_granted(*SEARCHING)
+    assert list_used(noted.requests, *SEARCHING) == list_granted(*SEARCHING)
 
 
 async def test_the_function_that_administers_the_domain_may_send_what_it_sends_and_nothing_else(
     noted: NotedEngine, layout: Layout
 ) -> None:
     await administer(noted, layout)
-    assert list_used(noted.asked, "SearchRole") == list_granted("SearchRole")
+    assert list_used(noted.requests, "SearchRole") == list_granted("SearchRole")
 
 
 @pytest.mark.parametrize("action", ["es:ESHttpGet", "es:ESHttpPost", "es:ESHttpPut"])

@@ -69,26 +69,26 @@ async def test_a_closing_whose_worker_dies_at_any_write_is_completed_by_the_next
 ) -> None:
     harness = Harness(stores=stores, clock=stores.clock)
     write = Table._write
-    left = 0
+    writes_left = 0
 
     async def dying(self: Table, *arguments: Any) -> Any:
-        nonlocal left
-        left -= 1
-        if left == 0:
+        nonlocal writes_left
+        writes_left -= 1
+        if writes_left == 0:
             raise WorkerDied
         return await write(self, *arguments)
 
-    for at in range(1, 12):
-        imported = session(harness, f"s-{at}", ["I am ada@example.com", "Hello", "Call +41 44 668 18 00", "No."])
+    for number in range(1, 12):
+        imported = session(harness, f"s-{number}", ["I am ada@example.com", "Hello", "Call +41 44 668 18 00", "No."])
         ref = await harness.app.sessions.importer.run(harness.ada, imported)
         harness.model.otherwise = Answer((FACTS,))
         monkeypatch.setattr(Table, "_write", dying)
-        left = at
+        writes_left = number
         end = {"tenantId": "acme", "userId": "ada", "threadId": ref.thread_id, "episode": 1, "subject": ref.id}
         with contextlib.suppress(WorkerDied):
             await harness.app.closing_events.run_step({"step": "whole", "session": end}, seconds=600)
         monkeypatch.setattr(Table, "_write", write)
         episode = await close_thread(harness, ref.thread_id)
-        assert (episode.missing, episode.summary is not None) == ((), True), f"after a death at write {at}"
+        assert (episode.missing, episode.summary is not None) == ((), True), f"after a death at write {number}"
         redacted = await harness.episodes.read_redactions(harness.ada, ref.thread_id, first_ordinal=0, end_ordinal=4)
         assert dict(redacted) == {0: "I am [email]", 2: "Call [phone]"}

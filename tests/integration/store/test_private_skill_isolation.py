@@ -29,7 +29,7 @@ NAMES = ("Alert", "Alert 1")
 class Act:
     """An action of a user or an approver on a skill."""
 
-    place: tuple[str, str]
+    owner: tuple[str, str]
     agent_id: str
     name: str
     action: SkillAction | str
@@ -90,7 +90,7 @@ def test_users_use_their_own_skills_and_what_was_shared(request: pytest.FixtureR
         scopes = {location: Scope(f"{location[0]}{suffix}", location[1]) for location in PLACES}
         shared: dict[str, set[str]] = {scope.tenant_id: set() for scope in scopes.values()}
         for number, act in enumerate(done):
-            scope = scopes[act.place]
+            scope = scopes[act.owner]
             result = await act_on(stores, scope, act, number)
             shared[scope.tenant_id] |= {result} if result is not None else set()
         for scope in scopes.values():

@@ -32,12 +32,12 @@ def requests_to(engine: Engine) -> Iterator[list[str]]:
 async def test_the_store_refuses_foreign_and_unused_threads_alike(on_dynamodb_local: Engine) -> None:
     stores = on_dynamodb_local.stores()
     thread_id = (await stores.turn(new_thread_id())).thread_id
-    asked = []
+    operations = []
     for scope, expected in ((stores.bob, thread_id), (stores.stranger, thread_id), (stores.ada, new_thread_id())):
         with requests_to(on_dynamodb_local) as requests, pytest.raises(ThreadUnavailable):
             await stores.store.get_thread(scope, expected)
-        asked.append(requests)
-    assert asked == [["GetItem", "GetItem"]] * 3
+        operations.append(requests)
+    assert operations == [["GetItem", "GetItem"]] * 3
 
 
 @pytest.mark.parametrize(
@@ -48,10 +48,10 @@ async def test_a_request_is_refused_alike(on_dynamodb_local: Engine, what: str) 
     served = Served(harness)
     await harness.say()
     await served.get(f"/threads/{new_thread_id()}{what}", user="eve")  # reads the tenant's limits, which are kept
-    asked = []
+    operations = []
     for thread_id in (harness.thread_id, new_thread_id(), "never-begun"):
         with requests_to(on_dynamodb_local) as requests:
             refused = await served.get(f"/threads/{thread_id}{what}", user="eve")
         assert refused.json()["code"] == "thread_unavailable"
-        asked.append(requests)
-    assert asked == [["GetItem", "GetItem", "PutItem"]] * 3
+        operations.append(requests)
+    assert operations == [["GetItem", "GetItem", "PutItem"]] * 3

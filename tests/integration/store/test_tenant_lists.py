@@ -53,13 +53,13 @@ async def test_a_search_without_matches_ends_each_page_after_a_bounded_number_of
 async def test_a_turn_touches_its_tenants_list_in_another_hour_only(on_dynamodb_local: Engine) -> None:
     stores = on_dynamodb_local.stores()
     thread_id = (await stores.turn(new_thread_id())).thread_id
-    location = await _place(on_dynamodb_local, thread_id)
+    location = await _read_listed_at(on_dynamodb_local, thread_id)
     stores.clock.advance(1)
     await stores.turn(thread_id, 2)
-    assert await _place(on_dynamodb_local, thread_id) == location
+    assert await _read_listed_at(on_dynamodb_local, thread_id) == location
     stores.clock.advance(3_600)
     await stores.turn(thread_id, 3)
-    assert await _place(on_dynamodb_local, thread_id) > location
+    assert await _read_listed_at(on_dynamodb_local, thread_id) > location
 
 
 async def test_a_list_that_cannot_be_written_costs_no_turn(on_dynamodb_local: Engine) -> None:
@@ -72,7 +72,7 @@ async def test_a_list_that_cannot_be_written_costs_no_turn(on_dynamodb_local: En
     assert await on_dynamodb_local.table.get(keys.owner(thread_id)) is None
 
 
-async def _place(engine: Engine, thread_id: str) -> str:
+async def _read_listed_at(engine: Engine, thread_id: str) -> str:
     owner = await engine.table.get(keys.owner(thread_id))
     assert owner is not None
     return str(owner["listed_at"])

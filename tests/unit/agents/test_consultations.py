@@ -137,7 +137,7 @@ async def test_each_consultation_is_a_task_with_its_messages_time_and_tokens(har
 async def test_a_remote_agent_gets_thread_task_and_tenant(harness: Harness) -> None:
     harness.model.script(Answer.calling(ask("web_research")), "Fine.")
     turn = await harness.say()
-    ((agent_id, task),) = harness.agent_client.asked
+    ((agent_id, task),) = harness.agent_client.requests
     assert agent_id == "web-research"
     assert (task.thread_id, task.scope.tenant_id, task.scope.user_id) == (harness.thread_id, "acme", "ada")
     assert task.parent_task_id == turn.events[0].body["runId"]
@@ -148,7 +148,7 @@ async def test_a_remote_agent_gets_thread_task_and_tenant(harness: Harness) -> N
 async def test_a_remote_agent_gets_the_users_time_zone_if_it_is_known(harness: Harness, zone: str | None) -> None:
     harness.model.script(Answer.calling(ask("web_research")), "Fine.")
     await harness.say(time_zone=zone)
-    ((_, task),) = harness.agent_client.asked
+    ((_, task),) = harness.agent_client.requests
     assert task.time_zone == zone
 
 
@@ -166,7 +166,7 @@ async def test_a_remote_agents_question_goes_on_with_the_users_answer(harness: H
     assert harness.model.requests[3].contents[-1] == ("tool", "It was 12 degrees.")
     harness.model.script(Answer.calling(ask("web_research", "And today?")), "Rain.")
     await harness.say("m3", "And today?")
-    assert [task.remote_task_id for _, task in harness.agent_client.asked] == [None, "remote-1", None]
+    assert [task.remote_task_id for _, task in harness.agent_client.requests] == [None, "remote-1", None]
 
 
 async def test_an_open_task_outlasts_a_failure_of_the_remote_agent(harness: Harness) -> None:
@@ -176,7 +176,7 @@ async def test_an_open_task_outlasts_a_failure_of_the_remote_agent(harness: Harn
     for number, text in enumerate(("How warm was it?", "1999", "1999, please")):
         harness.model.script(Answer.calling(ask("web_research", text)), "Thanks.")
         await harness.say(f"m{number}", text)
-    assert [task.remote_task_id for _, task in harness.agent_client.asked] == [None, "remote-1", "remote-1"]
+    assert [task.remote_task_id for _, task in harness.agent_client.requests] == [None, "remote-1", "remote-1"]
 
 
 async def test_one_of_two_questions_at_once_continues_a_remote_agents_task(harness: Harness) -> None:
@@ -185,7 +185,7 @@ async def test_one_of_two_questions_at_once_continues_a_remote_agents_task(harne
     await harness.say("m1")
     harness.model.script(Answer.calling(ask("web_research", "1999"), ask("web_research", "2000")), "Fine.")
     await harness.say("m2", "1999 and 2000")
-    assert sorted(str(task.remote_task_id) for _, task in harness.agent_client.asked[1:]) == ["None", "remote-1"]
+    assert sorted(str(task.remote_task_id) for _, task in harness.agent_client.requests[1:]) == ["None", "remote-1"]
 
 
 async def test_a_question_for_a_task_that_a_remote_agent_has_ended_begins_another(harness: Harness) -> None:
@@ -195,7 +195,7 @@ async def test_a_question_for_a_task_that_a_remote_agent_has_ended_begins_anothe
     await harness.say("m1")
     harness.model.script(Answer.calling(ask("web_research", "1999")), "12 degrees.")
     await harness.say("m2", "1999")
-    assert [task.remote_task_id for _, task in harness.agent_client.asked] == [None, "remote-1", None]
+    assert [task.remote_task_id for _, task in harness.agent_client.requests] == [None, "remote-1", None]
     assert harness.model.requests[3].contents[-1] == ("tool", "12 degrees.")
 
 
@@ -248,7 +248,7 @@ async def test_cancelling_the_run_stops_the_agents_it_has_asked(harness: Harness
     harness.model.script(Answer.calling(ask("web_research")), "Never.")
     running = asyncio.ensure_future(harness.say())
     async with asyncio.timeout(10):
-        while not harness.agent_client.asked:  # noqa: ASYNC110 - the fake has no event for it
+        while not harness.agent_client.requests:  # noqa: ASYNC110 - the fake has no event for it
             await asyncio.sleep(0.01)
     await harness.controls.cancel(harness.ada, harness.thread_id, None)
     turn = await running
@@ -269,7 +269,7 @@ async def test_a_run_that_is_taken_over_asks_nobody_again(harness: Harness) -> N
     harness.model.script(Answer.calling(ask("web_research")), "Fine.")
     turn = await harness.say("m1")
     assert turn.text == "Fine."
-    assert len(harness.agent_client.asked) == 1
+    assert len(harness.agent_client.requests) == 1
     assert len(await tasks(harness)) == 1
     assert of_type(turn, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"][0]["id"] == "web-research"
 
@@ -383,7 +383,7 @@ async def test_files_of_the_message_go_along_and_what_cannot_is_reported_and_aud
     harness.agent_client.script("web-research", Reply((NotSent(menu), "No file, no answer.")))
     harness.model.script(Answer.calling(ask("web_research")), "Fine.")
     await harness.say(content=with_file())
-    ((_, task),) = harness.agent_client.asked
+    ((_, task),) = harness.agent_client.requests
     assert task.attachments == (menu,)
     reported = str(harness.model.requests[1].contents[-1][1])
     assert reported.startswith("No file, no answer.")
@@ -431,7 +431,7 @@ async def test_a_form_of_a_remote_agent_is_shown_and_answered_with_data(harness:
     arguments = json.dumps({"message": "The seats.", "data": {"seats": 2}})
     harness.model.script(Answer.calling(ToolCall("c2", "ask_web_research", arguments)), "Booked.")
     await harness.say("m2", "Two")
-    _, task = harness.agent_client.asked[-1]
+    _, task = harness.agent_client.requests[-1]
     assert (task.remote_task_id, task.message, task.data) == ("remote-1", "The seats.", {"seats": 2})
 
 
@@ -452,7 +452,7 @@ async def test_a_sign_in_that_a_remote_agent_wants_is_reported_to_the_asking_age
     assert "has signed in" in str(harness.model.requests[1].contents[-1][1])
     harness.model.script(Answer.calling(ask("web_research", "Done")), "Rain.")
     await harness.say("m2", "Done")
-    assert harness.agent_client.asked[-1][1].remote_task_id == "remote-1"
+    assert harness.agent_client.requests[-1][1].remote_task_id == "remote-1"
 
 
 async def test_what_a_remote_agent_says_of_its_work_is_shown_within_bounds(harness: Harness) -> None:
@@ -473,7 +473,7 @@ async def lose_lease_while_asking(harness: Harness, *pieces: Any, known_lengths:
     harness.model.script(Answer.calling(ask("web_research")))
     running = asyncio.ensure_future(harness.say("m1"))
     async with asyncio.timeout(10):
-        while not harness.agent_client.asked:  # noqa: ASYNC110 - the fake has no event for it
+        while not harness.agent_client.requests:  # noqa: ASYNC110 - the fake has no event for it
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
     running.cancel()
@@ -486,7 +486,7 @@ async def test_a_remote_task_of_a_dead_worker_is_followed_by_the_next(harness: H
     harness.model.script(Answer.calling(ask("web_research")), "Rain.")
     harness.agent_client.script("web-research", "It rains.")
     assert (await harness.say("m1")).text == "Rain."
-    (_, first), (_, second) = harness.agent_client.asked
+    (_, first), (_, second) = harness.agent_client.requests
     assert first.follows is None
     assert second.follows == RemoteTask(first.task_id, "web-research", "remote-1", {"artifact a": 3})
     assert harness.agent_client.cancelled == []
@@ -497,8 +497,12 @@ async def test_a_remote_task_that_is_lost_with_its_agent_is_sent_the_message_aga
     harness.model.script(Answer.calling(ask("web_research")), "Rain.")
     harness.agent_client.script("web-research", TaskLost("Which task?"), "It rains.")
     assert (await harness.say("m1")).text == "Rain."
-    last = harness.agent_client.asked[-1][1]
-    assert (last.follows, last.remote_task_id, last.task_id) == (None, None, harness.agent_client.asked[0][1].task_id)
+    last = harness.agent_client.requests[-1][1]
+    assert (last.follows, last.remote_task_id, last.task_id) == (
+        None,
+        None,
+        harness.agent_client.requests[0][1].task_id,
+    )
 
 
 async def test_a_remote_task_that_the_next_worker_does_not_need_is_stopped(harness: Harness) -> None:
@@ -525,7 +529,7 @@ async def test_a_worker_that_has_lost_its_lease_leaves_the_remote_task_to_the_ne
     harness.agent_client.script("web-research", Reply((AgentStarted("remote-1"), "It rains.")))
     harness.model.script(Answer.calling(ask("web_research")))
     await harness.say("m1")
-    assert harness.agent_client.asked
+    assert harness.agent_client.requests
     assert harness.agent_client.stopped == []
 
 

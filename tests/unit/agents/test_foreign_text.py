@@ -229,7 +229,7 @@ async def digest_of_a_session() -> Harness:
 
 async def capture_of_a_task() -> Harness:
     harness = equip(Harness(assistant=OPERATOR), result=MARK)
-    await complete_task(harness, said=f"I have reported it: {MARK}")
+    await complete_task(harness, answer=f"I have reported it: {MARK}")
     request_count = len(harness.model.requests)
     harness.model.script(IS_TASK, make_draft_answer())
     await capture(harness)

@@ -45,10 +45,10 @@ def make_messages(texts: Sequence[str], at: datetime = MARCH) -> list[EpisodeMes
 
 def fact(name: str, text: str, on: date = date(2026, 3, 14), superseded_by: Fact | None = None) -> Fact:
     """Return a fact, valid unless another one superseded it."""
-    made = Fact(name, text, on, ("m0",))
+    valid_fact = Fact(name, text, on, ("m0",))
     if superseded_by is None:
-        return made
-    return replace(made, superseded_at=MARCH + timedelta(days=3), superseded_by=superseded_by.id)
+        return valid_fact
+    return replace(valid_fact, superseded_at=MARCH + timedelta(days=3), superseded_by=superseded_by.id)
 
 
 async def store(

@@ -65,10 +65,10 @@ async def prompt(agent: AgentDefinition, results: Findings, tokens: Sequence[int
     st.sampled_from(["before_message", "before_history"]),
 )
 async def test_an_item_is_recalled_or_stands_in_the_history_of_the_same_prompt(
-    tokens: list[int], found: set[int], budget: int, place: str
+    tokens: list[int], ordinals: set[int], budget: int, position: str
 ) -> None:
-    memory = {"max_working_memory_tokens": budget, "retrieved_tokens": 200, "episodic_top_k": 20, "retrieved": place}
-    items = tuple(map(make_own_item, sorted(found)))
+    memory = {"max_working_memory_tokens": budget, "retrieved_tokens": 200, "episodic_top_k": 20, "retrieved": position}
+    items = tuple(map(make_own_item, sorted(ordinals)))
     context = await prompt(shipped_agents.agent(memory=memory), Findings(QUESTION, episodes=Retrieval(items)), tokens)
     visible = {f"m{len(tokens)}", *(message.id for exchange in context.included for message in exchange.messages)}
     for item in context.recalled.episodes.items:

@@ -22,7 +22,7 @@ SUBJECT = "acme/thread/1"
 SECONDS = 600.0
 
 
-class Ended:
+class EndedSession:
     """A session that has ended, whose closing has its place among the runs."""
 
     def __init__(self) -> None:
@@ -51,16 +51,16 @@ class Ended:
 
 
 @pytest.fixture
-async def ended() -> Ended:
-    instance = Ended()
+async def session() -> EndedSession:
+    instance = EndedSession()
     await instance.end()
     return instance
 
 
-async def test_one_invocation_makes_the_episode_and_gives_its_place_back(ended: Ended) -> None:
-    assert await ended.has_place()
-    assert await ended.step("whole") == {"status": "complete", "missing": []}
-    assert not await ended.has_place()
+async def test_one_invocation_makes_the_episode_and_gives_its_place_back(session: EndedSession) -> None:
+    assert await session.has_place()
+    assert await session.step("whole") == {"status": "complete", "missing": []}
+    assert not await session.has_place()
 
 
 def counting_calls(counts: Counter[str], name: str, method: Any) -> Any:
@@ -75,21 +75,21 @@ def counting_calls(counts: Counter[str], name: str, method: Any) -> Any:
 
 @pytest.mark.parametrize(("held", "times"), [(session_closing.MAX_HELD_CHARACTERS, 1), (0, 4)])
 async def test_one_invocation_reads_a_short_session_once_and_looks_for_its_deletion_at_the_end(
-    ended: Ended, monkeypatch: pytest.MonkeyPatch, held: int, times: int
+    session: EndedSession, monkeypatch: pytest.MonkeyPatch, held: int, times: int
 ) -> None:
     monkeypatch.setattr(session_closing, "MAX_HELD_CHARACTERS", held)
-    store, reads = ended.harness.store, Counter[str]()
+    store, reads = session.harness.store, Counter[str]()
     for name in ("get_thread", "read_messages"):
         monkeypatch.setattr(store, name, counting_calls(reads, name, getattr(store, name)))
-    assert await ended.step("whole") == {"status": "complete", "missing": []}
+    assert await session.step("whole") == {"status": "complete", "missing": []}
     assert reads == {"get_thread": 2, "read_messages": times}
 
 
 @pytest.mark.parametrize("dies_at", list(ClosingStep))
 async def test_the_single_steps_complete_what_a_dead_invocation_has_left(
-    ended: Ended, dies_at: ClosingStep, monkeypatch: pytest.MonkeyPatch
+    session: EndedSession, dies_at: ClosingStep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    closing = type(ended.harness.app.memory.session_closing)
+    closing = type(session.harness.app.memory.session_closing)
     name = "begin" if dies_at is ClosingStep.STORE else "carry_out"
     alive = getattr(closing, name)
 
@@ -101,23 +101,23 @@ async def test_the_single_steps_complete_what_a_dead_invocation_has_left(
 
     monkeypatch.setattr(closing, name, dying)
     with pytest.raises(WorkerDied):
-        await ended.step("whole")
+        await session.step("whole")
     monkeypatch.setattr(closing, name, alive)
-    assert await ended.has_place()
-    request_count = len(ended.harness.model.requests)
+    assert await session.has_place()
+    request_count = len(session.harness.model.requests)
     for step in (*list(ClosingStep)[:-1], "learn"):
-        await ended.step(step)
-    assert await ended.step("complete") == {"status": "complete", "missing": []}
-    assert not await ended.has_place()
+        await session.step(step)
+    assert await session.step("complete") == {"status": "complete", "missing": []}
+    assert not await session.has_place()
     if dies_at is not ClosingStep.STORE:
-        assert len(ended.harness.model.requests) == request_count, "what is done is not done again"
+        assert len(session.harness.model.requests) == request_count, "what is done is not done again"
 
 
 @pytest.mark.parametrize("failure", [ModelUnavailable(), EmbedderUnavailable()])
 async def test_an_invocation_whose_model_fails_leaves_the_episode_unfinished_for_the_steps(
-    ended: Ended, failure: Exception, monkeypatch: pytest.MonkeyPatch
+    session: EndedSession, failure: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    closing = type(ended.harness.app.memory.session_closing)
+    closing = type(session.harness.app.memory.session_closing)
 
     async def fail(self: Any, *arguments: Any) -> None:
         raise failure
@@ -126,22 +126,22 @@ async def test_an_invocation_whose_model_fails_leaves_the_episode_unfinished_for
     monkeypatch.setattr(closing, name, fail)
     counted: dict[Metric, Any] = {}
     with collect_counts(counted.update), pytest.raises(type(failure)):
-        await ended.step("whole")
+        await session.step("whole")
     assert Metric.EPISODES_INCOMPLETE not in counted
-    assert await ended.has_place()
+    assert await session.has_place()
 
 
-async def test_an_invocation_begins_no_step_that_may_not_fit(ended: Ended) -> None:
+async def test_an_invocation_begins_no_step_that_may_not_fit(session: EndedSession) -> None:
     with pytest.raises(OutOfTime):
-        await ended.step("whole", seconds=STEP_SECONDS - 1)
-    assert await ended.has_place()
+        await session.step("whole", seconds=STEP_SECONDS - 1)
+    assert await session.has_place()
 
 
-async def test_a_session_that_cannot_be_closed_is_marked_and_gives_its_place_back(ended: Ended) -> None:
-    assert await ended.step("fail") == {"status": "failed"}
-    assert not await ended.has_place()
+async def test_a_session_that_cannot_be_closed_is_marked_and_gives_its_place_back(session: EndedSession) -> None:
+    assert await session.step("fail") == {"status": "failed"}
+    assert not await session.has_place()
 
 
-async def test_an_unknown_step_is_an_error(ended: Ended) -> None:
+async def test_an_unknown_step_is_an_error(session: EndedSession) -> None:
     with pytest.raises(ValueError, match="no such step"):
-        await ended.step("no such step")
+        await session.step("no such step")

@@ -98,9 +98,11 @@ def test_pruning_keeps_a_suffix_within_budget(runs: list[list[int]], room: int) 
 
 
 @given(run_sizes, st.integers(500, 2_000), st.integers(1, 3_000))
-def test_a_prompt_is_in_its_order_and_within_its_budget(runs: list[list[int]], budget: int, asked: int) -> None:
+def test_a_prompt_is_in_its_order_and_within_its_budget(
+    runs: list[list[int]], budget: int, question_tokens: int
+) -> None:
     speaker = agent(system_prompt="You help.", memory={"max_working_memory_tokens": budget})
-    history, current = conversation(runs), question(asked)
+    history, current = conversation(runs), question(question_tokens)
     context = assemble(speaker, history, (current,))
 
     assert context.prompts[0].role is Role.SYSTEM
@@ -114,18 +116,18 @@ def test_a_prompt_is_in_its_order_and_within_its_budget(runs: list[list[int]], b
         if m.role is not Role.TOOL  # nobody called them
     ]
 
-    fixed = count_message_tokens("You help.", COUNTER) + asked + REPLY_TOKENS
+    fixed = count_message_tokens("You help.", COUNTER) + question_tokens + REPLY_TOKENS
     assert context.tokens == fixed + sum(message.tokens for message in visible)
     assert context.tokens <= max(budget, fixed)
     assert [*context.pruned, *context.included] == split_exchanges(history)
 
 
 @given(st.integers(0, 5_000))
-def test_the_system_prompt_and_the_question_are_never_pruned(asked: int) -> None:
+def test_the_system_prompt_and_the_question_are_never_pruned(question_tokens: int) -> None:
     speaker = agent(system_prompt="word " * 600, memory={"max_working_memory_tokens": 500})
-    context = assemble(speaker, conversation([[1, 1]]), (question(asked),))
+    context = assemble(speaker, conversation([[1, 1]]), (question(question_tokens),))
     assert [prompt.role for prompt in context.prompts] == [Role.SYSTEM, Role.USER]
-    assert context.tokens == 600 + MESSAGE_FRAME_TOKENS + asked + REPLY_TOKENS
+    assert context.tokens == 600 + MESSAGE_FRAME_TOKENS + question_tokens + REPLY_TOKENS
 
 
 @given(run_sizes, st.integers(500, 2_000))
@@ -169,22 +171,22 @@ def grown_turns(draw: st.DrawFn) -> tuple[list[Prompt], int, int]:
     """The prompts of a turn whose calls have had results; how many stand at its head, and where its question is."""
     numbers = itertools.count()
 
-    def said(role: Role) -> Prompt:
+    def new_prompt(role: Role) -> Prompt:
         return Prompt(role, f"{next(numbers)} " + "word " * draw(st.integers(0, 300)))
 
-    def called(rounds: int) -> list[Prompt]:
+    def call_rounds(rounds: int) -> list[Prompt]:
         prompts: list[Prompt] = []
         for _ in range(rounds):
             calls = tuple(ToolCall(f"c{next(numbers)}", "look", "{}") for _ in range(draw(st.integers(1, 3))))
-            prompts.append(replace(said(Role.ASSISTANT), tool_calls=calls))
-            prompts += [replace(said(Role.TOOL), tool_call_id=call.id) for call in calls]
+            prompts.append(replace(new_prompt(Role.ASSISTANT), tool_calls=calls))
+            prompts += [replace(new_prompt(Role.TOOL), tool_call_id=call.id) for call in calls]
         return prompts
 
-    head = [said(Role.SYSTEM) for _ in range(draw(st.integers(1, 2)))]
+    head = [new_prompt(Role.SYSTEM) for _ in range(draw(st.integers(1, 2)))]
     history: list[Prompt] = []
     for _ in range(draw(st.integers(0, 4))):
-        history += [said(Role.USER), *called(draw(st.integers(0, 2))), said(Role.ASSISTANT)]
-    current = [said(Role.USER), *called(draw(st.integers(0, 4)))]
+        history += [new_prompt(Role.USER), *call_rounds(draw(st.integers(0, 2))), new_prompt(Role.ASSISTANT)]
+    current = [new_prompt(Role.USER), *call_rounds(draw(st.integers(0, 4)))]
     return [*head, *history, *current], len(head), len(head) + len(history)
 
 

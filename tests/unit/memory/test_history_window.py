@@ -46,7 +46,7 @@ class Turn:
     retrieved: int = 0
 
 
-turns = st.builds(
+turn_strategy = st.builds(
     Turn,
     question=st.integers(1, 40),
     results=st.lists(st.integers(1, 300), max_size=2).map(tuple),
@@ -126,11 +126,11 @@ budgets = st.integers(500, 1_500)
 masks = st.sampled_from([None, 0, 2])
 
 
-@given(st.lists(turns, max_size=30), budgets, masks, st.booleans())
+@given(st.lists(turn_strategy, max_size=30), budgets, masks, st.booleans())
 def test_each_prompt_begins_with_the_one_before_unless_the_window_has_moved(
-    said: list[Turn], tokens: int, whole: int | None, summarised: bool
+    turns: list[Turn], tokens: int, whole: int | None, summarised: bool
 ) -> None:
-    played = play(speaker(tokens, whole_tool_results=whole), said, summarised=summarised)
+    played = play(speaker(tokens, whole_tool_results=whole), turns, summarised=summarised)
     for before, after in itertools.pairwise(played):
         if before.window == after.window:
             stored = before.context.prompts[: before.context.current_from]
@@ -138,12 +138,12 @@ def test_each_prompt_begins_with_the_one_before_unless_the_window_has_moved(
             assert before.context.prompts[-1] in after.context.prompts, "and goes on with its question"
 
 
-@given(st.lists(turns, max_size=30), budgets, masks, st.booleans())
+@given(st.lists(turn_strategy, max_size=30), budgets, masks, st.booleans())
 def test_a_prompt_stays_within_its_budget_and_holds_whole_exchanges(
-    said: list[Turn], tokens: int, whole: int | None, summarised: bool
+    turns: list[Turn], tokens: int, whole: int | None, summarised: bool
 ) -> None:
     talker = speaker(tokens, whole_tool_results=whole)
-    for index, item in enumerate(play(talker, said, summarised=summarised)):
+    for index, item in enumerate(play(talker, turns, summarised=summarised)):
         context = item.context
         assert context.tokens <= tokens or not context.included
         history = context.prompts[context.head : context.current_from]
@@ -155,11 +155,11 @@ def test_a_prompt_stays_within_its_budget_and_holds_whole_exchanges(
         assert ordinals == list(range(ordinals[0], ordinals[-1] + 1)) if ordinals else index >= 0
 
 
-@given(st.lists(turns, max_size=40), budgets, masks, st.booleans())
+@given(st.lists(turn_strategy, max_size=40), budgets, masks, st.booleans())
 def test_the_window_moves_forward_only_and_a_stride_makes_room(
-    said: list[Turn], tokens: int, whole: int | None, summarised: bool
+    turns: list[Turn], tokens: int, whole: int | None, summarised: bool
 ) -> None:
-    played = play(speaker(tokens, whole_tool_results=whole), said, summarised=summarised)
+    played = play(speaker(tokens, whole_tool_results=whole), turns, summarised=summarised)
     for before, after in itertools.pairwise(played):
         old, new = before.window, after.window
         assert (new.first_ordinal, new.masked_below) >= (old.first_ordinal, old.masked_below)
@@ -172,21 +172,21 @@ def test_the_window_moves_forward_only_and_a_stride_makes_room(
 
 @settings(max_examples=examples(30))  # each is two conversations with some ten strides
 @given(st.lists(st.builds(Turn, st.integers(5, 8), st.just(()), st.integers(5, 8)), min_size=100, max_size=150))
-def test_strides_are_rare(said: list[Turn]) -> None:
+def test_strides_are_rare(turns: list[Turn]) -> None:
     """A turn takes up to 27 of about 560 tokens: a stride frees a third of them, for a dozen turns at least."""
     for summarised in (False, True):
-        windows = [item.window.first_ordinal for item in play(speaker(600), said, summarised=summarised)]
+        windows = [item.window.first_ordinal for item in play(speaker(600), turns, summarised=summarised)]
         moves = [index for index, (old, new) in enumerate(itertools.pairwise(windows)) if old != new]
         assert moves
         assert all(later - earlier >= 6 for earlier, later in itertools.pairwise(moves))
 
 
-@given(st.lists(turns, min_size=1, max_size=30), budgets, st.sampled_from([0, 2]))
+@given(st.lists(turn_strategy, min_size=1, max_size=30), budgets, st.sampled_from([0, 2]))
 def test_results_are_masked_with_strides_only_and_the_newest_stay_whole(
-    said: list[Turn], tokens: int, whole: int
+    turns: list[Turn], tokens: int, whole: int
 ) -> None:
     talker = speaker(tokens, whole_tool_results=whole)
-    for item in play(talker, said):
+    for item in play(talker, turns):
         visible = item.context.prompts[item.context.head : item.context.current_from]
         for prompt, message in zip(
             [prompt for prompt in visible if prompt.role is Role.TOOL],

@@ -89,7 +89,7 @@ class World:
         await self.search.put(scope, IndexName.EPISODES, documents)
 
 
-def place(entry: Episode) -> EpisodeKey:
+def make_key(entry: Episode) -> EpisodeKey:
     return EpisodeKey(entry.user_id, entry.ref.id)
 
 
@@ -112,9 +112,9 @@ async def test_missing_orphaned_and_plain_documents_are_found_and_mended() -> No
     await world.search.put(Scope(TENANT, "bob"), IndexName.EPISODES, [replace(without_vector, id=f"{plain.ref.id}#0")])
     [result] = await world.check.verify([])
     assert (result.missing, result.without_vectors, result.orphaned) == (
-        (place(missing),),
-        (place(plain),),
-        (place(gone),),
+        (make_key(missing),),
+        (make_key(plain),),
+        (make_key(gone),),
     )
     again = await world.check.repair(result)
     assert again.is_sound
@@ -134,7 +134,7 @@ async def test_only_the_named_tenants_are_checked_without_others() -> None:
     for tenant in (TENANT, "other"):
         await world.index(Scope(tenant, "ada"), gone)
     [result] = await world.check.verify([TENANT], with_others=False)
-    assert (result.tenant_id, result.orphaned) == (TENANT, (place(gone),))
+    assert (result.tenant_id, result.orphaned) == (TENANT, (make_key(gone),))
     assert {check.tenant_id for check in await world.check.verify([TENANT])} == {TENANT, "other"}
 
 
@@ -150,7 +150,7 @@ async def test_what_was_stored_meanwhile_is_not_deleted() -> None:
     world.stored.unlisted = [new]
     await world.index(Scope(TENANT, "ada"), new)
     [result] = await world.check.verify([])
-    assert result.orphaned == (place(new),)
+    assert result.orphaned == (make_key(new),)
     await world.check.repair(result)
     assert await list_ids(world.search, Scope(TENANT, "ada"), IndexName.EPISODES) != []
 
@@ -161,7 +161,7 @@ async def test_repairing_leaves_other_tenants_and_users_alone() -> None:
     for scope in (Scope(TENANT, "ada"), Scope(TENANT, "bob"), Scope("other", "ada")):
         await world.index(scope, gone)
     results = {check.tenant_id: check for check in await world.check.verify([])}
-    await world.check.repair(replace(results[TENANT], orphaned=(place(gone),)))
+    await world.check.repair(replace(results[TENANT], orphaned=(make_key(gone),)))
     remaining = [
         bool(await list_ids(world.search, scope, IndexName.EPISODES))
         for scope in (Scope(TENANT, "ada"), Scope(TENANT, "bob"), Scope("other", "ada"))
@@ -175,7 +175,7 @@ async def test_an_engine_that_knows_no_owners_is_checked_for_users_with_episodes
     for item in (ada, gone):
         await world.index(Scope(TENANT, "ada"), item)
     [result] = await world.check.verify([TENANT])
-    assert (result.missing, result.orphaned) == ((place(missing),), (place(gone),))
+    assert (result.missing, result.orphaned) == ((make_key(missing),), (make_key(gone),))
     assert (await world.check.repair(result)).is_sound
 
 

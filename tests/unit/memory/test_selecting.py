@@ -60,7 +60,7 @@ memories = st.builds(
     relevance_floor=st.floats(0, 1),
     retrieved_tokens=st.integers(0, 200),
 )
-everything_found = st.builds(Findings, query=texts, knowledge=retrievals, episodes=retrievals)
+all_findings = st.builds(Findings, query=texts, knowledge=retrievals, episodes=retrievals)
 
 
 def choose(result: Findings, memory: MemorySettings = MEMORY, *, sent: SentHistory | None = None) -> RecalledBlocks:
@@ -87,48 +87,50 @@ def reasons(result: RecalledBlocks) -> dict[str, str | None]:
     return {item.id: item.reason for item in result.episodes.items}
 
 
-@given(everything_found, memories)
-def test_knowledge_and_episodes_keep_within_their_tokens_and_numbers(found: Findings, memory: MemorySettings) -> None:
-    blocks = choose(found, memory)
+@given(all_findings, memories)
+def test_knowledge_and_episodes_keep_within_their_tokens_and_numbers(
+    findings: Findings, memory: MemorySettings
+) -> None:
+    blocks = choose(findings, memory)
     words = sum(len(str(prompt.content).split()) for prompt in (*blocks.knowledge.prompts, *blocks.episodes.prompts))
     assert words <= blocks.knowledge.tokens + blocks.episodes.tokens <= memory.retrieved_tokens
     assert len(blocks.knowledge.included) <= memory.semantic_top_k
     assert len(blocks.episodes.included) <= memory.episodic_top_k
 
 
-@given(everything_found, memories)
+@given(all_findings, memories)
 def test_every_found_item_is_recorded_once_with_a_reason_where_it_is_left_out(
-    found: Findings, memory: MemorySettings
+    findings: Findings, memory: MemorySettings
 ) -> None:
-    blocks = choose(found, memory)
-    assert sorted(item.id for item in blocks.episodes.items) == sorted(item.id for item in found.episodes.items)
+    blocks = choose(findings, memory)
+    assert sorted(item.id for item in blocks.episodes.items) == sorted(item.id for item in findings.episodes.items)
     assert all(item.reason != "" for item in blocks.episodes.items)
     assert bool(blocks.episodes.prompts) == bool(blocks.episodes.included)
     assert all(item.tokens == 0 for item in blocks.episodes.items if not item.included)
 
 
-@given(everything_found, memories, st.sets(st.sampled_from(["m1", "m2", "m3"])))
+@given(all_findings, memories, st.sets(st.sampled_from(["m1", "m2", "m3"])))
 def test_nothing_is_recalled_that_stands_in_the_history(
-    found: Findings, memory: MemorySettings, sent: set[str]
+    findings: Findings, memory: MemorySettings, sent: set[str]
 ) -> None:
-    blocks = choose(found, memory, sent=SentHistory(HERE, frozenset(sent)))
-    existing = {item.id: item for item in found.episodes.items}
+    blocks = choose(findings, memory, sent=SentHistory(HERE, frozenset(sent)))
+    existing = {item.id: item for item in findings.episodes.items}
     for item in blocks.episodes.included:
         source = existing[item.id].source
         assert source.thread_id != HERE or not source.message_ids or not set(source.message_ids) <= sent
 
 
-@given(everything_found, memories)
-def test_nothing_below_the_floor_is_recalled(found: Findings, memory: MemorySettings) -> None:
-    existing = {item.id: item for item in found.episodes.items}
-    for item in choose(found, memory).episodes.included:
+@given(all_findings, memories)
+def test_nothing_below_the_floor_is_recalled(findings: Findings, memory: MemorySettings) -> None:
+    existing = {item.id: item for item in findings.episodes.items}
+    for item in choose(findings, memory).episodes.included:
         cosine = existing[item.id].cosine
         assert cosine is None or cosine >= memory.relevance_floor
 
 
-@given(everything_found)
-def test_items_stand_in_the_order_of_their_dates_each_on_one_line(found: Findings) -> None:
-    blocks = choose(found)
+@given(all_findings)
+def test_items_stand_in_the_order_of_their_dates_each_on_one_line(findings: Findings) -> None:
+    blocks = choose(findings)
     if blocks.episodes.prompts:
         reported = lines(blocks)
         assert len(reported) == len(blocks.episodes.included)
@@ -136,9 +138,9 @@ def test_items_stand_in_the_order_of_their_dates_each_on_one_line(found: Finding
         assert dates == sorted(dates)
 
 
-@given(everything_found)
-def test_no_text_is_recalled_twice(found: Findings) -> None:
-    reported = [item.text.casefold().strip(" .") for item in choose(found).episodes.included]
+@given(all_findings)
+def test_no_text_is_recalled_twice(findings: Findings) -> None:
+    reported = [item.text.casefold().strip(" .") for item in choose(findings).episodes.included]
     assert len(reported) == len(set(reported))
 
 
@@ -439,9 +441,9 @@ def test_snippets_far_below_the_best_are_kept() -> None:
     assert reasons(result) == {"a": None, "b": None}
 
 
-@given(everything_found)
-def test_what_is_left_out_as_far_below_the_best_has_less_than_half_of_the_best_score(found: Findings) -> None:
-    items = choose(found).knowledge.items
+@given(all_findings)
+def test_what_is_left_out_as_far_below_the_best_has_less_than_half_of_the_best_score(findings: Findings) -> None:
+    items = choose(findings).knowledge.items
     best = max((item.score or 0.0 for item in items), default=0.0)
     for item in items:
         if (item.reason or "").startswith("far below the best"):

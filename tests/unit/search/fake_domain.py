@@ -16,13 +16,13 @@ class FakeDomain:
     def __init__(self) -> None:
         self.refuse: Callable[[], Refusal | None] = lambda: None
         """Returns the answer to every request, or None to let it in."""
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.indices: dict[str, Any] = {}
         self.mapped: dict[str, Any] = {}
         """The backend roles of each role of the security plugin."""
 
     async def handle(self, request: web.Request) -> web.Response:
-        self.asked.append(f"{request.method} {request.path}")
+        self.requests.append(f"{request.method} {request.path}")
         refusal = self.refuse()
         if refusal is not None:
             return web.json_response(refusal[1], status=refusal[0])

@@ -119,7 +119,7 @@ async def test_a_request_that_is_wrong_fails_at_once(domain: FakeDomain, status:
     with pytest.raises(SearchUnavailable) as caught:
         await deploy(clock)
     assert clock() == 0
-    assert len(domain.asked) == 1
+    assert len(domain.requests) == 1
     assert "no handler found for uri" in search_commands.explain(caught.value)
     assert "fine-grained access control" in search_commands.explain(caught.value)
 

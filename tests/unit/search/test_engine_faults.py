@@ -35,7 +35,7 @@ class Scripted:
 
     def __init__(self) -> None:
         self.answers: dict[str, list[tuple[int, Any]]] = {"/baton-episodes-v*": [(200, VERSION)]}
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.bodies: list[str] = []
         self.refreshes: list[str] = []
         """The contents of each bulk request."""
@@ -47,7 +47,7 @@ class Scripted:
         self.answers[path] = list(answers)
 
     async def handle(self, request: web.Request) -> web.Response:
-        self.asked.append(request.path)
+        self.requests.append(request.path)
         if "refresh" in request.query:
             self.refreshes.append(request.query["refresh"])
         self.authorization = request.headers.get("authorization", "")
@@ -124,11 +124,11 @@ async def test_a_refused_request_is_repeated_within_a_bound(engine: tuple[Script
     busy = (429, {"error": {"type": "rejected_execution_exception", "reason": "queue is full"}})
     scripted.on("/_msearch", busy, busy, (200, {"responses": [NOTHING]}))
     assert ids(await index.search(new_scope(), EPISODES, query("green", WORDS))) == []
-    scripted.asked.clear()
+    scripted.requests.clear()
     scripted.on("/_msearch", busy)
     with pytest.raises(SearchUnavailable):
         await index.search(new_scope(), EPISODES, query("green", WORDS))
-    assert scripted.asked == ["/_msearch"] * MAX_ATTEMPTS
+    assert scripted.requests == ["/_msearch"] * MAX_ATTEMPTS
 
 
 REFUSED = {"error": {"type": "security_exception", "reason": "no permissions for [indices:data/read/msearch]"}}
@@ -182,7 +182,7 @@ async def test_only_refused_documents_are_sent_again(engine: tuple[Scripted, Ope
     await put(index, "a", "b", "c")
     sent = [
         [json.loads(line)["id"] for line in body.splitlines()[1::2]]
-        for path, body in zip(scripted.asked, scripted.bodies, strict=True)
+        for path, body in zip(scripted.requests, scripted.bodies, strict=True)
         if path == "/_bulk"
     ]
     assert sent == [["a", "b", "c"], ["b", "c"], ["b"]]
@@ -195,7 +195,7 @@ async def test_documents_that_stay_refused_are_an_error(engine: tuple[Scripted, 
     with pytest.raises(SearchUnavailable) as caught:
         await put(index, "a")
     assert caught.value.retryable
-    assert scripted.asked.count("/_bulk") == MAX_ATTEMPTS
+    assert scripted.requests.count("/_bulk") == MAX_ATTEMPTS
 
 
 async def test_a_mapping_conflict_is_not_repeated_and_a_wrong_dimension_is_named(
@@ -210,7 +210,7 @@ async def test_a_mapping_conflict_is_not_repeated_and_a_wrong_dimension_is_named
     scripted.on("/_bulk", failing("object mapping tried to parse field as object, but found a concrete value"))
     with pytest.raises(SearchUnavailable):
         await put(index, "a")
-    assert scripted.asked.count("/_bulk") == 1  # the same document would be refused again
+    assert scripted.requests.count("/_bulk") == 1  # the same document would be refused again
     scripted.on("/_bulk", failing("Vector dimension mismatch. Expected: 3, Given: 64"))
     with pytest.raises(WrongDimension):
         await put(index, "a")
@@ -221,7 +221,7 @@ async def test_a_version_that_is_retired_during_a_write_is_read_again(engine: tu
     gone = {"index": {"status": 404, "error": {"type": "index_not_found_exception", "reason": "no such index"}}}
     scripted.on("/_bulk", (200, {"items": [gone]}), (200, {"items": [{"index": {"status": 201}}]}))
     await put(index, "a")
-    assert scripted.asked.count("/baton-episodes-v*") == 2
+    assert scripted.requests.count("/baton-episodes-v*") == 2
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ async def test_a_removal_of_a_tenant_whose_documents_others_always_change_fails(
     scripted.on("/baton-episodes-v1/_delete_by_query", (200, conflicts), (200, {**conflicts, "deleted": 1}))
     assert await index.sweep_tenant(new_scope()) == (1, False)
     scripted.on("/baton-episodes-v1/_delete_by_query", (200, conflicts))
-    scripted.asked.clear()
+    scripted.requests.clear()
     with pytest.raises(SearchUnavailable):
         await index.sweep_tenant(new_scope())
-    assert scripted.asked.count("/baton-episodes-v1/_delete_by_query") == MAX_FRUITLESS_PASSES
+    assert scripted.requests.count("/baton-episodes-v1/_delete_by_query") == MAX_FRUITLESS_PASSES

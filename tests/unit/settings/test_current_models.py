@@ -34,7 +34,7 @@ class Clients(ScriptedChatModel):
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[Clients]:
+def clients_made(monkeypatch: pytest.MonkeyPatch) -> list[Clients]:
     """All clients so far."""
     clients: list[Clients] = []
 
@@ -58,11 +58,11 @@ async def ask(current: CurrentModels) -> None:
         pass
 
 
-async def test_replaced_clients_are_closed_when_their_last_answer_is_over(made: list[Clients]) -> None:
+async def test_replaced_clients_are_closed_when_their_last_answer_is_over(clients_made: list[Clients]) -> None:
     now = document()
     current = CurrentModels(lambda: now, SecretsManager())
     _ = current.settings
-    [first] = made
+    [first] = clients_made
     goes_on = asyncio.Event()
     first.script(Answer(("Hello",), gate=goes_on))
     answering = asyncio.ensure_future(ask(current))
@@ -73,18 +73,18 @@ async def test_replaced_clients_are_closed_when_their_last_answer_is_over(made: 
         now = document(f"p{number}")
         await ask(current)
         await asyncio.sleep(0)
-    assert [clients.is_closed for clients in made] == [False, *[True] * 5, False]
+    assert [clients.is_closed for clients in clients_made] == [False, *[True] * 5, False]
     goes_on.set()
     await answering
     await asyncio.sleep(0)
-    assert [clients.is_closed for clients in made] == [*[True] * 6, False]
+    assert [clients.is_closed for clients in clients_made] == [*[True] * 6, False]
 
 
-async def test_clients_that_were_never_asked_are_not_kept(made: list[Clients]) -> None:
+async def test_clients_that_were_never_asked_are_not_kept(clients_made: list[Clients]) -> None:
     now = document()
     current = CurrentModels(lambda: now, SecretsManager())
     for number in range(3):
         now = document(f"p{number}")
         assert f"p{number}" in current.settings.providers
     await current.aclose()
-    assert [clients.is_closed for clients in made] == [False, False, True]
+    assert [clients.is_closed for clients in clients_made] == [False, False, True]

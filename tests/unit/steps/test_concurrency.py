@@ -22,12 +22,12 @@ class Work:
     """Steps that count how many are in progress."""
 
     def __init__(self) -> None:
-        self.begun = 0
+        self.start_count = 0
         self.in_progress = 0
         self.most = 0
 
     async def step(self, seconds: float = 1.0, error: type[BaseException] | None = None) -> float:
-        self.begun += 1
+        self.start_count += 1
         self.in_progress += 1
         self.most = max(self.most, self.in_progress)
         try:
@@ -102,9 +102,9 @@ async def test_a_cancelled_caller_goes_on_only_once_its_steps_have_ended(
         await asyncio.sleep(seconds)
         task.cancel()
     await asyncio.wait([task])
-    started = work.begun
+    started = work.start_count
     await asyncio.sleep(60)
-    assert (work.in_progress, work.begun) == (0, started)
+    assert (work.in_progress, work.start_count) == (0, started)
     if not task.cancelled():
         task.result()  # it had ended before
 
@@ -124,7 +124,7 @@ async def test_the_first_failure_is_raised_once_every_step_has_ended() -> None:
     work = Work()
     with pytest.raises(Failure):
         await gather_all(work.step(3), work.step(1, Failure), work.step(2, KeyError))
-    assert (work.begun, work.in_progress) == (3, 0)
+    assert (work.start_count, work.in_progress) == (3, 0)
 
 
 async def test_results_stand_in_the_order_of_their_steps() -> None:
@@ -138,7 +138,7 @@ async def test_results_stand_in_the_order_of_their_steps() -> None:
 async def test_at_most_so_many_steps_are_in_progress() -> None:
     work = Work()
     await gather_each([1] * 10, work.step, at_once=4)
-    assert (work.begun, work.most) == (10, 4)
+    assert (work.start_count, work.most) == (10, 4)
 
 
 @pytest.mark.parametrize("failing", range(5))
@@ -146,7 +146,7 @@ async def test_after_a_failure_no_step_is_begun(failing: int) -> None:
     work = Work()
     with pytest.raises(Failure):
         await gather_each(range(40), lambda n: work.step(1, Failure if n == failing else None), at_once=2)
-    assert failing < work.begun <= failing + 3
+    assert failing < work.start_count <= failing + 3
     assert work.in_progress == 0
 
 

@@ -14,15 +14,15 @@ from baton.domain.schemas.json_schema import find_argument_problem
 
 
 class Gate:
-    """Work that waits until it is let go, and notes for whom it has begun."""
+    """Work that waits until the gate opens, and records the name of each start."""
 
     def __init__(self) -> None:
-        self.begun: list[str] = []
+        self.starts: list[str] = []
         self._opened = threading.Semaphore(0)
         self._began = threading.Semaphore(0)
 
     def work(self, name: str) -> str:
-        self.begun.append(name)
+        self.starts.append(name)
         self._began.release()
         self._opened.acquire()
         return name
@@ -47,11 +47,11 @@ def test_a_tenant_with_much_work_leaves_threads_to_others(gate: Gate) -> None:
     work_for("busy")
     floods = [threads.submit(gate.work, "busy") for _ in range(50)]
     gate.wait_for(2)
-    assert gate.begun == ["busy"] * 2
+    assert gate.starts == ["busy"] * 2
     work_for("other")
     mine = threads.submit(gate.work, "other")
     gate.wait_for(1)
-    assert gate.begun == ["busy", "busy", "other"]
+    assert gate.starts == ["busy", "busy", "other"]
     gate.let_go(51)
     assert [future.result(30) for future in (*floods, mine)] == ["busy"] * 50 + ["other"]
 
@@ -65,7 +65,7 @@ def test_tenants_with_waiting_work_take_turns(gate: Gate) -> None:
     gate.let_go(6)
     for future in futures:
         future.result(30)
-    assert gate.begun == ["a", "a", "b", "c", "a", "b"]  # the first began before others waited
+    assert gate.starts == ["a", "a", "b", "c", "a", "b"]  # the first began before others waited
 
 
 def test_a_failure_is_raised_and_frees_the_thread() -> None:
@@ -87,7 +87,7 @@ async def test_work_for_a_cancelled_caller_that_waits_never_begins(gate: Gate, m
     gate.let_go(2)
     assert await first == "first"
     assert await off_loop(LARGE, len, "ab") == 2
-    assert gate.begun == ["first"]
+    assert gate.starts == ["first"]
 
 
 async def test_work_that_has_begun_ends_with_its_caller() -> None:

@@ -67,12 +67,12 @@ class Forecast:
 
     @property
     def sent(self) -> AgentTask:
-        return self.client.asked[-1][1]
+        return self.client.requests[-1][1]
 
     async def task(self) -> BackgroundTask:
         return (await self.due.background_tasks.of_thread(self.due.ada, self.due.thread_id))[0]
 
-    async def said(self) -> list[str]:
+    async def list_said_texts(self) -> list[str]:
         return [message.text for message in await self.due.messages() if message.is_said and message.text]
 
 
@@ -93,20 +93,20 @@ async def test_the_agent_gets_the_message_once_and_its_result_enters_once(foreca
     assert (forecast.sent.follows.remote_task_id, forecast.sent.follows.known) == ("remote-1", {"artifact a": 3})
     forecast.due.model.script("May will be warm.")
     await forecast.look("Warm.")
-    assert (await forecast.said())[-2:] == ["Warm.", "May will be warm."]
-    questions = len(forecast.client.asked)
+    assert (await forecast.list_said_texts())[-2:] == ["Warm.", "May will be warm."]
+    questions = len(forecast.client.requests)
     await forecast.look()
-    assert (len(forecast.client.asked), (await forecast.task()).status) == (questions, BackgroundStatus.COMPLETED)
+    assert (len(forecast.client.requests), (await forecast.task()).status) == (questions, BackgroundStatus.COMPLETED)
 
 
 async def test_an_agent_that_answers_at_once_has_answered(forecast: Forecast) -> None:
     await forecast.ask("Warm.")
-    assert "Warm." in await forecast.said()
+    assert "Warm." in await forecast.list_said_texts()
 
 
 async def test_a_long_answer_is_cut_and_says_so_even_before_a_question(forecast: Forecast) -> None:
     await forecast.ask(Reply((STARTED, "x" * 40_000), end=AgentDone("remote-1")))
-    [result] = [text for text in await forecast.said() if text.startswith("xxx")]
+    [result] = [text for text in await forecast.list_said_texts() if text.startswith("xxx")]
     assert len(result) == MAX_RESULT
     assert "[Cut: 40000 characters in all.]" in result
     assert "Then ask this agent again with the answer" in result
@@ -131,7 +131,7 @@ async def test_a_notification_only_has_the_task_read(forecast: Forecast) -> None
     await forecast.due.work()
     await callbacks.take_notification(callback.token, task.id, "late")
     assert await forecast.due.work() == 0
-    assert (await forecast.said()).count("Warm.") == 1
+    assert (await forecast.list_said_texts()).count("Warm.") == 1
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ async def test_the_answer_to_a_task_that_the_agent_has_ended_begins_another(fore
     await forecast.ask(Reply((STARTED, "Which city?"), end=AgentDone("remote-1")))
     await forecast.ask(TaskLost("It is gone."), "Warm.", message_id="m2")
     assert forecast.sent.remote_task_id is None
-    assert "Warm." in await forecast.said()
+    assert "Warm." in await forecast.list_said_texts()
 
 
 async def test_a_cancelled_task_is_cancelled_at_the_agent(forecast: Forecast) -> None:
@@ -168,7 +168,7 @@ async def test_a_cancelled_task_is_cancelled_at_the_agent(forecast: Forecast) ->
     await forecast.due.work()
     assert forecast.client.cancelled == [("weather", "remote-1")]
     await forecast.look()
-    assert len(await forecast.said()) == 2
+    assert len(await forecast.list_said_texts()) == 2
 
 
 async def test_a_task_that_is_cancelled_before_the_agent_has_answered_is_cancelled_there(forecast: Forecast) -> None:
@@ -185,7 +185,7 @@ async def test_a_task_that_is_cancelled_before_the_agent_has_answered_is_cancell
     vars(forecast.due)["agent_client"] = slow
     await forecast.due.work()
     assert slow.cancelled == [("weather", "remote-1")]
-    assert len(await forecast.said()) == 2
+    assert len(await forecast.list_said_texts()) == 2
 
 
 async def test_a_task_that_takes_too_long_is_cancelled_at_the_agent(forecast: Forecast) -> None:
@@ -194,15 +194,15 @@ async def test_a_task_that_takes_too_long_is_cancelled_at_the_agent(forecast: Fo
     await forecast.due.pass_time(hours=24)
     assert (await forecast.task()).status is BackgroundStatus.EXPIRED
     assert forecast.client.cancelled == [("weather", "remote-1")]
-    assert (await forecast.said())[-1] == "Sorry, that took too long."
+    assert (await forecast.list_said_texts())[-1] == "Sorry, that took too long."
 
 
 async def test_an_agent_that_cannot_be_reached_is_asked_again(forecast: Forecast) -> None:
     await forecast.ask(AgentFailed("The agent cannot be reached."))
     assert (await forecast.task()).status is BackgroundStatus.WORKING
     await forecast.look("Warm.")
-    assert [task.task_id for _, task in forecast.client.asked] == [(await forecast.task()).id] * 2
-    assert "Warm." in await forecast.said()
+    assert [task.task_id for _, task in forecast.client.requests] == [(await forecast.task()).id] * 2
+    assert "Warm." in await forecast.list_said_texts()
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ async def test_an_agent_that_cannot_be_reached_is_asked_again(forecast: Forecast
 async def test_a_failure_of_the_agent_comes_as_the_result(forecast: Forecast, failure: AgentFailed) -> None:
     await forecast.ask(works(STARTED))
     await forecast.look(failure)
-    assert f"[failed] {failure.reason}" in await forecast.said()
+    assert f"[failed] {failure.reason}" in await forecast.list_said_texts()
 
 
 async def test_an_agent_that_cannot_be_reached_for_long_has_failed(forecast: Forecast) -> None:
@@ -219,7 +219,7 @@ async def test_an_agent_that_cannot_be_reached_for_long_has_failed(forecast: For
     await forecast.ask(down)
     for _ in range(7):
         await forecast.look(down)
-    assert "[failed] The agent cannot be reached." in await forecast.said()
+    assert "[failed] The agent cannot be reached." in await forecast.list_said_texts()
 
 
 async def test_a_message_whose_worker_died_is_sent_by_the_next_look(forecast: Forecast) -> None:
@@ -227,4 +227,4 @@ async def test_a_message_whose_worker_died_is_sent_by_the_next_look(forecast: Fo
     await forecast.due.say("m1", "How will May be?")
     forecast.due.queue.sent.clear()
     await forecast.look("Warm.")
-    assert "Warm." in await forecast.said()
+    assert "Warm." in await forecast.list_said_texts()

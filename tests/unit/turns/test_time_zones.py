@@ -101,7 +101,7 @@ async def test_the_users_zone_is_read_once_a_session_and_written_when_it_changes
     for number in range(3):
         await harness.say(f"m{number}", time_zone=VIENNA)
         harness.clock.advance(1)
-    assert harness.time_zones.asked == 1
+    assert harness.time_zones.read_count == 1
     await harness.say("m4", thread_id=new_thread_id(), time_zone=VIENNA)
     last = await harness.time_zones.last(harness.ada)
     assert last is not None
@@ -115,7 +115,7 @@ async def test_the_users_zone_is_read_once_a_session_and_written_when_it_changes
 async def test_a_plain_session_without_a_zone_reads_it_once(harness: Harness) -> None:
     for number in range(3):
         await harness.say(f"m{number}")
-    assert harness.time_zones.asked == 1
+    assert harness.time_zones.read_count == 1
 
 
 async def test_what_stands_before_the_day_is_the_same_in_the_next_prompt_whatever_the_day(harness: Harness) -> None:

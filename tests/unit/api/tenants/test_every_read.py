@@ -31,7 +31,7 @@ async def test_there_is_a_record_of_every_kind(sweep: Sweep) -> None:
         tasks += (await harness.records.list_tasks(harness.ada, row.thread.id, limit=100, cursor=None))[0]
         handoffs += (await harness.handoffs.of_thread(harness.ada, row.thread.id, limit=100, cursor=None))[0]
     ends = [message.end for message in messages if message.end is not None]
-    runs = [row.shown(harness.clock.now()).run for row in rows]
+    runs = [row.to_thread(harness.clock.now()).run for row in rows]
 
     assert {message.role for message in messages} == {Role.USER, Role.ASSISTANT, Role.TOOL}
     assert {message.status for message in messages} == set(MessageStatus)

@@ -70,13 +70,13 @@ async def complete_task(
     harness: Harness,
     message_id: str = "m1",
     *,
-    asked: str = ASKED,
+    message: str = ASKED,
     calls: tuple[ToolCall, ...] = CALLS,
-    said: str = "I have reported it.",
+    answer: str = "I have reported it.",
 ) -> Turn:
     """Let a user complete the task in one run."""
-    harness.model.script(*(Answer.calling(call) for call in calls), said)
-    return await harness.say(message_id, asked)
+    harness.model.script(*(Answer.calling(call) for call in calls), answer)
+    return await harness.say(message_id, message)
 
 
 async def capture(harness: Harness, *steps: CaptureStep) -> Capture | None:

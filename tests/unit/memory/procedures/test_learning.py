@@ -163,7 +163,7 @@ async def uses(harness: Harness) -> tuple[int, int]:
 
 async def test_a_run_that_follows_a_procedure_counts_and_is_not_captured() -> None:
     harness = await following()
-    await complete_task(harness, asked=ASKED)
+    await complete_task(harness, message=ASKED)
     assert await uses(harness) == (1, 1)
     assert list_started(harness) == []
     await close(harness)
@@ -178,7 +178,7 @@ async def test_a_use_with_a_failed_call_did_not_go_well() -> None:
         raise ToolFailed("No.")
 
     harness.tools.add("slack_post", fails)
-    await complete_task(harness, asked=ASKED)
+    await complete_task(harness, message=ASKED)
     assert await uses(harness) == (1, 0)
 
 

@@ -139,7 +139,7 @@ async def test_what_the_light_model_says_is_generalized_again(harness: Harness) 
 
 async def test_names_from_the_results_of_tools_are_in_no_draft() -> None:
     harness = equip(Harness(assistant=OPERATOR), result='{"contact": "Jane Doe", "company": "Zyxel Networks GmbH"}')
-    await complete_task(harness, said="I have reported it for Zyxel Networks GmbH to Jane Doe.")
+    await complete_task(harness, answer="I have reported it for Zyxel Networks GmbH to Jane Doe.")
     harness.model.requests.clear()
     steps = [{"text": "Open a ticket for Zyxel Networks GmbH."}, {"text": "Tell Jane Doe with slack_post."}]
     procedure = await capture_procedure(harness, IS_TASK, make_draft_answer(steps=steps))
@@ -323,7 +323,7 @@ async def test_a_task_with_too_many_specifics_asks_no_model(harness: Harness) ->
 
 async def test_long_conversations_are_cut(harness: Harness) -> None:
     many: list[Any] = [call("crm_find", number, customer=f"Customer {number} " * 300) for number in range(30)]
-    await complete_task(harness, "m2", asked="Do " + "this and that " * 5_000, calls=(*many, *CALLS))
+    await complete_task(harness, "m2", message="Do " + "this and that " * 5_000, calls=(*many, *CALLS))
     harness.model.script(NO_TASK)
     harness.model.requests.clear()
     await capture(harness)

@@ -34,7 +34,7 @@ async def served() -> Served:
     harness = equip(Harness(assistant=OPERATOR), result=f"Done, {MAIL} is told.")
     harness.model.script("Nothing to hide.")
     await harness.say("m0", "My password is hunter22, do not tell.")
-    await complete_task(harness, asked=f"Please report an outage of Miller Ltd, {MAIL}, to #ops.")
+    await complete_task(harness, message=f"Please report an outage of Miller Ltd, {MAIL}, to #ops.")
     harness.model.script(IS_TASK, make_draft_answer())
     assert await capture(harness) is not None
     harness.model.script("You are welcome.")
@@ -102,7 +102,7 @@ def _of(result: Procedure, description: str, made_of: ProcedureSource | None) ->
 async def test_long_texts_are_shown_from_their_beginning_and_no_value_is_cut_open() -> None:
     harness = equip(Harness(assistant=OPERATOR), result="r" * 30_000)
     mails = " ".join(f"{'a' * 50}{number}@miller.example" for number in range(2_000))
-    await complete_task(harness, asked=f"Please report an outage. {mails}")
+    await complete_task(harness, message=f"Please report an outage. {mails}")
     harness.model.script(IS_TASK, make_draft_answer())
     assert await capture(harness) is not None
     messages = (await source(Served(harness), APPROVE))["messages"]

@@ -55,7 +55,7 @@ class Steps:
         self.erasure.put(scope, thread_id, items=4, parent=parent)
         self.objects.versions[scope.tenant_id, thread_id] = 2
 
-    async def asked(self) -> ForgetRequest:
+    async def request_forgetting(self) -> ForgetRequest:
         return await self.app.privacy.forget_calls.forget_user(ADA, "me")
 
     async def run(self, request_id: str, *, most: int = 60) -> list[str]:
@@ -90,7 +90,7 @@ async def test_two_rounds_and_a_look_at_everything_complete_a_request(steps: Ste
     steps.talk(ADA, "t1")
     steps.talk(ADA, "t2", parent="t1")
     steps.talk(BOB, "t3")
-    request = await steps.asked()
+    request = await steps.request_forgetting()
     assert await steps.run(request.id) == ["wait", "verify", "done"]
     done = await steps.app.privacy.forget_calls.get(ADA, request.id)
     assert (done.status, dict(done.residue)) == (ForgetStatus.COMPLETED, {})
@@ -106,7 +106,7 @@ async def test_a_crash_at_any_step_leaves_nothing_behind(steps: Steps, crash_at:
     steps.talk(ADA, "t4")
     steps.talk(BOB, "t3")
     steps.erasure.of_users["acme", "ada"] = 1
-    request = await steps.asked()
+    request = await steps.request_forgetting()
     steps.erasure.crash_at = steps.erasure.steps + crash_at
     assert (await steps.run(request.id))[-1] == "done"
     assert set(steps.erasure.traces) == {("acme", "t3")}
@@ -118,7 +118,7 @@ async def test_a_crash_at_any_step_leaves_nothing_behind(steps: Steps, crash_at:
 async def test_what_will_not_go_fails_the_request_after_the_last_round(steps: Steps) -> None:
     steps.talk(ADA, "t1")
     steps.erasure.stubborn.add("t1")
-    request = await steps.asked()
+    request = await steps.request_forgetting()
     message = await steps.run(request.id)
     assert message.count("verify") == MAX_ROUNDS - 1
     assert message[-1] == "incomplete"
@@ -136,7 +136,7 @@ async def test_tokens_of_a_forgotten_conversation_count_before_its_tombstone_is_
     activity = Activity(1, places={"t1": Place(user, until, run="m1", fence=1, tokens=100)})
     steps.harness.activity.counts = {("acme", counter): activity for counter in counters}
     steps.harness.store.tombstones["acme", "t1"] = ThreadUse(2, None, tokens=1_000)
-    await steps.run((await steps.asked()).id)
+    await steps.run((await steps.request_forgetting()).id)
     for counter in counters:
         counted = await steps.harness.activity.get(ADA, counter)
         assert (dict(counted.tokens_of), dict(counted.places)) == ({user: 900}, {})
@@ -144,16 +144,16 @@ async def test_tokens_of_a_forgotten_conversation_count_before_its_tombstone_is_
 
 async def test_a_failed_request_is_asked_for_again(steps: Steps) -> None:
     steps.talk(ADA, "t1")
-    first = await steps.asked()
+    first = await steps.request_forgetting()
     await steps.app.privacy.forgetting.give_up(ADA, first.id)
-    second = await steps.asked()
+    second = await steps.request_forgetting()
     assert second.id != first.id
     assert (await steps.run(second.id))[-1] == "done"
     assert steps.erasure.traces == {}
 
 
 async def test_steps_of_an_ended_request_change_nothing(steps: Steps) -> None:
-    request = await steps.asked()
+    request = await steps.request_forgetting()
     await steps.run(request.id)
     steps.talk(ADA, "new")
     for again in (steps.app.privacy.forgetting.sweep, steps.app.privacy.forgetting.verify):
@@ -169,7 +169,7 @@ async def test_a_step_of_an_unknown_request_is_refused(steps: Steps) -> None:
 
 
 async def test_a_tombstone_of_another_request_stays_until_no_zombie_can_be_alive(steps: Steps) -> None:
-    request = await steps.asked()
+    request = await steps.request_forgetting()
     await steps.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
     steps.clock.advance(900)
     steps.talk(ADA, "t1")

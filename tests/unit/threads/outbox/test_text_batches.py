@@ -78,17 +78,17 @@ async def split(*texts: str) -> AsyncGenerator[ModelChunk, None]:
 
 
 def test_a_character_that_is_split_between_batches_is_whole() -> None:
-    async def given() -> list[tuple[float, ModelChunk]]:
+    async def list_batches() -> list[tuple[float, ModelChunk]]:
         return await batches(split("Hi \ud83d", "\ude00", "\ud83d", "\ude00!", "\ud83d"), asyncio.Event())
 
-    texts = [chunk.text for _, chunk in run(given()) if isinstance(chunk, TextDelta)]
+    texts = [chunk.text for _, chunk in run(list_batches()) if isinstance(chunk, TextDelta)]
     assert texts == ["Hi ", "\U0001f600", "\U0001f600!", "\ufffd"]
 
 
 def test_an_answer_that_is_stopped_before_it_may_begin_says_nothing() -> None:
     """The request to cancel is found while the model is asked already."""
 
-    async def given() -> list[tuple[float, ModelChunk]]:
+    async def list_batches() -> list[tuple[float, ModelChunk]]:
         loop, stop, opened = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
         def stop_and_open() -> None:
@@ -98,4 +98,4 @@ def test_an_answer_that_is_stopped_before_it_may_begin_says_nothing() -> None:
         loop.call_later(0.5, stop_and_open)
         return await batches(talking(1.0), stop, opened)
 
-    assert run(given()) == []
+    assert run(list_batches()) == []
