@@ -26,7 +26,7 @@ cpu_seconds: defaultdict[str, float] = defaultdict(float)
 """Processor time by file."""
 wall_seconds: defaultdict[str, float] = defaultdict(float)
 """Wall time by file."""
-_begun = time.perf_counter()
+_last_end = time.perf_counter()
 _spent = 0.0
 
 
@@ -83,11 +83,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _charge(name: str) -> None:
-    global _begun, _spent
+    global _last_end, _spent
     now, spent = time.perf_counter(), _tree_seconds()
     cpu_seconds[name] += max(0.0, spent - _spent)
-    wall_seconds[name] += now - _begun
-    _begun, _spent = now, max(spent, _spent)
+    wall_seconds[name] += now - _last_end
+    _last_end, _spent = now, max(spent, _spent)
 
 
 def _tree_seconds() -> float:

@@ -46,9 +46,9 @@ _STRICT = {
 def archive(parts: Mapping[str, str | bytes]) -> bytes:
     """Return an archive of parts."""
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as zip_file:
         for name, body in parts.items():
-            made.writestr(name, body)
+            zip_file.writestr(name, body)
     return out.getvalue()
 
 
@@ -141,10 +141,10 @@ def slide_content(shapes: str) -> str:
     return f"<p:cSld><p:spTree><p:nvGrpSpPr/><p:grpSpPr/>{shapes}</p:spTree></p:cSld>"
 
 
-def shape(paragraphs: str, *, properties: str = "", place: str = "") -> str:
+def shape(paragraphs: str, *, properties: str = "", placeholder: str = "") -> str:
     """Return a shape with paragraphs (``a:p``)."""
     return (
-        f'<p:sp><p:nvSpPr><p:cNvPr id="2" name="a" {properties}/><p:cNvSpPr/><p:nvPr>{place}</p:nvPr></p:nvSpPr>'
+        f'<p:sp><p:nvSpPr><p:cNvPr id="2" name="a" {properties}/><p:cNvSpPr/><p:nvPr>{placeholder}</p:nvPr></p:nvSpPr>'
         f"<p:spPr/><p:txBody><a:bodyPr/>{paragraphs}</p:txBody></p:sp>"
     )
 

@@ -22,7 +22,7 @@ for package in (baton, baton_local):
 for service in ("s3", "secretsmanager", "ssm", "stepfunctions", "sts"):
     import_module(f"moto.{service}.responses")  # moto imports a service with its first request
 import_module("moto.stepfunctions.parser.asl.component.state.exec.state_task.lambda_eval_utils")  # for state machines
-for each in ("dynamodb", "s3", "secretsmanager", "sqs"):
-    client(each, "http://127.0.0.1:9").close()  # reads the descriptions of the services
+for service in ("dynamodb", "s3", "secretsmanager", "sqs"):
+    client(service, "http://127.0.0.1:9").close()  # reads the descriptions of the services
 TiktokenCounter(TOKENIZER).load()
 Script.read(SCRIPT)  # compiles its templates

@@ -82,10 +82,10 @@ class Coordinator:
         self._root = root
         self._notes = Notes(root)
         self._project = Project(root)
-        self._known = tempfile.NamedTemporaryFile("w", suffix=".json")  # noqa: SIM115 - deleted with this object
+        self._facts_file = tempfile.NamedTemporaryFile("w", suffix=".json")  # noqa: SIM115 - deleted with this object
         machinery = self._project.digest(self._project.below(MACHINERY))
-        json.dump({"notes": self._notes.read(), "digests": self._digests(), "machinery": machinery}, self._known)
-        self._known.flush()
+        json.dump({"notes": self._notes.read(), "digests": self._digests(), "machinery": machinery}, self._facts_file)
+        self._facts_file.flush()
         self._skipped: Counter[str] = Counter()
         self._always: set[str] = set()
 
@@ -106,7 +106,7 @@ class Coordinator:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Send the closures and notes to a process that runs tests."""
-        node.workerinput["unchanged"] = self._known.name
+        node.workerinput["unchanged"] = self._facts_file.name
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -146,16 +146,16 @@ class Coordinator:
 class Worker:
     """The part in a process that runs tests: it leaves out unchanged tests, and watches the files that others read."""
 
-    def __init__(self, known: dict[str, Any]) -> None:
-        self._passed_before: dict[str, set[str]] = {key: set(ids) for key, ids in known["notes"].items()}
-        self._digests: dict[str, tuple[str | None, str | None]] = known["digests"]
+    def __init__(self, facts: dict[str, Any]) -> None:
+        self._passed_before: dict[str, set[str]] = {key: set(ids) for key, ids in facts["notes"].items()}
+        self._digests: dict[str, tuple[str | None, str | None]] = facts["digests"]
         variables = sorted(name for name in os.environ if name.startswith("BATON_") and name not in PER_RUN)
-        facts = (sys.version, platform.machine(), known["machinery"])
-        self._common = "\n".join((*facts, *(f"{name}={os.environ[name]}" for name in variables)))
+        common = (sys.version, platform.machine(), facts["machinery"])
+        self._common = "\n".join((*common, *(f"{name}={os.environ[name]}" for name in variables)))
         self._keys: dict[tuple[Any, ...], str | None] = {}
         self._files_of: dict[tuple[Any, ...], set[str]] = {}
         self._skipped: list[str] = []
-        self._found: set[str] = set()
+        self._collected_keys: set[str] = set()
         self._runs: list[dict[str, Any]] = []
         self._failed: set[str] = set()
         self._run: dict[str, Any] | None = None
@@ -171,7 +171,7 @@ class Worker:
             key = self._key(item)
             if key is not None and item.path not in named and item.nodeid in self._passed_before.get(key, ()):
                 unchanged.append(item)
-                self._found.add(key)
+                self._collected_keys.add(key)
         if unchanged:
             self._skipped = [item.nodeid for item in unchanged]
             config.hook.pytest_deselected(items=unchanged)
@@ -208,7 +208,7 @@ class Worker:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Send the passed and skipped tests to the coordinator."""
         output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
-        output["unchanged"] = {"skipped": self._skipped, "keys": sorted(self._found), "runs": self._runs}
+        output["unchanged"] = {"skipped": self._skipped, "keys": sorted(self._collected_keys), "runs": self._runs}
 
     def _key(self, item: pytest.Item) -> str | None:
         """Return the key of a test's inputs; None if the inputs are not known."""

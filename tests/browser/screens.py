@@ -39,8 +39,8 @@ class Talks(Protocol):
     async def say(self, text: str) -> None:
         """Type a message and send it."""
 
-    def said(self, role: str) -> Locator:
-        """The bodies of what was said by "user" or "assistant"."""
+    def locate_bodies(self, role: str) -> Locator:
+        """Return the bodies of the messages of "user" or "assistant"."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Screen:
     page: Page
     url: str
     bodies: str
-    """Selects the bodies of what was said by ``{role}``."""
+    """Selects the bodies of the messages of ``{role}``."""
     statuses: str = "#status"
     """Selects what says how the connection is."""
 
@@ -71,8 +71,8 @@ class Screen:
         """The button that stops a run."""
         return self.page.get_by_role("button", name="Stop")
 
-    def said(self, role: str) -> Locator:
-        """The bodies of what was said by "user" or "assistant"."""
+    def locate_bodies(self, role: str) -> Locator:
+        """Return the bodies of the messages of "user" or "assistant"."""
         return self.page.locator(self.bodies.format(role=role))
 
     async def say(self, text: str) -> None:
@@ -152,5 +152,5 @@ async def half_a_story(page: Talks, model: FaultModel) -> Gate:
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)
     await page.say("Tell me a story")
-    await expect(page.said("assistant").last).to_have_text("It was a dark")
+    await expect(page.locate_bodies("assistant").last).to_have_text("It was a dark")
     return gate

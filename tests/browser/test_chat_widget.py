@@ -49,12 +49,12 @@ async def test_an_answer_comes_in_front_of_the_readers_eyes(widget: Widget, mode
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)
     await widget.say("Tell me a story")
-    await expect(widget.said("user")).to_have_text(["Tell me a story"])
-    await expect(widget.said("assistant")).to_have_text(["It was a dark"])
-    await expect(widget.said("assistant")).to_have_attribute("aria-busy", "true")
+    await expect(widget.locate_bodies("user")).to_have_text(["Tell me a story"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["It was a dark"])
+    await expect(widget.locate_bodies("assistant")).to_have_attribute("aria-busy", "true")
     gate.open()
-    await expect(widget.said("assistant")).to_have_text([gate.text])
-    await expect(widget.said("assistant")).to_have_attribute("aria-busy", "false")
+    await expect(widget.locate_bodies("assistant")).to_have_text([gate.text])
+    await expect(widget.locate_bodies("assistant")).to_have_attribute("aria-busy", "false")
     await expect(widget.stop).to_be_hidden()
 
 
@@ -67,7 +67,7 @@ async def test_messages_carry_the_time_zone_of_the_browser(
     await screen.open()
     model.script(answers("Kia ora."))
     await screen.say("Hello")
-    await expect(screen.said("assistant")).to_have_text(["Kia ora."])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Kia ora."])
     await context.close()
     assert "(Pacific/Auckland)." in str(model.requests[-1].prompts[-2])
 
@@ -76,15 +76,15 @@ async def test_a_reload_in_the_middle_of_an_answer_keeps_it_and_its_question(wid
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(answers("Hello."), gate.behaviour, answers("The next morning."))
     await widget.say("Hello")
-    await expect(widget.said("assistant")).to_have_text(["Hello."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["Hello."])
     await widget.say("Tell me a story")
-    await expect(widget.said("assistant")).to_have_text(["Hello.", "It was a dark"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["Hello.", "It was a dark"])
     await widget.say("And then?")  # waits behind the running one
     await widget.open()
-    await expect(widget.said("assistant")).to_have_text(["Hello.", "It was a dark"])
-    await expect(widget.said("user")).to_have_text(["Hello", "Tell me a story", "And then?"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["Hello.", "It was a dark"])
+    await expect(widget.locate_bodies("user")).to_have_text(["Hello", "Tell me a story", "And then?"])
     gate.open()
-    await expect(widget.said("assistant")).to_have_text(["Hello.", gate.text, "The next morning."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["Hello.", gate.text, "The next morning."])
     assert len(model.requests) == 3
 
 
@@ -93,13 +93,13 @@ async def test_escape_stops_an_answer(widget: Widget, model: FaultModel) -> None
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)
     await widget.say("Tell me a story")
-    await expect(widget.said("assistant")).to_have_text(["It was a dark"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["It was a dark"])
     await expect(widget.stop).to_be_visible()
     await widget.page.keyboard.press("Escape")
     await expect(widget.stop).to_be_hidden()
     await expect(widget.page.locator("article.assistant .mark")).to_have_text("Stopped")
     await widget.open()
-    await expect(widget.said("assistant")).to_have_text(["It was a dark"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["It was a dark"])
     gate.open()
 
 
@@ -108,15 +108,15 @@ async def test_another_window_shows_the_same(widget: Widget, site: HostApplicati
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)
     await widget.say("Tell me a story")
-    await expect(widget.said("assistant")).to_have_text(["It was a dark"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["It was a dark"])
     other = Widget(await widget.page.context.new_page(), site.url)
     await other.open()
-    await expect(other.said("user")).to_have_text(["Tell me a story"])
-    await expect(other.said("assistant")).to_have_text(["It was a dark"])
+    await expect(other.locate_bodies("user")).to_have_text(["Tell me a story"])
+    await expect(other.locate_bodies("assistant")).to_have_text(["It was a dark"])
     gate.open()
-    await expect(other.said("assistant")).to_have_text([gate.text])
+    await expect(other.locate_bodies("assistant")).to_have_text([gate.text])
     await other.say("Thanks")
-    await expect(widget.said("user")).to_have_text(["Tell me a story", "Thanks"])
+    await expect(widget.locate_bodies("user")).to_have_text(["Tell me a story", "Thanks"])
 
 
 @pytest.mark.nightly
@@ -125,7 +125,7 @@ async def test_a_failed_answer_says_why_and_the_next_one_is_shown(widget: Widget
     await widget.say("Anybody there?")
     await expect(widget.page.locator("[part=failure]")).to_contain_text("The model did not accept the request.")
     await widget.say("And now?")
-    await expect(widget.said("assistant")).to_have_text(["Here I am."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["Here I am."])
 
 
 MARKDOWN = """\
@@ -153,7 +153,7 @@ The area is $A = \\pi r^2$.
 async def test_markdown_is_shown_with_code_and_formulas(widget: Widget, model: FaultModel) -> None:
     model.script(answers(MARKDOWN))
     await widget.say("How?")
-    answer = widget.said("assistant")
+    answer = widget.locate_bodies("assistant")
     await expect(answer.locator("ol > li > ul > li")).to_have_text(["one", "two"])
     await expect(answer.locator("td")).to_have_text(["Team", "$12 and $14"])
     await expect(answer.locator("pre .hljs-keyword")).to_have_text(["def", "return"])
@@ -181,11 +181,11 @@ async def test_what_a_model_says_neither_runs_nor_calls_home(widget: Widget, mod
     widget.page.on("request", lambda request: requests.append(request.url))
     model.script(answers(HOSTILE), answers("Good."))
     await widget.say("Be evil")
-    answer = widget.said("assistant").first
+    answer = widget.locate_bodies("assistant").first
     await expect(answer.locator("b")).to_have_text(["really"])
     await expect(answer).to_contain_text("<b>bold</b>")
     await widget.say("Be good")
-    await expect(widget.said("assistant").last).to_have_text("Good.")
+    await expect(widget.locate_bodies("assistant").last).to_have_text("Good.")
     assert await widget.page.title() == "Order 4711"
     assert [url for url in requests if "evil.test" in url] == []
     for what in ["img", "script", "iframe", "form", "svg", "[style]", "[class=panel]", "#send", "a[href^=javascript]"]:
@@ -207,7 +207,7 @@ async def test_a_call_waits_for_an_answer_also_after_a_reload(
         widget = Widget(page, site.url)
         await widget.open()
         await page.get_by_role("button", name=button, exact=True).click()
-        await expect(widget.said("assistant")).to_contain_text(["One moment.", "That is settled."])
+        await expect(widget.locate_bodies("assistant")).to_contain_text(["One moment.", "That is settled."])
         await expect(page.get_by_role("button", name=button, exact=True)).to_be_hidden()
         calls = (await product.get(f"/v1/threads/{site.session_id}/tool-calls")).json()["items"]
     assert [call["toolName"] for call in calls] == ["delete_page"]
@@ -228,7 +228,7 @@ async def test_cards_tools_and_colours_of_the_guides_work_under_its_policy(
         widget = Widget(page, site.url)
         await widget.open()
         await page.locator("baton-chat > .booking").get_by_role("button", name="Book now").click()
-        await expect(widget.said("assistant")).to_contain_text(["That is settled."])
+        await expect(widget.locate_bodies("assistant")).to_contain_text(["That is settled."])
         style = "getComputedStyle(document.querySelector('baton-chat')).getPropertyValue('--baton-accent')"
         assert await page.evaluate(style) == "light-dark(#0a7d5a, #4cc9a0)"
         model.script(calls_tools(("show_order", {"number": "1"})))
@@ -252,7 +252,7 @@ async def test_earlier_messages_come_when_the_reader_scrolls_up(
         assert (await product.post("/v1/episodes/import", json=imported)).status_code == 202
     widget = Widget(page, site.url)
     await widget.open()
-    await expect(widget.said("assistant").last).to_have_text("Message 69")
+    await expect(widget.locate_bodies("assistant").last).to_have_text("Message 69")
     await expect(page.locator("article")).to_have_count(50)
     # The page draws itself again between the reader's scrolling and the event that reports it.
     scrolls = "box => { box.scrollTop = 0; return box.closest('baton-chat-transcript').requestUpdate() }"
@@ -273,7 +273,7 @@ async def test_files_travel_with_a_message(widget: Widget, model: FaultModel) ->
     )
     await widget.page.get_by_role("button", name="Remove wrong.txt").click()
     await widget.say("What is this?")
-    await expect(widget.said("assistant")).to_have_text(["A shopping list."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["A shopping list."])
     await expect(widget.page.locator("article.user [part=file]")).to_have_text(["list.txt"])
     assert "Milk, eggs, flour" in str(model.requests[-1].prompts[-1])
 
@@ -288,7 +288,7 @@ async def test_the_widget_is_accessible_and_announces_an_answer_once(
     )
     model.script(answers(MARKDOWN))
     await widget.say("How?")
-    await expect(widget.said("assistant").locator("math")).to_be_visible()
+    await expect(widget.locate_bodies("assistant").locator("math")).to_be_visible()
     assert await page.evaluate("heard.length") == 1
     await page.evaluate("document.documentElement.style.colorScheme = 'light dark'")
     for scheme in ["light", "dark"]:
@@ -328,7 +328,7 @@ async def test_a_first_answer_takes_at_most_62_kb(page: Page, site: HostApplicat
     widget = Widget(page, site.url)
     await widget.open()
     await widget.say("Hi")
-    await expect(widget.said("assistant").locator("strong")).to_have_text("Hello")
+    await expect(widget.locate_bodies("assistant").locator("strong")).to_have_text("Hello")
     assert sum(loaded.values()) <= 62 * 1024, loaded
 
 
@@ -337,11 +337,11 @@ async def test_a_first_answer_takes_at_most_62_kb(page: Page, site: HostApplicat
 async def test_a_visitor_who_is_not_signed_in_gets_a_button_and_no_more_requests(
     page: Page, site: HostApplication, model: FaultModel, session_id: str | None
 ) -> None:
-    is_out, asked = True, 0
+    is_out, requests = True, 0
 
     async def answer(route: Route) -> None:
-        nonlocal asked
-        asked += 1
+        nonlocal requests
+        requests += 1
         await (route.fulfill(status=403) if is_out else route.fallback())
 
     await page.route("**/baton-token", answer)
@@ -361,17 +361,17 @@ async def test_a_visitor_who_is_not_signed_in_gets_a_button_and_no_more_requests
     widget = Widget(page, site.url)
     await expect(widget.status).to_contain_text("Please sign in to chat.")
     await expect(page.get_by_role("link", name="Sign in")).to_be_visible()
-    before = asked
+    before = requests
     # The messages of a conversation that may exist are asked for once.
     asks_more = page.expect_response("**/baton-token") if session_id else nullcontext()
     async with asks_more:
         await page.clock.fast_forward("02:00")
-    assert asked <= before + 1
+    assert requests <= before + 1
     is_out = False
     await page.evaluate("document.querySelector('baton-chat').retry()")
     await widget.connected()
     await widget.say("Hello")
-    await expect(widget.said("assistant")).to_have_text(["Hello"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["Hello"])
 
 
 @pytest.mark.nightly
@@ -392,7 +392,7 @@ async def test_a_token_route_that_fails_is_asked_again(page: Page, site: HostApp
     widget = Widget(page, site.url)
     await widget.connected()
     await widget.say("Hello")
-    await expect(widget.said("assistant")).to_have_text(["Hello"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["Hello"])
 
 
 @pytest.mark.nightly
@@ -430,21 +430,21 @@ async def test_an_answer_is_regenerated_a_question_edited_and_alternatives_are_s
     model.script(answers("First."), answers("Second."), answers("Third."))
     page = widget.page
     await widget.say("Hello")
-    await expect(widget.said("assistant")).to_have_text(["First."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["First."])
     await page.get_by_role("button", name="Answer again").click()
-    await expect(widget.said("assistant")).to_have_text(["Second."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["Second."])
     await expect(page.get_by_role("group", name="Version 2 of 2")).to_be_visible()
     await page.get_by_role("button", name="Edit message").click()
     await page.get_by_role("textbox", name="Edit message").fill("Good day")
     await page.keyboard.press("Enter")
-    await expect(widget.said("user")).to_have_text(["Good day"])
-    await expect(widget.said("assistant")).to_have_text(["Third."])
+    await expect(widget.locate_bodies("user")).to_have_text(["Good day"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["Third."])
     await expect(page.get_by_role("group", name="Version 3 of 3")).to_be_visible()
     assert await violations(page) == []
     for question, answer in [("Hello", "Second."), ("Hello", "First.")]:
         await page.get_by_role("button", name="Previous version").click()
-        await expect(widget.said("user")).to_have_text([question])
-        await expect(widget.said("assistant")).to_have_text([answer])
+        await expect(widget.locate_bodies("user")).to_have_text([question])
+        await expect(widget.locate_bodies("assistant")).to_have_text([answer])
     await expect(page.get_by_role("button", name="Previous version")).to_be_disabled()
     await widget.open()
     await expect(page.get_by_role("group", name="Version 1 of 3")).to_be_visible()

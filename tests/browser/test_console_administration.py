@@ -238,7 +238,7 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
     await widget.connected()
     await page.get_by_label("New conversations begin with").select_option(label="Operator")
     await widget.say("Please report an outage of Miller Ltd to #operations. Berta is at berta@miller.example.")
-    await expect(widget.said("assistant").last).to_contain_text("The outage at Miller Ltd")
+    await expect(widget.locate_bodies("assistant").last).to_contain_text("The outage at Miller Ltd")
 
     async def waiting() -> list[Json]:
         results: list[Json] = (await reviewer.read("/procedures"))["items"]
@@ -297,7 +297,7 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
     # The next similar request follows it; the record of the turn says so, and its use is counted.
     await page.get_by_role("button", name="New conversation").click()
     await widget.say("Report an outage of Contoso to #support")
-    await expect(widget.said("assistant").last).to_contain_text("I am following the skill Report an outage")
+    await expect(widget.locate_bodies("assistant").last).to_contain_text("I am following the skill Report an outage")
 
     async def used() -> Json | None:
         result: Json = await reviewer.read(path)

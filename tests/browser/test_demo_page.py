@@ -46,7 +46,7 @@ async def test_the_page_keeps_its_own_policy_and_asks_no_other_host(
     await page.goto(cloud.url)
     widget = Widget(page, cloud.url)
     await widget.say("**Hello** <b>you</b>")
-    await expect(widget.said("assistant").locator("b")).to_have_text("you")
+    await expect(widget.locate_bodies("assistant").locator("b")).to_have_text("you")
     await page.get_by_text("Events", exact=True).click()
     await expect(page.locator("#events")).to_contain_text("RUN_FINISHED")
     assert [url for url in requests if not url.startswith((cloud.url, "data:"))] == []
@@ -69,8 +69,8 @@ async def test_what_is_said_before_the_widget_is_ready_waits_for_it(
     await widget.say("Too early")
     await expect(widget.input).to_have_value("Too early")
     ready.set()
-    await expect(widget.said("user")).to_have_text(["Too early"])
-    await expect(widget.said("assistant")).to_have_text(["Too early"])
+    await expect(widget.locate_bodies("user")).to_have_text(["Too early"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["Too early"])
     await expect(widget.input).to_have_value("")
 
 
@@ -79,7 +79,7 @@ async def test_a_conversation_that_was_ended_says_so_is_in_the_audit_and_reopens
     page = widget.page
     closed = page.get_by_text("This conversation is closed. Write a message to reopen it.")
     await widget.say("That is all")
-    await expect(widget.said("assistant")).to_have_text(["That is all"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["That is all"])
     await page.get_by_role("button", name="End conversation").click()
     await expect(closed).to_be_visible()
     await page.get_by_text("Audit", exact=True).click()
@@ -88,17 +88,17 @@ async def test_a_conversation_that_was_ended_says_so_is_in_the_audit_and_reopens
     await expect(closed).to_be_visible()
     await expect(page.locator(".items .item").last).to_have_text("You ended the conversation.")
     await widget.say("One more thing")
-    await expect(widget.said("assistant")).to_have_text(["That is all", "One more thing"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["That is all", "One more thing"])
     await expect(closed).to_be_hidden()
 
 
 async def test_another_user_does_not_see_the_conversation(widget: Widget) -> None:
     await widget.say("For my eyes only")
-    await expect(widget.said("assistant")).to_have_text(["For my eyes only"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["For my eyes only"])
     await widget.page.evaluate("localStorage.setItem('demo.user', 'somebody else')")
     await widget.page.reload()
     await widget.connected()
-    await expect(widget.said("assistant")).to_have_count(0)
+    await expect(widget.locate_bodies("assistant")).to_have_count(0)
 
 
 @pytest.mark.nightly

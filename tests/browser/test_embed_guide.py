@@ -39,32 +39,32 @@ async def screen(page: Page, host: HostApplication) -> Screen:
 async def test_a_conversation(screen: Screen, model: FaultModel) -> None:
     model.script(answers("Hello Ada."), unauthorized(), answers("You are Ada."))
     await screen.say("I am Ada.")
-    await expect(screen.said("assistant")).to_have_text(["Hello Ada."])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello Ada."])
     await screen.say("Anybody there?")
-    await expect(screen.said("problem")).to_contain_text(["The model did not accept the request."])
+    await expect(screen.locate_bodies("problem")).to_contain_text(["The model did not accept the request."])
     await screen.say("Who am I?")
-    await expect(screen.said("assistant")).to_have_text(["Hello Ada.", "You are Ada."])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello Ada.", "You are Ada."])
     await screen.page.reload()
-    await expect(screen.said("user")).to_have_text(["I am Ada.", "Anybody there?", "Who am I?"])
-    await expect(screen.said("assistant")).to_have_text(["Hello Ada.", "You are Ada."])
+    await expect(screen.locate_bodies("user")).to_have_text(["I am Ada.", "Anybody there?", "Who am I?"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello Ada.", "You are Ada."])
 
 
 async def test_a_reload_in_the_middle_of_an_answer_keeps_it_and_its_question(screen: Screen, model: FaultModel) -> None:
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(answers("Hello."), gate.behaviour, answers("The next morning."))
     await screen.say("Hello")
-    await expect(screen.said("assistant")).to_have_text(["Hello."])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello."])
     await screen.say("Tell me a story")
-    await expect(screen.said("assistant")).to_have_text(["Hello.", "It was a dark"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello.", "It was a dark"])
     await screen.say("And then?")  # waits behind the running one
     await screen.page.reload()
-    await expect(screen.said("assistant")).to_have_text(["Hello.", "It was a dark"])
-    await expect(screen.said("user").nth(1)).to_be_visible()
-    assert sorted(await screen.said("user").all_inner_texts()) == ["And then?", "Hello", "Tell me a story"]
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello.", "It was a dark"])
+    await expect(screen.locate_bodies("user").nth(1)).to_be_visible()
+    assert sorted(await screen.locate_bodies("user").all_inner_texts()) == ["And then?", "Hello", "Tell me a story"]
     await expect(screen.stop).to_be_visible()
     gate.open()
-    await expect(screen.said("assistant")).to_have_text(["Hello.", gate.text, "The next morning."])
-    assert sorted(await screen.said("user").all_inner_texts()) == ["And then?", "Hello", "Tell me a story"]
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello.", gate.text, "The next morning."])
+    assert sorted(await screen.locate_bodies("user").all_inner_texts()) == ["And then?", "Hello", "Tell me a story"]
     assert len(model.requests) == 3
 
 
@@ -74,24 +74,24 @@ async def test_another_window_follows_the_answer_from_its_question_on(
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)
     await screen.say("Tell me a story")
-    await expect(screen.said("assistant")).to_have_text(["It was a dark"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["It was a dark"])
     other = Screen(await screen.page.context.new_page(), host.url, screen.bodies)
     await other.open()
-    await expect(other.said("user")).to_have_text(["Tell me a story"])
-    await expect(other.said("assistant")).to_have_text(["It was a dark"])
+    await expect(other.locate_bodies("user")).to_have_text(["Tell me a story"])
+    await expect(other.locate_bodies("assistant")).to_have_text(["It was a dark"])
     gate.open()
-    await expect(other.said("assistant")).to_have_text([gate.text])
+    await expect(other.locate_bodies("assistant")).to_have_text([gate.text])
 
 
 async def test_an_answer_is_stopped(screen: Screen, model: FaultModel) -> None:
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)
     await screen.say("Tell me a story")
-    await expect(screen.said("assistant")).to_have_text(["It was a dark"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["It was a dark"])
     await screen.stop.click()
     await expect(screen.stop).to_be_hidden()
     await screen.page.reload()
-    await expect(screen.said("assistant")).to_have_text(["It was a dark"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["It was a dark"])
     gate.open()
 
 
@@ -105,8 +105,8 @@ async def test_an_event_too_large_for_a_frame_is_joined_from_its_slices(
     slices: list[str] = []
     connection.on("framereceived", lambda frame: slices.append(frame) if '"PART"' in frame else None)
     await screen.say(long)
-    await expect(screen.said("assistant")).to_have_text(["That was long."])
-    await expect(screen.said("user")).to_have_text([long.strip()])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["That was long."])
+    await expect(screen.locate_bodies("user")).to_have_text([long.strip()])
     assert len(slices) > 1
 
 
@@ -119,8 +119,8 @@ async def test_a_message_too_large_for_a_frame_is_refused_and_the_next_one_answe
     await screen.say("So it goes on. " * 2_500)
     await expect(page.locator("li.problem")).to_have_text(["This message is too long."])
     await screen.say("Hello")
-    await expect(screen.said("assistant")).to_have_text(["Hello"])
-    await expect(screen.said("user")).to_have_text(["Hello"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello"])
+    await expect(screen.locate_bodies("user")).to_have_text(["Hello"])
 
 
 async def test_several_events_may_come_in_one_frame_and_again(page: Page, host: HostApplication) -> None:
@@ -132,7 +132,7 @@ async def test_several_events_may_come_in_one_frame_and_again(page: Page, host: 
     await page.goto(host.url)
     screen = Screen(page, host.url, "li.{role}")
     await screen.say("Hello")
-    await expect(screen.said("assistant")).to_have_text(["Hello"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello"])
 
 
 @pytest.mark.parametrize(("answer", "value"), [("Yes", True), ("No", False)])
@@ -147,7 +147,7 @@ async def test_a_call_waits_for_an_answer_also_after_a_reload(
         screen = Screen(page, host.url, "li.{role}")
         await screen.open()
         await page.get_by_role("button", name=answer, exact=True).click()
-        await expect(screen.said("assistant")).to_contain_text(["One moment.", "That is settled."])
+        await expect(screen.locate_bodies("assistant")).to_contain_text(["One moment.", "That is settled."])
         await expect(page.get_by_role("button", name=answer, exact=True)).to_be_hidden()
         calls = (await product.get(f"/v1/threads/{host.session_id}/tool-calls")).json()["items"]
     assert [call["toolName"] for call in calls] == ["delete_page"]

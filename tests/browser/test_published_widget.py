@@ -150,7 +150,7 @@ async def test_a_copied_tag_works_and_everything_comes_from_the_release(
         await widget.open()
         model.script(answers("```python\ndef greet(): ...\n```"))
         await widget.say("How?")
-        await expect(widget.said("assistant").locator("pre .hljs-keyword")).to_have_text(["def"])
+        await expect(widget.locate_bodies("assistant").locator("pre .hljs-keyword")).to_have_text(["def"])
     release = f"{published.url}/{published.release.version}/"
     assert any(url.startswith(f"{release}chunks/highlight-") for url in loaded)
     alias = [f"{published.url}/latest/baton-chat.js"] if make_tag is newest else []

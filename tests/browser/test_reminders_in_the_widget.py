@@ -25,31 +25,31 @@ PASSED = "The time of this reminder has passed while it was paused."
 
 
 class Reminders:
-    """The schedules of the server, and what was asked about them."""
+    """The schedules of the server, and the requests to change them."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.kept = [
+        self.schedules = [
             SCHEDULE | {"id": "a/ü", "text": "Water the plants."},
             SCHEDULE | {"id": "b", "text": "Call the bank.", "rule": "FREQ=DAILY;BYHOUR=9"},
             SCHEDULE | {"id": "c", "text": "Over.", "status": "finished", "nextAt": None},
         ]
-        self.asked: list[tuple[str, str, Any]] = []
+        self.changes: list[tuple[str, str, Any]] = []
 
     async def answer(self, route: Route) -> None:
         request = route.request
         if request.method == "GET":
-            await route.fulfill(json={"items": self.kept, "nextCursor": None})
+            await route.fulfill(json={"items": self.schedules, "nextCursor": None})
             return
         body = json.loads(request.post_data) if request.post_data else None
-        self.asked.append((request.method, request.url.removeprefix(f"{ORIGIN}/v1/schedules/"), body))
+        self.changes.append((request.method, request.url.removeprefix(f"{ORIGIN}/v1/schedules/"), body))
         if body == {"paused": False}:
             await route.fulfill(status=422, json={"code": "invalid_request", "detail": "Send a new `at` or `rule`."})
         elif request.method == "PATCH":
-            self.kept[0] |= {"paused": True, "status": "paused", "nextAt": None}
-            await route.fulfill(json=self.kept[0])
+            self.schedules[0] |= {"paused": True, "status": "paused", "nextAt": None}
+            await route.fulfill(json=self.schedules[0])
         else:
-            del self.kept[1]
+            del self.schedules[1]
             await route.fulfill(status=204)
 
 
@@ -81,7 +81,7 @@ async def test_a_user_pauses_and_deletes_reminders(page: Page, reminders: Remind
     await expect(listed.get_by_role("button", name="Cancel")).to_be_focused()
     await lines.last.get_by_role("button", name="Delete").click()
     await expect(lines).to_have_count(1)
-    paused, resumed, deleted = reminders.asked
+    paused, resumed, deleted = reminders.changes
     assert paused == ("PATCH", "a%2F%C3%BC", {"paused": True})
     assert resumed == ("PATCH", "a%2F%C3%BC", {"paused": False})
     assert deleted == ("DELETE", "b", None)

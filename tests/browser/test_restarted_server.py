@@ -26,19 +26,19 @@ async def test_an_answer_goes_on_after_its_server_was_killed_and_started_again(p
         await page.goto(url)
         await widget.connected()
         await widget.say(REQUEST)
-        await expect(widget.said("assistant")).to_contain_text("lighthouses")
+        await expect(widget.locate_bodies("assistant")).to_contain_text("lighthouses")
         kill_everything(process)
         await expect(widget.status).to_contain_text("No connection")
     with running(ROOT / "template.yaml", **settings):
         await widget.connected()
         await expect(widget.stop).to_be_hidden()
         await widget.say("What is 2 + 1?")
-        await expect(widget.said("assistant").last).to_contain_text("3")
+        await expect(widget.locate_bodies("assistant").last).to_contain_text("3")
         await expect(widget.stop).to_be_hidden()
-        messages = [await widget.said(role).all_inner_texts() for role in ("user", "assistant")]
+        messages = [await widget.locate_bodies(role).all_inner_texts() for role in ("user", "assistant")]
         assert messages[0] == [REQUEST, "What is 2 + 1?"]
         assert len(messages[1]) == 2
         await page.reload()
         await widget.connected()
-        await expect(widget.said("assistant")).to_have_count(2)
-        assert [await widget.said(role).all_inner_texts() for role in ("user", "assistant")] == messages
+        await expect(widget.locate_bodies("assistant")).to_have_count(2)
+        assert [await widget.locate_bodies(role).all_inner_texts() for role in ("user", "assistant")] == messages

@@ -99,8 +99,8 @@ async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(
     assert await screen.status.text_content() != "Connected"
     network.pass_again()
     await screen.pass_time(A_WHILE)
-    await expect(screen.said("assistant")).to_have_text([gate.text])
-    await expect(screen.said("user")).to_have_text(["Tell me a story"])
+    await expect(screen.locate_bodies("assistant")).to_have_text([gate.text])
+    await expect(screen.locate_bodies("user")).to_have_text(["Tell me a story"])
     await expect(screen.stop).to_be_hidden()
     await expect(screen.status).to_have_text("Connected")
     assert len(model.requests) == 1
@@ -111,7 +111,7 @@ async def test_a_network_that_is_lost_between_runs_is_noticed_by_the_next_messag
 ) -> None:
     await screen.open()
     await screen.say("Hello")
-    await expect(screen.said("assistant")).to_have_text(["Hello"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello"])
     network.swallow_everything()
     await screen.pass_time(A_WHILE)
     await expect(screen.status).to_have_text("Connected")
@@ -121,8 +121,8 @@ async def test_a_network_that_is_lost_between_runs_is_noticed_by_the_next_messag
     network.pass_again()
     await screen.pass_time(A_WHILE)
     await expect(screen.status).to_have_text("Connected")
-    await expect(screen.said("assistant")).to_have_text(["Hello", "Are you still there?"])
-    await expect(screen.said("user")).to_have_text(["Hello", "Are you still there?"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello", "Are you still there?"])
+    await expect(screen.locate_bodies("user")).to_have_text(["Hello", "Are you still there?"])
     assert len(model.requests) == 2
 
 
@@ -131,12 +131,12 @@ async def test_a_message_that_was_swallowed_is_sent_again_and_answered_once(
 ) -> None:
     await screen.open()
     await screen.say("Hello")
-    await expect(screen.said("assistant")).to_have_text(["Hello"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello"])
     network.swallow()
     await screen.say("Can you hear me?")
     await screen.pass_time(NOTICED)
-    await expect(screen.said("assistant")).to_have_text(["Hello", "Can you hear me?"])
-    await expect(screen.said("user")).to_have_text(["Hello", "Can you hear me?"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello", "Can you hear me?"])
+    await expect(screen.locate_bodies("user")).to_have_text(["Hello", "Can you hear me?"])
     assert len(model.requests) == 2
 
 
@@ -153,7 +153,7 @@ async def test_an_acknowledgement_that_was_swallowed_makes_no_second_turn(
     async with screen.page.expect_websocket():
         await screen.pass_time(NOTICED)
     gate.open()
-    await expect(screen.said("assistant")).to_have_text([gate.text])
+    await expect(screen.locate_bodies("assistant")).to_have_text([gate.text])
     assert len(model.requests) == 1
 
 
@@ -168,7 +168,7 @@ async def test_a_request_to_stop_that_was_swallowed_is_sent_again(
     await expect(screen.stop).to_be_hidden()
     gate.open()
     await screen.say("Thank you")
-    await expect(screen.said("assistant")).to_have_text(["It was a dark", "Thank you"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["It was a dark", "Thank you"])
 
 
 async def test_connections_that_are_never_answered_are_given_up_until_one_is(
@@ -176,7 +176,7 @@ async def test_connections_that_are_never_answered_are_given_up_until_one_is(
 ) -> None:
     await screen.open()
     await screen.say("Hello")
-    await expect(screen.said("assistant")).to_have_text(["Hello"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello"])
     network.swallow_everything()
     await screen.say("Can you hear me?")
     for _ in range(3):  # handshakes, and tokens, hang
@@ -184,24 +184,24 @@ async def test_connections_that_are_never_answered_are_given_up_until_one_is(
     await expect(screen.status).not_to_have_text("Connected")
     network.pass_again()
     await screen.pass_time(A_WHILE)
-    await expect(screen.said("assistant")).to_have_text(["Hello", "Can you hear me?"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello", "Can you hear me?"])
 
 
 async def test_a_page_loaded_into_a_dead_network_comes_to_life_with_it(screen: Screen, model: FaultModel) -> None:
     await screen.open()
     await screen.say("Hello")
-    await expect(screen.said("assistant")).to_have_text(["Hello"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello"])
     gate = await half_a_story(screen, model)
     await screen.page.route("**/v1/threads/**", lambda route: route.abort())
     async with screen.page.expect_event("requestfailed"):
         await screen.page.reload()
-    await expect(screen.said("assistant")).to_have_count(0)
+    await expect(screen.locate_bodies("assistant")).to_have_count(0)
     await screen.page.unroute_all()
     await screen.pass_time(A_WHILE)
-    await expect(screen.said("user")).to_have_text(["Hello", "Tell me a story"])
-    await expect(screen.said("assistant")).to_have_text(["Hello", "It was a dark"])
+    await expect(screen.locate_bodies("user")).to_have_text(["Hello", "Tell me a story"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello", "It was a dark"])
     gate.open()
-    await expect(screen.said("assistant")).to_have_text(["Hello", gate.text])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello", gate.text])
 
 
 async def test_a_page_at_rest_takes_ten_frames_an_hour_at_most(screen: Screen) -> None:
@@ -228,7 +228,7 @@ async def test_a_page_that_is_hidden_gives_its_connection_up_until_it_shows(scre
     async with screen.page.expect_websocket():
         await screen.show()
     await screen.say("Are you still there?")
-    await expect(screen.said("assistant")).to_have_text(["Hello", "Are you still there?"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello", "Are you still there?"])
 
 
 async def test_a_page_that_slept_reads_what_came_meanwhile_before_it_gives_up(
@@ -244,7 +244,7 @@ async def test_a_page_that_slept_reads_what_came_meanwhile_before_it_gives_up(
     await screen.fall_asleep(AN_HOUR)
     network.release()
     gate.open()
-    await expect(screen.said("assistant")).to_have_text([gate.text])
+    await expect(screen.locate_bodies("assistant")).to_have_text([gate.text])
     await expect(screen.status).to_have_text("Connected")
     assert frames.connections == 1
 
@@ -259,11 +259,11 @@ async def test_a_connection_that_died_while_the_page_slept_is_replaced(screen: S
     assert await screen.status.text_content() != "Connected"
     network.pass_again()
     await screen.say("Are you still there?")
-    await expect(screen.said("assistant")).to_have_text(["Hello", "Are you still there?"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello", "Are you still there?"])
 
 
 async def say_hello(screen: Screen) -> None:
     """Have a conversation that is at rest again."""
     await screen.say("Hello")
-    await expect(screen.said("assistant")).to_have_text(["Hello"])
+    await expect(screen.locate_bodies("assistant")).to_have_text(["Hello"])
     await expect(screen.stop).to_be_hidden()

@@ -59,15 +59,15 @@ async def test_a_message_enters_the_answer_and_another_one_is_withdrawn(
     await expect(waits.last).to_contain_text("Waits for its turn")
     assert await violations(page) == []
     await waits.last.get_by_role("button", name="Withdraw").click()
-    await expect(widget.said("user")).to_have_text(["Find a flight.", "To Graz, please."])
+    await expect(widget.locate_bodies("user")).to_have_text(["Find a flight.", "To Graz, please."])
     gate.open()
-    await expect(widget.said("assistant").last).to_have_text("At nine.")
+    await expect(widget.locate_bodies("assistant").last).to_have_text("At nine.")
     for screen in (widget, other):
-        await expect(screen.said("user")).to_have_text(["Find a flight.", "To Graz, please."])
+        await expect(screen.locate_bodies("user")).to_have_text(["Find a flight.", "To Graz, please."])
         await expect(screen.page.locator("article.user").last).to_contain_text("Read while the answer was made")
     await expect(page.get_by_role("button", name="Edit message")).to_have_count(1)  # none of what has entered a run
     assert "To Graz, please." in str(model.requests[-1].body["messages"][-1])
     await page.reload()
     await page.get_by_role("button", name="Open chat").click()
-    await expect(widget.said("user")).to_have_text(["Find a flight.", "To Graz, please."])
+    await expect(widget.locate_bodies("user")).to_have_text(["Find a flight.", "To Graz, please."])
     await expect(page.locator("article.user").last).to_contain_text("Read while the answer was made")

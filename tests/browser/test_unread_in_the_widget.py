@@ -88,7 +88,7 @@ async def test_what_was_said_meanwhile_is_counted_until_it_was_seen(
     await widget.open()
     model.script(answers("I will keep you posted."))
     await widget.say("Where is my order?")
-    await expect(widget.said("assistant")).to_have_text(["I will keep you posted."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["I will keep you posted."])
     async with page.expect_response(lambda response: response.url.endswith("/read")) as marked:
         await page.get_by_role("button", name="Close chat").last.click()
     assert (await marked.value).status == 204
@@ -103,7 +103,7 @@ async def test_what_was_said_meanwhile_is_counted_until_it_was_seen(
     assert await violations(page) == []
     async with page.expect_response(lambda response: response.url.endswith("/read")) as marked:
         await page.get_by_role("button", name="Open chat. New messages: 1").click()
-        await expect(widget.said("assistant").last).to_have_text("Your parcel is on its way.")
+        await expect(widget.locate_bodies("assistant").last).to_have_text("Your parcel is on its way.")
     assert (await marked.value).status == 204
     assert await unread(shop, thread_id) == 0
     await page.get_by_role("button", name="Close chat").last.click()
@@ -120,7 +120,7 @@ async def test_a_closed_panel_has_no_connection_and_hears_of_answers_when_somebo
         await widget.open()
     model.script(answers("I will keep you posted."))
     await widget.say("Where is my order?")
-    await expect(widget.said("assistant")).to_have_text(["I will keep you posted."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["I will keep you posted."])
     await expect(widget.stop).to_be_hidden()
     async with page.expect_response(lambda response: response.url.endswith("/read")):
         await page.get_by_role("button", name="Close chat").last.click()
@@ -141,7 +141,7 @@ async def test_a_closed_panel_has_no_connection_and_hears_of_answers_when_somebo
     assert len(requests) == 1
     async with page.expect_response(lambda response: response.url.endswith("/read")):
         await page.get_by_role("button", name="Open chat. New messages: 1").click()
-        await expect(widget.said("assistant").last).to_have_text("Your parcel is on its way.")
+        await expect(widget.locate_bodies("assistant").last).to_have_text("Your parcel is on its way.")
     await expect(badge).to_be_hidden()
 
     await page.evaluate("document.querySelector('baton-chat').remove()")
@@ -162,12 +162,12 @@ async def test_another_conversation_shows_in_the_list_and_on_the_launcher_at_onc
     await widget.connected()
     model.script(answers("I will keep you posted."), answers("It is noon."))
     await widget.say("Where is my order?")
-    await expect(widget.said("assistant")).to_have_text(["I will keep you posted."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["I will keep you posted."])
     await expect(widget.stop).to_be_hidden()  # what is still going on when its reader leaves is not read
     thread_id = await session(page)
     await page.get_by_role("button", name="New conversation").click()
     await widget.say("What time is it?")
-    await expect(widget.said("assistant")).to_have_text(["It is noon."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["It is noon."])
 
     await page.get_by_role("button", name="Conversations").click()
     line = page.locator(f"[data-id='{thread_id}']")
@@ -180,7 +180,7 @@ async def test_another_conversation_shows_in_the_list_and_on_the_launcher_at_onc
     await expect(badge).to_have_text("1")
     await page.locator("[part=launcher]").click()
     await line.get_by_role("button").first.click()
-    await expect(widget.said("assistant").last).to_have_text("Your parcel is on its way.")
+    await expect(widget.locate_bodies("assistant").last).to_have_text("Your parcel is on its way.")
     await expect(badge).to_be_hidden()
     while await unread(shop, thread_id) > 0:  # once it has shown for a moment
         await page.wait_for_timeout(100)

@@ -80,7 +80,7 @@ class Company:
         await page.goto(widget.url)
         await widget.connected()
         await widget.say("My parcel arrived broken")
-        await expect(widget.said("assistant")).to_have_text(["I am sorry to hear that."])
+        await expect(widget.locate_bodies("assistant")).to_have_text(["I am sorry to hear that."])
         return widget
 
     async def person(self, name: str) -> Console:
@@ -175,8 +175,8 @@ async def test_a_user_asks_for_a_person_talks_to_them_and_the_agent_knows_what_w
         "Do you have a photo?",
         "Then you get your money back.",
     ]
-    await expect(ada.said("assistant")).to_have_text(answered)
-    await expect(ada.said("user")).to_have_text(messages)
+    await expect(ada.locate_bodies("assistant")).to_have_text(answered)
+    await expect(ada.locate_bodies("user")).to_have_text(messages)
     for person in (winner, loser):
         await expect(log(person).locator("article.user")).to_have_count(2)
         await expect(log(person).locator("article.person")).to_have_count(2)
@@ -192,10 +192,10 @@ async def test_a_user_asks_for_a_person_talks_to_them_and_the_agent_knows_what_w
         await expect(again).to_have_count(0)
         await expect(good).to_have_count(1)
         await ada.page.reload()
-        await expect(ada.said("assistant")).to_have_count(len(answered) + 1)
+        await expect(ada.locate_bodies("assistant")).to_have_count(len(answered) + 1)
     model.script(answers("You get 20 euros."))
     await ada.say("How much do I get?")
-    await expect(ada.said("assistant").last).to_have_text("You get 20 euros.")
+    await expect(ada.locate_bodies("assistant").last).to_have_text("You get 20 euros.")
     await expect(again).to_have_count(1)
     prompt = str(model.bodies[-1])
     assert all(text in prompt for text in (*messages, *answered[3:], "Refund of 20 euros granted."))
@@ -209,7 +209,7 @@ async def test_a_user_for_whom_nobody_is_there_learns_it_and_goes_on_with_the_ag
     ada = await company.user()
     await expect(ada.page.get_by_text(re.compile("Complaints answers from .*9:00"))).to_be_visible()
     await talk_to(ada, "Complaints").click()
-    await expect(ada.said("assistant").last).to_contain_text("Complaints")
+    await expect(ada.locate_bodies("assistant").last).to_contain_text("Complaints")
     await expect(session(ada)).to_be_hidden()
 
     await talk_to(ada, "Billing").click()
@@ -219,5 +219,5 @@ async def test_a_user_for_whom_nobody_is_there_learns_it_and_goes_on_with_the_ag
     await expect(session(ada)).to_be_hidden(timeout=NIGHT_SECONDS * 1000)
     model.script(answers("I can help you meanwhile."))
     await ada.say("What now?")
-    await expect(ada.said("assistant").last).to_have_text("I can help you meanwhile.")
+    await expect(ada.locate_bodies("assistant").last).to_have_text("I can help you meanwhile.")
     assert "Is anybody there?" in str(model.bodies[-1])

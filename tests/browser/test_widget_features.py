@@ -59,13 +59,13 @@ async def test_the_agent_uses_tools_of_the_page_in_one_tab(
     model.script(calls_tools(("paint", {"colour": "red"})), answers("It is red."))
     await widget.say("Make it red")
     for item in (widget, other):
-        await expect(item.said("assistant")).to_have_text(["It is red."])
+        await expect(item.locate_bodies("assistant")).to_have_text(["It is red."])
     painted = [await page.evaluate("painted") for page in (widget.page, other.page)]
     assert sorted(painted) == [[], ["red"]]
     assert '"colour":"white"' in str(model.requests[0].body["messages"]).replace("\\", "")
     model.script(calls_tools(("paint", {"colour": "plaid"})), answers("There is no plaid."))
     await widget.say("Make it plaid")
-    await expect(widget.said("assistant").last).to_have_text("There is no plaid.")
+    await expect(widget.locate_bodies("assistant").last).to_have_text("There is no plaid.")
     assert "no such paint" in str(model.requests[-1].body["messages"][-1])
 
 
@@ -81,7 +81,7 @@ async def test_a_page_without_the_tool_waits_and_a_reload_goes_on(widget: Widget
     await expect(page.locator("[part=call]")).to_contain_text("Waiting for an action in another window: paint")
     assert await violations(page) == []
     await page.evaluate(PAINT)
-    await expect(widget.said("assistant")).to_have_text(["It is red."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["It is red."])
     assert await page.evaluate("painted") == ["red"]
 
 
@@ -96,14 +96,14 @@ async def test_conversations_are_named_found_renamed_and_deleted(
     await widget.connected()
     model.script(answers("Lisbon is lovely."))
     await widget.say("Where to in May?")
-    await expect(widget.said("assistant")).to_have_text(["Lisbon is lovely."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["Lisbon is lovely."])
     await page.get_by_role("button", name="New conversation").click()
     await expect(page.locator("article")).to_have_count(0)
     await expect(widget.input).to_be_focused()
     await widget.connected()
     model.script(answers("With flour."))
     await widget.say("How is bread made?")
-    await expect(widget.said("assistant")).to_have_text(["With flour."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["With flour."])
     assert refused == []
 
     await page.get_by_role("button", name="Conversations").click()
@@ -200,7 +200,7 @@ async def test_files_are_pasted_and_dropped_seen_before_and_opened_after(widget:
     await expect(page.locator(".attached .name")).to_have_text(["cat.png", "list.txt"])
     model.script(answers("A cat."))
     await widget.say("What is this?")
-    await expect(widget.said("assistant")).to_have_text(["A cat."])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["A cat."])
     for file in (picture, text):
         name, address = file["name"], f"data:{file['type']};base64,{file['body']}"
         link = page.locator(f"article.user a[download='{name}']")
@@ -220,7 +220,7 @@ async def test_who_signs_out_signs_out_in_every_tab(widget: Widget, site: HostAp
     await widget.say("Hi")
     other = Widget(await widget.page.context.new_page(), site.url)
     await other.open()
-    await expect(other.said("assistant")).to_have_text(["Hello."])
+    await expect(other.locate_bodies("assistant")).to_have_text(["Hello."])
     await other.page.get_by_role("button", name="Close chat").last.click()  # Escape would stop an answer first
     model.script(answers("Another secret."))
     await widget.say("Tell me a secret")

@@ -54,8 +54,8 @@ async def test_a_server_that_is_gone_for_a_while_in_mid_answer_goes_on_with_it(
     await widget.page.get_by_role("button", name="Try now").click()
     await widget.go_on()
     await widget.connected()
-    await expect(widget.said("assistant")).to_have_text([gate.text])
-    await expect(widget.said("user")).to_have_text(["Tell me a story"])
+    await expect(widget.locate_bodies("assistant")).to_have_text([gate.text])
+    await expect(widget.locate_bodies("user")).to_have_text(["Tell me a story"])
     await expect(widget.stop).to_be_hidden()
     assert len(model.requests) == 1
 
@@ -70,7 +70,7 @@ async def test_what_is_said_without_a_network_is_sent_once_when_it_is_back(
     await widget.say("Anybody?")
     network.pass_again()
     await widget.pass_time(A_WHILE)
-    await expect(widget.said("assistant")).to_have_text(["Hello", "Anybody?"])
-    await expect(widget.said("user")).to_have_text(["Hello", "Anybody?"])
+    await expect(widget.locate_bodies("assistant")).to_have_text(["Hello", "Anybody?"])
+    await expect(widget.locate_bodies("user")).to_have_text(["Hello", "Anybody?"])
     await expect(widget.page.locator("article.user .mark")).to_have_count(0)
     assert len(model.requests) == 2

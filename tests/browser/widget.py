@@ -70,8 +70,8 @@ class Widget:
         """The input for messages."""
         return self.page.get_by_role("textbox", name="Your message")
 
-    def said(self, role: str) -> Locator:
-        """The bodies of what was said by "user" or "assistant"."""
+    def locate_bodies(self, role: str) -> Locator:
+        """Return the bodies of the messages of "user" or "assistant"."""
         return self.page.locator(f"article.{role} .body")
 
     async def say(self, text: str) -> None:

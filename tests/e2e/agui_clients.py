@@ -59,7 +59,7 @@ class AgUiClient:
 
     version: str
     process: asyncio.subprocess.Process
-    asked: int = 0
+    requests: int = 0
 
     @property
     def is_older(self) -> bool:
@@ -71,17 +71,17 @@ class AgUiClient:
         if content is not None:
             fields["content"] = content
         url = f"{user.cloud.url}/v1/runs"
-        return self._heard(await self._ask("run", url=url, token=user.token, threadId=thread_id, **fields))
+        return self._parse(await self._ask("run", url=url, token=user.token, threadId=thread_id, **fields))
 
     async def read(self, user: User, thread_id: str, **query: str) -> Heard:
         """Take all events of a thread, from the first on, as a client that has nothing yet."""
         fields = "".join(f"&{name}={value}" for name, value in query.items())
         url = f"{user.cloud.url}/v1/threads/{thread_id}/events?after=0{fields}"
-        return self._heard(await self._ask("read", url=url, token=user.token))
+        return self._parse(await self._ask("read", url=url, token=user.token))
 
     async def hear(self, stream: str) -> Heard:
         """Take a stream's text."""
-        return self._heard(await self._ask("hear", stream=stream))
+        return self._parse(await self._ask("hear", stream=stream))
 
     async def complaints(self, events: Sequence[Json]) -> list[str]:
         """The problems that the client's schemas find in the events."""
@@ -91,17 +91,17 @@ class AgUiClient:
     async def _ask(self, what: str, **fields: object) -> Json:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.asked += 1
-        self.process.stdin.write(json.dumps({"do": what, "number": self.asked, **fields}).encode() + b"\n")
+        self.requests += 1
+        self.process.stdin.write(json.dumps({"do": what, "number": self.requests, **fields}).encode() + b"\n")
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 line = await self.process.stdout.readline()
                 assert line, "The client has ended; its standard error says why."
                 answer: Json = json.loads(line)
-                if answer["number"] == self.asked:  # not one that a test before has given up on
+                if answer["number"] == self.requests:  # not one that a test before has given up on
                     return answer
 
-    def _heard(self, reported: Json) -> Heard:
+    def _parse(self, reported: Json) -> Heard:
         return Heard(**reported["answer"], warnings=reported["warnings"])
 
 

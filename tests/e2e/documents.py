@@ -22,8 +22,8 @@ async def announce(user: User, body: str, **fields: Any) -> Json:
     request |= {"sha256": hashlib.sha256(data).hexdigest(), **fields}
     answer = await user.post("/agents/assistant/documents", request)
     assert answer.status_code == 201, answer.text
-    said: Json = answer.json()
-    return said
+    body: Json = answer.json()
+    return body
 
 
 async def put(upload: Json, body: str) -> int:

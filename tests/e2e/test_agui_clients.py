@@ -36,7 +36,7 @@ async def test_the_client_has_the_conversation_that_the_store_has(
         "You are Ada.",
     ]
     await check_agrees(received, alice, thread_id)
-    assert [content for _, content in model.requests[1].said] == [
+    assert [content for _, content in model.requests[1].dialogue] == [
         "I am Ada.",
         "Hello Ada, nice to meet you.",
         "Who am I?",

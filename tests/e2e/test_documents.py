@@ -71,7 +71,7 @@ async def test_a_deleted_document_and_everything_of_it_is_removed(
     check_problem(await editor.request("GET", path), 404, "unknown_document")
     assert (await editor.read("/agents/assistant/documents"))["items"] == []
 
-    async def left() -> list[str]:
+    async def list_leftovers() -> list[str]:
         s3 = client("s3", cloud.environment["AWS_ENDPOINT_URL_S3"])
         object_versions = s3.list_object_versions(
             Bucket=cloud.environment["BATON_BUCKET"], Prefix=f"{tenant}/~documents/"
@@ -83,7 +83,7 @@ async def test_a_deleted_document_and_everything_of_it_is_removed(
         ]
         return objects + [item["SK"] for item in cloud.items(tenant) if document_id in item["SK"]]
 
-    assert await poll(left, lambda value: value == []) == []
+    assert await poll(list_leftovers, lambda value: value == []) == []
     assert {item["action"] for item in cloud.audits(tenant)} == {"document.create", "document.delete"}
 
 

@@ -57,7 +57,7 @@ async def test_only_the_last_user_message_is_new(alice: User, model: FaultModel)
         {"id": "a-2", "role": "assistant", "content": "Half an ans"},
     ]
     await alice.run(body)
-    assert model.requests[1].said == [("user", "I am Ada."), ("assistant", "Hello Ada."), ("user", "Who am I?")]
+    assert model.requests[1].dialogue == [("user", "I am Ada."), ("assistant", "Hello Ada."), ("user", "Who am I?")]
     assert [message["id"] for message in await alice.messages(thread_id, roles="user")] == ["m-1", "m-2"]
 
 
@@ -154,7 +154,7 @@ async def test_a_run_waits_for_the_turn_before_it(alice: User, model: FaultModel
     gate.open()
     second = await running
     check_run(second)
-    assert [content for _, content in model.requests[1].said] == ["First", gate.text, "Second"]
+    assert [content for _, content in model.requests[1].dialogue] == ["First", gate.text, "Second"]
 
 
 WRONG_INPUTS: list[object] = [

@@ -108,7 +108,7 @@ async def test_over_the_socket_a_failed_run_keeps_what_was_said(
     assert after[0]["metadata"]["seq"] == error["metadata"]["seq"] + 1
     # A question that was filtered would be filtered again, so no later prompt holds it.
     first = "Go on" if code == "content_filtered" else "Tell me a story"
-    assert model.requests[-1].said[0] == ("user", first)
+    assert model.requests[-1].dialogue[0] == ("user", first)
 
 
 @pytest.mark.parametrize("fault", ["a wrong key", "a filtered question", "too many requests"])

@@ -75,7 +75,7 @@ async def test_the_next_turn_knows_what_was_said_and_counts_on(socket: SocketCli
     second = await socket.say("Who am I?", thread_id=thread_id)
     assert second[0]["metadata"]["seq"] == first[-1]["metadata"]["seq"] + 1
     assert second[0]["runId"] != first[0]["runId"]
-    assert model.requests[1].said == [("user", "I am Ada."), ("assistant", "Hello Ada."), ("user", "Who am I?")]
+    assert model.requests[1].dialogue == [("user", "I am Ada."), ("assistant", "Hello Ada."), ("user", "Who am I?")]
     assert model.requests[1].prompts[0][0] == "system"
 
 
@@ -106,7 +106,7 @@ async def test_messages_sent_while_a_turn_runs_are_answered_in_order(socket: Soc
     assert started == ids
     kinds = [event["type"] for event in run_events if event["type"].startswith("RUN_")]
     assert kinds == ["RUN_STARTED", "RUN_FINISHED"] * 3
-    assert [prompt for _, prompt in model.requests[-1].said] == [
+    assert [prompt for _, prompt in model.requests[-1].dialogue] == [
         "Message 0",
         gate.text,
         "Message 1",

@@ -88,7 +88,7 @@ async def test_a_receiver_gets_verified_events_in_the_order_of_a_conversation(
     assert contents(events[:4]) == ["First", "One.", "Second", "Two."]
     assert events[4]["type"] == "thread.closed"
     assert {(event["tenantId"], event["data"]["threadId"]) for event in events} == {(tenant, thread_id)}
-    assert running.other.heard.empty()  # it gets another tenant's
+    assert running.other.notifications.empty()  # it gets another tenant's
 
 
 @pytest.mark.nightly
@@ -110,7 +110,7 @@ async def test_a_receiver_that_hangs_keeps_no_other_one_waiting(running: Hooked,
     assert contents(await next_events(running.other, 2)) == ["Hello", "One."]
     assert contents(await next_events(running.crm, 2)) == ["Hello", "One."]
     assert contents(await next_events(running.slow, 1)) == ["Hello"]
-    assert running.slow.heard.empty()
+    assert running.slow.notifications.empty()
 
 
 @pytest.mark.nightly

@@ -17,20 +17,20 @@ class FakeCaptureStore:
     """``ports.memory.procedures.CaptureStore``."""
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[str, str, str], Capture] = {}
+        self.records: dict[tuple[str, str, str], Capture] = {}
         """By tenant, thread and id."""
         self._taken: Counter[tuple[str, str, date]] = Counter()
 
     async def get(self, scope: Scope, ref: CaptureRef) -> Capture | None:
-        return self.kept.get((scope.tenant_id, ref.thread_id, ref.id))
+        return self.records.get((scope.tenant_id, ref.thread_id, ref.id))
 
     async def save(self, scope: Scope, capture: Capture) -> Capture:
         key = (scope.tenant_id, capture.ref.thread_id, capture.ref.id)
-        existing = self.kept.get(key)
+        existing = self.records.get(key)
         if existing is not None and not _may_replace(existing, capture):
             return existing
         at = from_millis(to_millis(capture.updated_at)) if capture.updated_at is not None else None
-        self.kept[key] = replace(capture, updated_at=at)
+        self.records[key] = replace(capture, updated_at=at)
         return capture
 
     async def take_allowance(self, scope: Scope, agent_id: str, day: date, limit: int) -> bool:

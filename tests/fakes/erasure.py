@@ -217,14 +217,14 @@ class FakeForgettings:
 class FakeRetentions:
     """``ports.tenants.tenants.Retentions``."""
 
-    kept: dict[str, Retention] = field(default_factory=dict)
+    retentions: dict[str, Retention] = field(default_factory=dict)
     due: dict[str, datetime] = field(default_factory=dict)
 
     async def get(self, scope: Scope) -> Retention:
-        return self.kept.get(scope.tenant_id, Retention())
+        return self.retentions.get(scope.tenant_id, Retention())
 
     async def put(self, scope: Scope, retention: Retention) -> None:
-        self.kept[scope.tenant_id] = retention
+        self.retentions[scope.tenant_id] = retention
         if not retention.is_limited:
             self.due.pop(scope.tenant_id, None)
         elif retention.changed_at is not None:

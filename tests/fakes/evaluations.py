@@ -16,14 +16,14 @@ class FakeEvaluations:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._kept: dict[tuple[str, str], Evaluation] = {}
+        self._records: dict[tuple[str, str], Evaluation] = {}
 
     async def put(self, scope: Scope, evaluation: Evaluation) -> bool:
         key = scope.tenant_id, evaluation.entry.id
-        return self._kept.setdefault(key, evaluation) is evaluation
+        return self._records.setdefault(key, evaluation) is evaluation
 
     async def get(self, scope: Scope, evaluation_id: str) -> Evaluation | None:
-        result = self._kept.get((scope.tenant_id, evaluation_id))
+        result = self._records.get((scope.tenant_id, evaluation_id))
         return result if result is not None and result.entry.expires_at > self._clock.now() else None
 
     async def page(
@@ -32,7 +32,7 @@ class FakeEvaluations:
         before = decode_text(cursor) if cursor else None
         if before is not None and not EVALUATION_ID.fullmatch(before):
             raise InvalidRequest("cursor was not handed out by this list.")
-        listed = [record.entry for (tenant, _), record in self._kept.items() if tenant == scope.tenant_id]
+        listed = [record.entry for (tenant, _), record in self._records.items() if tenant == scope.tenant_id]
         newest = sorted(listed, key=lambda entry: entry.id, reverse=True)
         sources = [
             record
@@ -42,4 +42,4 @@ class FakeEvaluations:
         return sources[:limit], encode_text(sources[limit - 1].id) if len(sources) > limit else None
 
     async def remove(self, scope: Scope, evaluation_id: str) -> None:
-        self._kept.pop((scope.tenant_id, evaluation_id), None)
+        self._records.pop((scope.tenant_id, evaluation_id), None)

@@ -18,7 +18,7 @@ class FakeFeedback:
 
     def __init__(self, threads: FakeThreadStore) -> None:
         self._threads = threads
-        self._kept: dict[tuple[str, str, int], Feedback] = {}
+        self._records: dict[tuple[str, str, int], Feedback] = {}
 
     async def put(self, scope: Scope, thread: Thread, feedback: Feedback) -> None:
         row = self._threads.rows.get((scope.tenant_id, thread.id))
@@ -26,13 +26,13 @@ class FakeFeedback:
             raise ThreadUnavailable
         row.thread = replace(row.thread, has_feedback=True)
         stored = replace(feedback, updated_at=from_millis(to_millis(feedback.updated_at)))
-        self._kept[scope.tenant_id, thread.id, feedback.ordinal] = stored
+        self._records[scope.tenant_id, thread.id, feedback.ordinal] = stored
 
     async def withdraw(self, scope: Scope, thread: Thread, ordinal: int) -> None:
-        self._kept.pop((scope.tenant_id, thread.id, ordinal), None)
+        self._records.pop((scope.tenant_id, thread.id, ordinal), None)
 
     async def get(self, scope: Scope, thread: Thread, ordinal: int) -> Feedback | None:
-        return self._kept.get((scope.tenant_id, thread.id, ordinal)) if thread.has_feedback else None
+        return self._records.get((scope.tenant_id, thread.id, ordinal)) if thread.has_feedback else None
 
     async def between(self, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int) -> Sequence[Feedback]:
         results = (await self.get(scope, thread, ordinal) for ordinal in range(first_ordinal, end_ordinal))

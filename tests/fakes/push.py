@@ -46,8 +46,8 @@ class FakePushConfigs:
         return sorted(configs, key=lambda config: config.id)
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
-        place = (scope.tenant_id, thread_id)
-        stored = [config for key, config in self.configs.items() if key[:2] == place and self._is_shown(scope, config)]
+        owner = (scope.tenant_id, thread_id)
+        stored = [config for key, config in self.configs.items() if key[:2] == owner and self._is_shown(scope, config)]
         return [without_secrets(config) for config in stored]
 
     async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:

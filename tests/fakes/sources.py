@@ -26,7 +26,7 @@ class FakeSources:
     async def create(self, scope: Scope, source: Source) -> Source:
         await self._call()
         key = scope.tenant_id, source.agent_id, source.id
-        return self.records.setdefault(key, replace(_kept(source), revision=1))
+        return self.records.setdefault(key, replace(_round_times(source), revision=1))
 
     async def get(self, scope: Scope, agent_id: str, source_id: str) -> Source | None:
         return self.records.get((scope.tenant_id, agent_id, source_id))
@@ -51,7 +51,7 @@ class FakeSources:
         stored = self.records.get(key)
         if stored is None or stored.revision != source.revision:
             return None
-        self.records[key] = replace(_kept(source), revision=source.revision + 1)
+        self.records[key] = replace(_round_times(source), revision=source.revision + 1)
         return self.records[key]
 
     async def remove(self, scope: Scope, agent_id: str, source_id: str) -> None:
@@ -87,10 +87,10 @@ class FakeSources:
 
 @dataclass
 class FakeWebPages:
-    """``WebPages``: pages by address, or why they cannot be read. ``asked`` notes every request."""
+    """``WebPages``: pages by address, or why they cannot be read. ``requests`` notes every request."""
 
     pages: dict[str, PageContent | PageUnavailable] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
     """Those whose content was handed out."""
     before_fetch: Callable[[str], Awaitable[None]] | None = None
@@ -98,7 +98,7 @@ class FakeWebPages:
     async def fetch(
         self, url: str, *, limit: int, etag: str | None = None, last_modified: str | None = None
     ) -> PageContent | None:
-        self.asked.append(url)
+        self.requests.append(url)
         if self.before_fetch is not None:
             await self.before_fetch(url)
         result = self.pages.get(url, PageUnavailable("The server answers HTTP 404: the page is gone.", is_gone=True))
@@ -135,6 +135,6 @@ class FakeSourceObjects:
         return self.contents[bucket, key]
 
 
-def _kept(source: Source) -> Source:
-    """Return what a store keeps: times to the millisecond."""
+def _round_times(source: Source) -> Source:
+    """Return the source with its times cut to milliseconds, as a store keeps it."""
     return SOURCE.unpack(SOURCE.pack(source), id=source.id, agent_id=source.agent_id, revision=source.revision)

@@ -30,8 +30,8 @@ class FakeDeadDeliveries:
     async def page(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[DeadDelivery], str | None]:
         before = decode_text(cursor) if cursor else "~"
         mine = [dead for (tenant, _), dead in self.stored.items() if tenant == scope.tenant_id and self._is_kept(dead)]
-        listed = sorted((dead for dead in mine if _place(dead) < before), key=_place, reverse=True)
-        return listed[:limit], encode_text(_place(listed[limit - 1])) if len(listed) > limit else None
+        listed = sorted((dead for dead in mine if _make_key(dead) < before), key=_make_key, reverse=True)
+        return listed[:limit], encode_text(_make_key(listed[limit - 1])) if len(listed) > limit else None
 
     async def remove(self, scope: Scope, delivery_id: str) -> None:
         self.stored.pop((scope.tenant_id, delivery_id), None)
@@ -40,5 +40,5 @@ class FakeDeadDeliveries:
         return dead.died_at + DEAD_LIFETIME > self._clock.now()
 
 
-def _place(dead: DeadDelivery) -> str:
+def _make_key(dead: DeadDelivery) -> str:
     return f"{to_millis(dead.died_at):015d}#{dead.id}"

@@ -15,7 +15,7 @@ from tests.fault_model.chunks import Json, chunk
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """One request as it came in."""
+    """A received request."""
 
     path: str
     headers: dict[str, str]
@@ -27,8 +27,8 @@ class Received:
         return [(message["role"], message["content"]) for message in self.body["messages"]]
 
     @property
-    def said(self) -> list[tuple[str, Any]]:
-        """The same without the system's messages, and without the context that is quoted to the model."""
+    def dialogue(self) -> list[tuple[str, Any]]:
+        """The prompts without system messages and quoted context."""
         return [
             (role, content)
             for role, content in self.prompts
@@ -37,7 +37,7 @@ class Received:
 
     @property
     def context(self) -> list[str]:
-        """Quotations in messages of the user."""
+        """The quoted context in user messages."""
         return [str(text) for role, text in self.prompts if role == "user" and str(text).startswith("<quoted-context>")]
 
     @property

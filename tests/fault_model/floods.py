@@ -22,7 +22,7 @@ class Flood:
     ) -> None:
         self.sent = 0
         """Bytes that the client's side has taken, or that stand in the sockets' buffers."""
-        self.left = threading.Event()
+        self.is_abandoned = threading.Event()
         """Set when the client has gone away."""
         self._piece = piece
         self._first = first
@@ -39,14 +39,14 @@ class Flood:
             self.sent += len(self._piece)
             await asyncio.sleep(0)
         if gone.done():
-            self.left.set()
+            self.is_abandoned.set()
         else:
             gone.cancel()
             await exchange.close_stream()
 
-    async def is_left(self) -> bool:
-        """Return whether the client goes away within ten seconds."""
-        return await asyncio.to_thread(self.left.wait, 10)
+    async def wait_for_hangup(self) -> bool:
+        """Wait at most ten seconds for the client to close the connection; return whether it did."""
+        return await asyncio.to_thread(self.is_abandoned.wait, 10)
 
 
 def text_flood(piece: str = "word " * 12_000) -> Flood:

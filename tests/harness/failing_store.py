@@ -12,12 +12,12 @@ from baton.domain.errors import StoreUnavailable
 def failing_once(monkeypatch: pytest.MonkeyPatch, store: Any, operation: str, *, after: int = 0) -> None:
     """Have the next call of ``operation`` but ``after`` come to nothing, as when the store cannot be reached."""
     really = getattr(store, operation)
-    left = after
+    calls_left = after
 
     async def fails(*args: Any, **kwargs: Any) -> Any:
-        nonlocal left
-        left -= 1
-        if left != -1:
+        nonlocal calls_left
+        calls_left -= 1
+        if calls_left != -1:
             return await really(*args, **kwargs)
         monkeypatch.setattr(store, operation, really)
         raise StoreUnavailable

@@ -98,10 +98,10 @@ def functions_of_libraries() -> dict[str, int]:
     for module in [module for module in sys.modules.copy().values() if isinstance(module, ModuleType)]:
         for name, value in list(vars(module).items()):
             if isinstance(value, type) and value.__module__ == module.__name__:
-                places: Mapping[str, object] = {f"{name}.{key}": place for key, place in list(vars(value).items())}
+                places: Mapping[str, object] = {f"{name}.{key}": value for key, value in list(vars(value).items())}
             else:
                 places = {name: value}
-            functions = {key: place for key, place in places.items() if isinstance(place, FunctionType)}
+            functions = {key: value for key, value in places.items() if isinstance(value, FunctionType)}
             results |= {f"{module.__name__}.{key}": id(function) for key, function in functions.items()}
     return results
 

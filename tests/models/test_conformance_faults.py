@@ -169,7 +169,7 @@ QUIET += [(endpoint, "silence") for endpoint in ADAPTERS if endpoint.address != 
 
 
 @pytest.mark.parametrize("after", [0, 9])
-@pytest.mark.parametrize(("endpoint", "then"), QUIET, ids=[f"{each.id}-{then}" for each, then in QUIET])
+@pytest.mark.parametrize(("endpoint", "then"), QUIET, ids=[f"{endpoint.id}-{then}" for endpoint, then in QUIET])
 async def test_comments_do_not_count_as_an_answer(
     stand_ins: StandIns, endpoint: Endpoint, then: str, after: int
 ) -> None:

@@ -50,7 +50,7 @@ async def test_a_prompt_that_is_too_long_is_reported_as_such_in_any_words(
         assert (await Talk(model, endpoint).say("Hello")).endswith("Hello")
 
 
-FILTERING = (*(each for each in CHAT if each.name != "gemma"), *RESPONSES_HOSTS, *CONVERSE)
+FILTERING = (*(endpoint for endpoint in CHAT if endpoint.name != "gemma"), *RESPONSES_HOSTS, *CONVERSE)
 
 
 @pytest.mark.parametrize("text", ["filter this", "filter this late"])

@@ -47,14 +47,14 @@ class Receiver:
 
     answers: list[int | str] = field(default_factory=list)
     """Statuses of the next answers, ``HANG`` or ``FLOOD``; 200 when there are no more."""
-    heard: asyncio.Queue[Notification] = field(default_factory=asyncio.Queue)
+    notifications: asyncio.Queue[Notification] = field(default_factory=asyncio.Queue)
     url: str = ""
     _connections: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def next(self) -> Notification:
         """The next request, whatever is answered to it."""
         async with asyncio.timeout(PATIENCE_SECONDS):
-            return await self.heard.get()
+            return await self.notifications.get()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -86,7 +86,7 @@ class Receiver:
         headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         answer = self.answers.pop(0) if self.answers else 200
-        self.heard.put_nowait(Notification(head[0].split(" ")[1], headers, body))
+        self.notifications.put_nowait(Notification(head[0].split(" ")[1], headers, body))
         if answer == HANG:
             await reader.read()
             return

@@ -16,19 +16,19 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Heard:
+class ReceivedAnswer:
     """The answer to a user's message."""
 
-    said: list[tuple[str, str]]
-    """By whom, and the words."""
+    messages: list[tuple[str, str]]
+    """The speaker and the text of each."""
     state: Json
-    """The conversation's, afterwards."""
+    """The state of the conversation after the answer."""
     events: list[Json] | None
     """None behind the door that answers with messages alone."""
 
     @property
     def last(self) -> str:
-        return self.said[-1][1]
+        return self.messages[-1][1]
 
     @property
     def notices(self) -> list[str]:
@@ -55,15 +55,15 @@ class Door(ABC):
         yield opened
 
     @abstractmethod
-    async def say(self, text: str, thread_id: str) -> Heard:
+    async def say(self, text: str, thread_id: str) -> ReceivedAnswer:
         """Say something, and hear the whole answer."""
 
-    async def _heard(self, thread_id: str, events: list[Json]) -> Heard:
+    async def _check_answer(self, thread_id: str, events: list[Json]) -> ReceivedAnswer:
         check_run(events)
         assert events[-1]["type"] == "RUN_FINISHED", events[-1]
         state = follow_state(events)
         assert state == (await self.user.read(f"/threads/{thread_id}"))["state"]
-        return Heard(texts(events), state, events)
+        return ReceivedAnswer(texts(events), state, events)
 
 
 class OverSocket(Door):
@@ -80,21 +80,21 @@ class OverSocket(Door):
             opened.user, opened.socket = user, socket
             yield opened
 
-    async def say(self, text: str, thread_id: str) -> Heard:
-        return await self._heard(thread_id, await self.socket.say(text, thread_id=thread_id))
+    async def say(self, text: str, thread_id: str) -> ReceivedAnswer:
+        return await self._check_answer(thread_id, await self.socket.say(text, thread_id=thread_id))
 
 
 class OverRuns(Door):
     """AG-UI over server-sent events."""
 
-    async def say(self, text: str, thread_id: str) -> Heard:
-        return await self._heard(thread_id, await self.user.run(run_input(text, thread_id=thread_id)))
+    async def say(self, text: str, thread_id: str) -> ReceivedAnswer:
+        return await self._check_answer(thread_id, await self.user.run(run_input(text, thread_id=thread_id)))
 
 
 class OverMessages(Door):
     """One request, one JSON answer."""
 
-    async def say(self, text: str, thread_id: str) -> Heard:
+    async def say(self, text: str, thread_id: str) -> ReceivedAnswer:
         body = await self.user.ask(text, sessionId=thread_id)
         assert body["outcome"] == {"type": "success"}
         messages = [
@@ -102,7 +102,7 @@ class OverMessages(Door):
             for message in body["messages"]
             if message["role"] == "assistant" and message.get("content")
         ]
-        return Heard(messages, body["state"], None)
+        return ReceivedAnswer(messages, body["state"], None)
 
 
 DOORS: Sequence[type[Door]] = (OverSocket, OverRuns, OverMessages)

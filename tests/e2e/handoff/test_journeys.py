@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.fixtures import NewUser
-from tests.e2e.handoff.doors import Door, Heard, OverMessages, OverSocket
+from tests.e2e.handoff.doors import Door, OverMessages, OverSocket, ReceivedAnswer
 from tests.e2e.handoff.workflow_states import REQUEST, STATES
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User
@@ -15,7 +15,7 @@ CONNECTING = "Connecting you with Skill Creation Assistant..."
 WELCOME = "Welcome back! Would you like to continue creating your Slack Alert skill, which you left on "
 
 
-def check_place(received: Heard, step: int, label: str) -> None:
+def check_place(received: ReceivedAnswer, step: int, label: str) -> None:
     """The user is with the specialist, and sees how far they are."""
     assert received.state["activeAgent"]["name"] == SPECIALIST
     assert received.state["activeAgent"]["isMain"] is False
@@ -23,7 +23,7 @@ def check_place(received: Heard, step: int, label: str) -> None:
     assert (workflow["step"], workflow["steps"], workflow["label"]) == (step, 4, label)
     assert workflow["name"] == "your Slack Alert skill"
     assert workflow["canExit"] is True
-    assert {name for name, _ in received.said} == {SPECIALIST}
+    assert {name for name, _ in received.messages} == {SPECIALIST}
 
 
 async def test_a_skill_is_made_in_a_conversation_and_works(door: Door, new_demo_user: NewUser) -> None:
@@ -48,7 +48,7 @@ async def test_a_skill_is_made_in_a_conversation_and_works(door: Door, new_demo_
     assert "Only you can use it until it is shared." in received.last
 
     received = await door.say("yes", thread_id)
-    assert received.said == [
+    assert received.messages == [
         (SPECIALIST, "Your skill is ready! Returning you to the main assistant."),
         (MAIN, "Great, your 'Slack Alert' skill is now active."),
     ]
@@ -62,9 +62,9 @@ async def test_a_skill_is_made_in_a_conversation_and_works(door: Door, new_demo_
         assert received.notices == ["You are talking to Assistant again."]
 
     received = await door.say("Please send a Slack alert", thread_id)
-    assert received.said[0][1].startswith("I am following the skill **Slack Alert**:")
+    assert received.messages[0][1].startswith("I am following the skill **Slack Alert**:")
     received = await door.say("Could you page the whole team?", new_id())
-    [(name, followed)] = received.said
+    [(name, followed)] = received.messages
     assert name == MAIN
     assert followed.startswith("I am following the skill **Slack Alert**:")
     assert "Post them to #ops, with the severity." in followed
@@ -82,7 +82,7 @@ async def test_a_skill_that_was_given_up_waits_to_be_continued(door: Door) -> No
     await door.say(REQUEST, thread_id)
     await door.say("nothing", thread_id)
     received = await door.say("cancel", thread_id)
-    assert received.said == [
+    assert received.messages == [
         (SPECIALIST, "No problem! Returning you to the main assistant."),
         (MAIN, "Let me know if you'd like to continue creating that skill later."),
     ]
@@ -91,7 +91,7 @@ async def test_a_skill_that_was_given_up_waits_to_be_continued(door: Door) -> No
     assert (unfinished["name"], unfinished["step"]) == ("your Slack Alert skill", 2)
 
     received = await door.say("What is 2 + 2?", thread_id)
-    assert received.said == [(MAIN, "2 + 2 = 4")]
+    assert received.messages == [(MAIN, "2 + 2 = 4")]
     received = await door.say("I'd like to continue your Slack Alert skill", thread_id)
     check_place(received, 2, "Defining Triggers")
     assert received.state["resumable"] == []
@@ -113,12 +113,12 @@ async def test_a_user_who_left_a_moment_ago_is_offered_the_workflow_and_not_welc
     second = new_id()
     async with OverSocket.of(ada) as door:
         received = await door.say("Hello", second)
-        assert received.said[0][0] == MAIN
-        assert received.said[0][1].startswith("Hello!")
+        assert received.messages[0][0] == MAIN
+        assert received.messages[0][1].startswith("Hello!")
         assert received.state["activeAgent"]["name"] == MAIN
         assert [workflow["name"] for workflow in received.state["resumable"]] == ["your Slack Alert skill"]
         other = await door.say("Hello", new_id())
-        assert not any(text.startswith(WELCOME) for _, text in other.said)
+        assert not any(text.startswith(WELCOME) for _, text in other.messages)
         received = await door.say("continue", second)
         check_place(received, 2, "Defining Triggers")
         assert received.notices == [CONNECTING]
@@ -126,7 +126,7 @@ async def test_a_user_who_left_a_moment_ago_is_offered_the_workflow_and_not_welc
             await door.say(text, second)
         received = await door.say("yes", second)
         assert received.last == "Great, your 'Slack Alert' skill is now active."
-        assert not any(text.startswith(WELCOME) for _, text in (await door.say("Hello", new_id())).said)
+        assert not any(text.startswith(WELCOME) for _, text in (await door.say("Hello", new_id())).messages)
 
 
 @pytest.mark.nightly
@@ -134,12 +134,14 @@ async def test_without_the_permission_the_main_agent_stays(door: Door, new_demo_
     async with type(door).of(new_demo_user("bob")) as denied:
         thread_id = new_id()
         received = await denied.say(REQUEST, thread_id)
-        assert received.said == [(MAIN, "You don't have permission to create skills. Can I help with something else?")]
+        assert received.messages == [
+            (MAIN, "You don't have permission to create skills. Can I help with something else?")
+        ]
         assert (received.state["activeAgent"]["name"], received.state["workflow"]) == (MAIN, None)
         assert received.notices == []
         received = await denied.say("could you help me automate my weekly report as a skill?", thread_id)
         assert received.last == "You don't have permission to create skills. Can I help with something else?"
-        assert (await denied.say("What is 2 + 2?", thread_id)).said == [(MAIN, "2 + 2 = 4")]
+        assert (await denied.say("What is 2 + 2?", thread_id)).messages == [(MAIN, "2 + 2 = 4")]
         denials = [audit for audit in denied.user.cloud.audits(denied.user.tenant) if audit.get("outcome") == "denied"]
         assert len(denials) == 2
 
@@ -147,7 +149,7 @@ async def test_without_the_permission_the_main_agent_stays(door: Door, new_demo_
 @pytest.mark.nightly
 async def test_a_request_in_other_words_is_handed_over_by_the_main_agent(door: Door) -> None:
     received = await door.say("could you help me automate my weekly report as a skill?", new_id())
-    assert {name for name, _ in received.said} == {SPECIALIST}
+    assert {name for name, _ in received.messages} == {SPECIALIST}
     assert received.state["workflow"]["name"] == "your Weekly Report skill"
     if received.events is not None:
         assert received.notices == [CONNECTING]
@@ -159,7 +161,7 @@ async def test_german_words_lead_in_and_out(door: Door) -> None:
     received = await door.say("Ich möchte einen neuen Skill", thread_id)
     assert received.state["activeAgent"]["name"] == SPECIALIST
     received = await door.say("Abbrechen", thread_id)
-    assert received.said == [
+    assert received.messages == [
         (SPECIALIST, "Kein Problem! Ich bringe dich zurück zum Hauptassistenten."),
         (MAIN, "Sag Bescheid, wenn du den Skill später weiter erstellen möchtest."),
     ]

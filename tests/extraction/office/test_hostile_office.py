@@ -270,8 +270,8 @@ def test_a_file_of_another_format_is_named(parts: Parts, name: str, content_type
 def overlapping() -> bytes:
     """Two entries of one content, which is stored once."""
     body = archive(word_parts(EMPTY) | {"word/media/a.bin": b"0" * 1000, "word/media/b.bin": b"0" * 1000})
-    with zipfile.ZipFile(io.BytesIO(body)) as made:
-        first, second = made.getinfo("word/media/a.bin"), made.getinfo("word/media/b.bin")
+    with zipfile.ZipFile(io.BytesIO(body)) as zip_file:
+        first, second = zip_file.getinfo("word/media/a.bin"), zip_file.getinfo("word/media/b.bin")
     location = body.rindex(b"word/media/b.bin") - 46
     assert struct.unpack_from("<I", body, location + 42) == (second.header_offset,)
     return body[: location + 42] + struct.pack("<I", first.header_offset) + body[location + 46 :]
@@ -279,9 +279,9 @@ def overlapping() -> bytes:
 
 def pack_differently() -> bytes:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as made:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as zip_file:
         for name, body in word_parts(EMPTY).items():
-            made.writestr(name, body)
+            zip_file.writestr(name, body)
     return out.getvalue()
 
 

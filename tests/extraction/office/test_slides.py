@@ -48,7 +48,7 @@ SHAPES = {
         ["a\n7"],
     ),
     "a title is first": (
-        shape(line("b")) + shape(line("a"), place='<p:ph type="ctrTitle"/>'),
+        shape(line("b")) + shape(line("a"), placeholder='<p:ph type="ctrTitle"/>'),
         ["a", "b"],
     ),
     "shapes in groups": (f"<p:grpSp><p:nvGrpSpPr/>{shape(line('a'))}<p:grpSp><p:nvGrpSpPr/>{shape(line('b'))}</p:grpSp></p:grpSp>", ["a", "b"]),
@@ -156,7 +156,9 @@ def test_notes_without_content_leave_their_slide() -> None:
 
 def test_notes_follow_their_slide() -> None:
     parts = slide_parts(shape(line("a")), linked={"rId5": ("notesSlide", "../notesSlides/notes1.xml")})
-    notes = shape(line("7"), place='<p:ph type="sldNum"/>') + shape(line("Speak slowly."), place='<p:ph type="body"/>')
+    notes = shape(line("7"), placeholder='<p:ph type="sldNum"/>') + shape(
+        line("Speak slowly."), placeholder='<p:ph type="body"/>'
+    )
     parts["ppt/notesSlides/notes1.xml"] = f"<p:notes {NAMES}>{slide_content(notes)}</p:notes>"
     assert texts(archive(parts)) == ["a", "Speak slowly."]
 
@@ -190,16 +192,18 @@ def test_a_layout_may_number_the_lists_of_its_slides() -> None:
     location = '<p:ph idx="1"/>'
     numbers = '<a:lstStyle><a:lvl1pPr><a:buAutoNum type="alphaUcPeriod"/></a:lvl1pPr></a:lstStyle>'
     parts = slide_parts(
-        shape(line("a") + line("b"), place=location)
-        + shape("<a:p><a:pPr><a:buNone/></a:pPr><a:r><a:t>c</a:t></a:r></a:p>", place=location),
+        shape(line("a") + line("b"), placeholder=location)
+        + shape("<a:p><a:pPr><a:buNone/></a:pPr><a:r><a:t>c</a:t></a:r></a:p>", placeholder=location),
         linked={
             "rId5": ("slideLayout", "../slideLayouts/layout1.xml"),
             "rId6": ("notesSlide", "../notesSlides/notes1.xml"),
         },
     )
-    notes = shape(line("d"), place='<p:ph type="body" idx="1"/>')
+    notes = shape(line("d"), placeholder='<p:ph type="body" idx="1"/>')
     parts["ppt/notesSlides/notes1.xml"] = f"<p:notes {NAMES}>{slide_content(notes)}</p:notes>"
-    layout = f"<p:sldLayout {NAMES}>{slide_content(shape(numbers + line('Click here'), place=location))}</p:sldLayout>"
+    layout = (
+        f"<p:sldLayout {NAMES}>{slide_content(shape(numbers + line('Click here'), placeholder=location))}</p:sldLayout>"
+    )
     assert texts(archive(parts | {"ppt/slideLayouts/layout1.xml": layout})) == ["A. a", "B. b", "c", "d"]
     assert texts(archive(parts | {"ppt/slideLayouts/layout1.xml": "<p:sldLayout xmlns:p='x'/>"})) == [
         "a",

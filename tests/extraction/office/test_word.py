@@ -189,8 +189,8 @@ def nested_paragraphs(draw: st.DrawFn) -> tuple[str, str]:
 
 @given(nested_paragraphs())
 @settings(max_examples=examples(150), deadline=None)
-def test_each_visible_word_is_read_once_and_no_hidden_one(made: tuple[str, str]) -> None:
-    content, visible = made
+def test_each_visible_word_is_read_once_and_no_hidden_one(paragraphs: tuple[str, str]) -> None:
+    content, visible = paragraphs
     assert texts(archive(word_parts(paragraph(content) + paragraph(run("end"))))) == [*filter(None, [visible]), "end"]
 
 

@@ -56,11 +56,11 @@ class Deleted:
     """A store whose thread is gone from a certain read on."""
 
     def __init__(self, store: Any, at: int) -> None:
-        self._store, self._left = store, at
+        self._store, self._reads_left = store, at
 
     async def get_thread(self, scope: Any, thread_id: str) -> Any:
-        self._left -= 1
-        if self._left <= 0:
+        self._reads_left -= 1
+        if self._reads_left <= 0:
             raise ThreadUnavailable
         return await self._store.get_thread(scope, thread_id)
 

@@ -186,7 +186,7 @@ class DuePlay:
         """Finish the work of tools and of the remote agent, which a reading finds."""
         self.world.distant.finish()
         for call in self._calls():
-            location, end = self.world.place(call), self._end(call)
+            location, end = self.world.make_location(call), self._end(call)
             is_completed = end.status is BackgroundStatus.COMPLETED
             self.harness.tools.states[location] = ToolResult(end.text) if is_completed else ToolFailed(end.text)
 
@@ -195,7 +195,7 @@ class DuePlay:
         return [call for call, called in enumerate(self.harness.tools.calls) if called.context.callback is not None]
 
     def _end(self, call: int) -> TaskReport:
-        return ENDS[sum(map(ord, self.world.place(call))) % 2]
+        return ENDS[sum(map(ord, self.world.make_location(call))) % 2]
 
     async def _cancel_task(self, app: App) -> None:
         tasks = await self.world.tasks()

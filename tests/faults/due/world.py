@@ -234,11 +234,11 @@ class World:
         return "Deleted."
 
     async def _make_report(self) -> ToolResult:
-        location = self.place(-1)
+        location = self.make_location(-1)
         self.harness.tools.states.setdefault(location, ToolResult("", is_pending=True))
         return ToolResult("Accepted.", is_pending=True, location=location, is_put_off=self.puts_off)
 
-    def place(self, call: int) -> str:
+    def make_location(self, call: int) -> str:
         """Return the address at which the state of a call's work is read: the same for each attempt at the call."""
         return f"https://reports.example/{self.harness.tools.calls[call].context.idempotency_key}"
 

@@ -103,7 +103,7 @@ class Case:
         self.queue = Queue(loop)
         self.violations: list[str] = []
         self.socket_clients: dict[str, SocketClient] = {}
-        self.asked: dict[str, str] = {}
+        self.questions: dict[str, str] = {}
         """Every message that somebody sent, and its content."""
         self.contested: dict[str, str] = {}
         """Other contents that were sent under the id of one of these messages. The first one counts."""
@@ -141,7 +141,7 @@ class Case:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        return Outcome(plan, self.violations, self.counts, len(self.asked), self.loop.time())
+        return Outcome(plan, self.violations, self.counts, len(self.questions), self.loop.time())
 
     def begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Do something beside everything else."""
@@ -239,9 +239,9 @@ class Case:
                     self.queue.put(bodies[0], f"{self.scope.tenant_id}#{self.thread_id}", self.clock.new_id())
                 case "cancel" | "close":
                     chance.choice(socket_clients).send({"action": kind, "threadId": self.thread_id})
-                case "conflict" if self.asked:
+                case "conflict" if self.questions:
                     contradictions.append(
-                        self.begin(self._contradict(chance.choice(sorted(self.asked)), socket_clients))
+                        self.begin(self._contradict(chance.choice(sorted(self.questions)), socket_clients))
                     )
         await asyncio.gather(*contradictions)
 

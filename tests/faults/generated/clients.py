@@ -43,7 +43,7 @@ class Client:
             content = f"{message_id} says hello {chance.randint(0, 99)}"
             if self.case.plan.large and number == 0:
                 content += f" {b64encode(chance.randbytes(LARGE * 3 // 4)).decode()}"
-            self.case.asked[message_id] = content
+            self.case.questions[message_id] = content
             self.sent.append(message_id)
             self.waiting_for.add(message_id)
             await self.say(message_id, content)
@@ -67,7 +67,7 @@ class SocketClient(Client):
         super().__init__(case, name)
         self._connections = 0
         self._connection: str | None = None
-        self._heard = 0.0
+        self._last_event_at = 0.0
         self._resuming = False
         self._connect()
 
@@ -109,7 +109,7 @@ class SocketClient(Client):
 
     def send(self, frame: Json) -> None:
         """Send a frame: a separate Lambda function takes it."""
-        self._heard = self.case.loop.time()
+        self._last_event_at = self.case.loop.time()
         if self._connection is not None:
             self.case.begin(self._handled(self._connection, json.dumps(frame)))
 
@@ -129,7 +129,7 @@ class SocketClient(Client):
 
     def receive(self, frame: str) -> None:
         """Take a frame; a plan may end the connection after any of its events."""
-        self._heard = self.case.loop.time()
+        self._last_event_at = self.case.loop.time()
         plan = self.case.plan
         for event in self.screen.take_frame(frame):
             if "resume" in event.get("metadata", {}):
@@ -176,7 +176,7 @@ class SocketClient(Client):
         self.send({"action": "resume", "threadId": self.case.thread_id, "after": self.screen.resume_after()})
 
     def _is_silent(self) -> bool:
-        return self.case.loop.time() - self._heard >= SILENCE_SECONDS
+        return self.case.loop.time() - self._last_event_at >= SILENCE_SECONDS
 
     def _ask_after_silence(self) -> None:
         if self._is_silent():

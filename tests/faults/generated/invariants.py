@@ -76,9 +76,9 @@ def _of_store(case: Case, messages: list[StoredMessage]) -> list[str]:
         results.append(f"ordinals are not whole: {[message.ordinal for message in messages]}")
     questions = [message for message in messages if message.role is Role.USER]
     counts = Counter(message.id for message in questions)
-    if counts != Counter(case.asked.keys()):
-        results.append(f"asked {sorted(case.asked)}, stored {sorted(counts.elements())}")
-    meant = {m.id: (case.asked.get(m.id), case.contested.get(m.id)) for m in questions}
+    if counts != Counter(case.questions.keys()):
+        results.append(f"questions {sorted(case.questions)}, stored {sorted(counts.elements())}")
+    meant = {m.id: (case.questions.get(m.id), case.contested.get(m.id)) for m in questions}
     results += [f"{m.id} was stored with other content" for m in questions if m.text not in meant[m.id]]
     for index, message in enumerate(messages):
         is_last = index + 1 == len(messages) or messages[index + 1].role is Role.USER

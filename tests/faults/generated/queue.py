@@ -40,7 +40,7 @@ class Queue:
     records: list[Record] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
     """Every body ever taken, for those who deliver again what was delivered."""
-    _known: dict[tuple[str, str], tuple[str, float]] = field(default_factory=dict)
+    _deduplicated: dict[tuple[str, str], tuple[str, float]] = field(default_factory=dict)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def serve(self, operation: str, request: AWSPreparedRequest) -> AWSResponse | None:
@@ -60,11 +60,11 @@ class Queue:
     def put(self, body: str, group: str, deduplication_id: str) -> str:
         """Queue a body, unless its deduplication id was used within five minutes; its message id."""
         now = self.loop.time()
-        existing = self._known.get((group, deduplication_id))
+        existing = self._deduplicated.get((group, deduplication_id))
         if existing is not None and now - existing[1] < DEDUPLICATION_SECONDS:
             return existing[0]
         record = Record(f"message-{len(self.sent)}", body, group)
-        self._known[group, deduplication_id] = (record.id, now)
+        self._deduplicated[group, deduplication_id] = (record.id, now)
         self.sent.append(body)
         self.records.append(record)
         self._changed.set()

@@ -31,7 +31,7 @@ class ModelEndpoint(httpx.AsyncBaseTransport):
     words: int = 6
     """Words of an answer, at most."""
     counts: Counter[str] = field(default_factory=Counter)
-    asked: int = 0
+    requests: int = 0
 
     def chat_model(self) -> OpenAIChatModel:
         """The product's adapter on this endpoint, which waits and retries as in production."""
@@ -39,7 +39,7 @@ class ModelEndpoint(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         _check()
-        self.asked += 1
+        self.requests += 1
         messages = json.loads(await request.aread())["messages"]
         question = next(m["content"] for m in reversed(messages) if m["role"] == "user")
         failure = self.random.choice(FAILURES) if self.random.random() < self.failing else None

@@ -170,8 +170,8 @@ class Worker(NamedTuple):
     """The message whose run it carries out: its own or an orphan's."""
     content: int = 0
     """The digest of that message's content."""
-    known: Turn | None = None
-    found: Msg | None = None
+    known_turn: Turn | None = None
+    found_message: Msg | None = None
     open_left: tuple[bool, bool] = (True, True)
     """The writes of TURN and question that open a run and are still on their way."""
     lost: bool = False

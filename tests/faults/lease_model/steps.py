@@ -80,7 +80,7 @@ def worker_steps(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[s
             yield (
                 "read the orphan's turn",
                 state,
-                worker._replace(known=existing, pc=Pc.ORPHAN_QUESTION if there else _no_orphan(worker)),
+                worker._replace(known_turn=existing, pc=Pc.ORPHAN_QUESTION if there else _no_orphan(worker)),
             )
         case Pc.ORPHAN_QUESTION:
             yield "read the orphan's question", state, _orphan(state, worker, rules)
@@ -105,7 +105,7 @@ def worker_steps(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[s
             existing = state.turns[worker.target]
             differs = existing is not None and existing.digest != worker.content
             then = Pc.OPEN if existing is None else Pc.ADOPT
-            yield "compare", state, worker._replace(known=existing, pc=_give_back(worker) if differs else then)
+            yield "compare", state, worker._replace(known_turn=existing, pc=_give_back(worker) if differs else then)
         case Pc.OPEN:
             yield from _open(state, worker, rules)
         case Pc.CHECK:
@@ -210,13 +210,13 @@ def _no_orphan(worker: Worker) -> Pc:
 
 
 def _orphan(state: State, worker: Worker, rules: Rules) -> Worker:
-    assert worker.known is not None
-    question = state.messages[worker.known.ordinal]
+    assert worker.known_turn is not None
+    question = state.messages[worker.known_turn.ordinal]
     if question is None or question.is_answer or question.message != worker.target:
-        return worker._replace(known=None, pc=_no_orphan(worker))
-    if question.digest != worker.known.digest:
-        return worker._replace(known=None, pc=_no_orphan(worker))
-    result = worker._replace(known=None, content=question.digest)
+        return worker._replace(known_turn=None, pc=_no_orphan(worker))
+    if question.digest != worker.known_turn.digest:
+        return worker._replace(known_turn=None, pc=_no_orphan(worker))
+    result = worker._replace(known_turn=None, content=question.digest)
     return _begin(result, rules) if worker.kind is Kind.MESSAGE else result._replace(pc=Pc.TAKE_OVER)
 
 
@@ -232,7 +232,7 @@ def _open(state: State, worker: Worker, rules: Rules) -> Iterator[tuple[str, Sta
         existing = state.turns[worker.target]
         opens = existing is None or not rules.turn_opened_once
         stored = with_turn(state, worker) if opens else state
-        after = worker._replace(known=None if opens else existing, open_left=(False, question_left))
+        after = worker._replace(known_turn=None if opens else existing, open_left=(False, question_left))
         yield "open the turn", stored, _opened(after)
     if question_left:
         question = Msg(worker.fence, worker.target, worker.attempt, worker.content, is_answer=False)
@@ -246,7 +246,7 @@ def _opened(worker: Worker) -> Worker:
         return worker
     if worker.lost:
         return worker._replace(pc=Pc.DONE)
-    return worker._replace(pc=Pc.STREAM if worker.known is None else Pc.CHECK)
+    return worker._replace(pc=Pc.STREAM if worker.known_turn is None else Pc.CHECK)
 
 
 def _is_done(state: State, message: int, stored: Turn | None, pointer: int) -> bool:
@@ -257,10 +257,10 @@ def _is_done(state: State, message: int, stored: Turn | None, pointer: int) -> b
 
 
 def _check(state: State, worker: Worker, rules: Rules) -> Worker:
-    assert worker.known is not None
-    if worker.known.digest != worker.content:
+    assert worker.known_turn is not None
+    if worker.known_turn.digest != worker.content:
         return worker._replace(pc=_give_back(worker))
-    done = _is_done(state, worker.target, worker.known, worker.pointer)
+    done = _is_done(state, worker.target, worker.known_turn, worker.pointer)
     return worker._replace(pc=Pc.RELEASE if done and rules.done_check else Pc.REOPEN)
 
 
@@ -270,21 +270,21 @@ def _give_back(worker: Worker) -> Pc:
 
 def _look_for_answer(state: State, worker: Worker, rules: Rules) -> Worker:
     """Before anything is written: every message must bear the dead attempt's own fence."""
-    assert worker.known is not None
+    assert worker.known_turn is not None
     answer = worker._replace(pc=Pc.OPEN)
-    if worker.known.ordinal != worker.pointer:
+    if worker.known_turn.ordinal != worker.pointer:
         return answer
-    result = state.messages[worker.known.ordinal + 1]
+    result = state.messages[worker.known_turn.ordinal + 1]
     if result is None or not result.is_answer or result.message != worker.target:
         return answer
-    question = state.messages[worker.known.ordinal]
+    question = state.messages[worker.known_turn.ordinal]
     if question is None or question.is_answer or question.message != worker.target:
         return answer
-    if rules.adoption_needs_same_writer and {question.fence, result.writer} != {worker.known.fence}:
+    if rules.adoption_needs_same_writer and {question.fence, result.writer} != {worker.known_turn.fence}:
         return answer
-    if rules.adoption_needs_nobody_between and worker.known.fence != worker.fence - FENCE_STEP:
+    if rules.adoption_needs_nobody_between and worker.known_turn.fence != worker.fence - FENCE_STEP:
         return answer
-    return worker._replace(found=result, pc=Pc.ADOPT_COMMIT)
+    return worker._replace(found_message=result, pc=Pc.ADOPT_COMMIT)
 
 
 def _stream(state: State, worker: Worker) -> Iterator[tuple[str, State, Worker]]:

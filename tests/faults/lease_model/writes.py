@@ -93,7 +93,7 @@ def commit(state: State, worker: Worker, rules: Rules) -> tuple[str, State, Work
     if rules.fenced_commit and not is_mine(state.thread, worker):
         return "lease lost", state, worker._replace(pc=Pc.DONE)
     adopts = worker.pc is Pc.ADOPT_COMMIT
-    end = worker.found if adopts and worker.found is not None else last_message(worker, rules)
+    end = worker.found_message if adopts and worker.found_message is not None else last_message(worker, rules)
     pointer = worker.pointer + 1 + end.is_answer
     thread = state.thread._replace(
         held=False, alive=False, pointer=pointer, last=end.last, next=end.last + 1, run=NOBODY, attempt=0, closed=False

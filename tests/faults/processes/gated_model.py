@@ -18,25 +18,25 @@ class GatedModel:
         self.gates: dict[str, Gate] = {}
         self.pause = 0.0
         """Seconds between two words of an answer."""
-        self._asked: Counter[str] = Counter()
+        self._requests: Counter[str] = Counter()
         self._changed = threading.Condition()
 
-    def wait_until_asked(self, question: str) -> None:
-        """Return when the model has been asked this. Raises ``TimeoutError``."""
+    def wait_for_request(self, question: str) -> None:
+        """Wait for a request with this question. Raises ``TimeoutError``."""
         with self._changed:
-            if not self._changed.wait_for(lambda: question in self._asked, PATIENCE_SECONDS):
+            if not self._changed.wait_for(lambda: question in self._requests, PATIENCE_SECONDS):
                 raise TimeoutError(question)
 
-    def times_asked(self, question: str) -> int:
-        """The number of times that all workers together asked the model this."""
+    def count_requests(self, question: str) -> int:
+        """Return the number of requests with this question from all workers."""
         with self._changed:
-            return self._asked[question]
+            return self._requests[question]
 
     async def behave(self, exchange: Exchange) -> None:
         question = next(content for role, content in reversed(exchange.received.prompts) if role == "user")
         question = question if isinstance(question, str) else json.dumps(question)
         with self._changed:
-            self._asked[question] += 1
+            self._requests[question] += 1
             self._changed.notify_all()
         gate = self.gates.pop(question, None)
         if gate is not None:

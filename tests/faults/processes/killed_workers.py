@@ -33,7 +33,7 @@ class Conversation:
     stage: str
     way: str
     viewer: Viewer
-    asked: dict[str, str]
+    questions: dict[str, str]
     at_stage: Callable[[], Awaitable[object]]
     let_go: Callable[[], None]
     recovery: asyncio.Task[None] | None = field(default=None)
@@ -76,7 +76,7 @@ def prepare(stage: str, way: str, viewer: Viewer, model: GatedModel, proxy: Tabl
         gate = model.gates[content] = Gate("" if stage == "after accept" else f"{content}: one ", "and never more.")
 
         async def streaming() -> None:
-            await asyncio.to_thread(model.wait_until_asked, content)
+            await asyncio.to_thread(model.wait_for_request, content)
             if stage == "mid stream":
                 await viewer.until(shows_text)
 
@@ -88,7 +88,7 @@ def prepare(stage: str, way: str, viewer: Viewer, model: GatedModel, proxy: Tabl
 
 async def _take_up(conversation: Conversation) -> None:
     viewer, user = conversation.viewer, conversation.viewer.user
-    thread_id, content = viewer.thread_id, conversation.asked["m-1"]
+    thread_id, content = viewer.thread_id, conversation.questions["m-1"]
     match conversation.way:
         case "resume":
             await viewer.resume()
@@ -96,15 +96,15 @@ async def _take_up(conversation: Conversation) -> None:
             answer = await user.ask(content, sessionId=thread_id, messageId="m-1")
             assert answer["messages"][0]["id"] == "m-1"
         case "next message":
-            conversation.asked["m-2"] = "and then?"
+            conversation.questions["m-2"] = "and then?"
             await user.ask("and then?", sessionId=thread_id, messageId="m-2")
         case "dead letter":
             body = make_queued_body(user, thread_id, "m-1", content)
             [answer] = await asyncio.to_thread(user.cloud.deliver, "DeadTurnsFunction", body)
             assert answer == {"batchItemFailures": []}
-            conversation.asked["m-2"] = "and then?"
+            conversation.questions["m-2"] = "and then?"
             await user.ask("and then?", sessionId=thread_id, messageId="m-2")
-    await viewer.until_answered(*conversation.asked)
+    await viewer.until_answered(*conversation.questions)
 
 
 def shows_text(screen: Screen) -> bool:

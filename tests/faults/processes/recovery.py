@@ -99,8 +99,8 @@ class Waiting:
         self.number = number
         self.point = list(POINTS)[number % len(POINTS)]
         self.thread_id = str(uuid.uuid4())
-        self.begun = asyncio.Event()
-        self.heard = asyncio.Event()
+        self.start_event = asyncio.Event()
+        self.arrival_event = asyncio.Event()
         self.next_at: float | None = None
         self.heard_at = 0.0
         self.last_seq = 0
@@ -108,15 +108,15 @@ class Waiting:
     async def hit_or_spared(self, killed_at: float) -> None:
         """Wait for the first event of a successor, or for one of the old worker long after the kill."""
         while self.next_at is None and self.heard_at < killed_at + SPARED_SECONDS:
-            self.heard.clear()
-            await self.heard.wait()
+            self.arrival_event.clear()
+            await self.arrival_event.wait()
 
     def take(self, event: dict[str, Any]) -> bool:
         """Note an event; whether it is the first of a successor."""
-        self.heard.set()
+        self.arrival_event.set()
         metadata = event.get("metadata", {})
         if event["type"] == POINTS[self.point]:
-            self.begun.set()
+            self.start_event.set()
         if metadata.get("attempt", 1) > 1:
             self.next_at = time.monotonic()
             return True
@@ -153,7 +153,7 @@ async def measure_sse(location: Place, waiting: Waiting, served_by: str) -> None
                         if line.startswith("data: ") and waiting.take(json.loads(line[6:])):
                             return
             await asyncio.sleep(pause if follows else AGAIN_SECONDS)
-            if not waiting.begun.is_set():
+            if not waiting.start_event.is_set():
                 continue
             url = location.cloud.url
             if follows:
@@ -218,7 +218,7 @@ async def kill_and_measure(clients: list[tuple[Waiting, Any]], kill: Any) -> lis
     chance = random.Random(1)  # noqa: S311 - a schedule, not a secret
     async with running(*(do_later(chance.uniform(0, SPREAD_SECONDS), work) for _, work in clients)):
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await asyncio.gather(*(waiting.begun.wait() for waiting, _ in clients))
+            await asyncio.gather(*(waiting.start_event.wait() for waiting, _ in clients))
             await asyncio.sleep(1)
             at = time.monotonic()
             await asyncio.to_thread(kill)

@@ -25,7 +25,7 @@ async def test_a_turn_whose_worker_is_killed_is_answered_once(
     conversation = killed_workers[stage, way]
     assert conversation.recovery is not None
     await conversation.recovery
-    await check_thread(ada, conversation.viewer.thread_id, conversation.asked, conversation.screen)
+    await check_thread(ada, conversation.viewer.thread_id, conversation.questions, conversation.screen)
     if stage in ("before commit", "after commit"):
-        times = gated_model.times_asked(conversation.asked["m-1"])
+        times = gated_model.count_requests(conversation.questions["m-1"])
         assert times == 1, "an answer that only had to be committed is not asked for again"

@@ -106,11 +106,11 @@ class Viewer:
             await self._connection.send(json.dumps({"threadId": self.thread_id, **frame}))
 
 
-async def check_thread(user: User, thread_id: str, asked: dict[str, str], *screens: Screen) -> None:
+async def check_thread(user: User, thread_id: str, questions: dict[str, str], *screens: Screen) -> None:
     """Store = what every screen shows = exactly one turn per message id; nothing is left running or leased."""
     stored = await user.messages(thread_id, limit=100)
-    questions = {m["id"]: m["content"] for m in stored if m["role"] == "user"}
-    assert questions == asked
+    stored_questions = {m["id"]: m["content"] for m in stored if m["role"] == "user"}
+    assert stored_questions == questions
     assert [m["metadata"]["ordinal"] for m in stored] == list(range(len(stored)))
     fresh = Screen()
     for event in await user.follow(thread_id, after=0):
@@ -121,6 +121,6 @@ async def check_thread(user: User, thread_id: str, asked: dict[str, str], *scree
         assert screen.conversation == conversation_of(stored)
         assert screen.events == fresh.events
     items = [item for item in user.cloud.items(user.tenant) if item["PK"] == f"{user.tenant}#{thread_id}"]
-    assert {item["SK"].removeprefix("TURN#") for item in items if item["SK"].startswith("TURN#")} == asked.keys()
+    assert {item["SK"].removeprefix("TURN#") for item in items if item["SK"].startswith("TURN#")} == questions.keys()
     [thread] = [item for item in items if item["SK"] == "THREAD"]
     assert not {"lease_owner", "lease_until", "run_id"} & thread.keys()

@@ -54,11 +54,11 @@ class SlowModel:
     def __init__(self, seconds: float, failing: frozenset[int]) -> None:
         self._seconds = seconds
         self._failing = failing
-        self._asked = 0
+        self._requests = 0
 
     async def stream(self, *_: Any, **__: Any) -> AsyncGenerator[ModelChunk, None]:
-        self._asked += 1
-        number = self._asked
+        self._requests += 1
+        number = self._requests
         for piece in range(4):
             await asyncio.sleep(self._seconds)
             if number in self._failing and piece == 2:

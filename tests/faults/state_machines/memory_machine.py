@@ -65,7 +65,7 @@ class MemoryMachine(RuleBasedStateMachine):
             app.privacy.forgetting = replace(forgetting, waits=replace(forgetting.waits, cancel=0.0))
         self.owners = [self.world.ada, self.world.ada, self.world.bob]
         self.ids = [str(uuid.uuid4()) for _ in self.owners]
-        self.said: list[dict[str, str]] = [{} for _ in self.owners]
+        self.texts: list[dict[str, str]] = [{} for _ in self.owners]
         """The messages of each conversation, by id."""
         self.sessions: set[tuple[int, int]] = set()
         """Conversation and number of those that have ended, and were not forgotten."""
@@ -89,13 +89,13 @@ class MemoryMachine(RuleBasedStateMachine):
             self.runner.run(self._say(at))
         self.runner.run(self.check())
 
-    @precondition(lambda self: any(self.said))
+    @precondition(lambda self: any(self.texts))
     @rule(data=st.data(), crash=crashes, twice=st.booleans(), pipeline=st.none() | troubled_pipelines)
     def close(
         self, data: st.DataObject, crash: tuple[str, int] | None, twice: bool, pipeline: TroubledPipeline | None
     ) -> None:
         """Close a conversation, and run the pipeline at once, or later."""
-        at = data.draw(st.sampled_from([at for at, message in enumerate(self.said) if message]))
+        at = data.draw(st.sampled_from([at for at, message in enumerate(self.texts) if message]))
         self.trouble.begin(crash, "none")
         self.runner.run(self._close(at, twice=twice))
         self.runner.run(self.check())
@@ -108,13 +108,13 @@ class MemoryMachine(RuleBasedStateMachine):
         """Run the pipelines of all sessions again, as the sweeper does."""
         self.make_episodes_with(pipeline)
 
-    @precondition(lambda self: any(self.said))
+    @precondition(lambda self: any(self.texts))
     @rule(data=st.data(), crash=crashes, second_crash=crashes, besides=meanwhile)
     def forget(
         self, data: st.DataObject, crash: tuple[str, int] | None, second_crash: tuple[str, int] | None, besides: str
     ) -> None:
         """Forget one conversation, or all of ada's."""
-        at = data.draw(st.sampled_from([*(at for at, message in enumerate(self.said) if message), ALL]))
+        at = data.draw(st.sampled_from([*(at for at, message in enumerate(self.texts) if message), ALL]))
         self.runner.run(self._forget(at, iter([crash, second_crash]), besides))
         self.runner.run(self.check())
 
@@ -127,7 +127,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     async def _say(self, at: int) -> None:
         message_id, text = self._new_message()
-        self.said[at][message_id] = text
+        self.texts[at][message_id] = text
         await self._surely(lambda app: self._turn(app, at, message_id, text))
 
     async def _turn(self, app: App, at: int, message_id: str, text: str) -> None:
@@ -151,7 +151,7 @@ class MemoryMachine(RuleBasedStateMachine):
         assert episode_id is not None
         ref = await self.steady.ports.episodes.find(owner, episode_id)
         assert ref is not None, "it can be found at once"
-        assert ref.end_ordinal == 2 * len(self.said[at])
+        assert ref.end_ordinal == 2 * len(self.texts[at])
         self.sessions.add((at, ref.number))
 
     async def _make_episodes(
@@ -181,8 +181,8 @@ class MemoryMachine(RuleBasedStateMachine):
         late = asyncio.ensure_future(self._late(request, places[0], besides))
         await self._carry_out(request, crashes, late)
         for location in places:
-            self.forgotten |= {word for text in self.said[location].values() for word in words_of(text)}
-            self.said[location] = {}
+            self.forgotten |= {word for text in self.texts[location].values() for word in words_of(text)}
+            self.texts[location] = {}
         self.sessions = {(location, number) for location, number in self.sessions if location not in places}
         await self.check_forgotten(places)
 
@@ -253,7 +253,7 @@ class MemoryMachine(RuleBasedStateMachine):
         """Nothing that was said is lost, and every episode can be read."""
         self.trouble.end()
         ports = self.steady.ports
-        for owner, thread_id, text in zip(self.owners, self.ids, self.said, strict=True):
+        for owner, thread_id, text in zip(self.owners, self.ids, self.texts, strict=True):
             if not text:
                 continue
             thread = await ports.store.get_thread(owner, thread_id)
@@ -297,4 +297,4 @@ class MemoryMachine(RuleBasedStateMachine):
             assert indexed == episode.message_count
         await self.check_forgotten([])
         stored = {word for item in self.world.items() for word in words_of(item_text(item))}
-        assert stored == {word for message in self.said for text in message.values() for word in words_of(text)}
+        assert stored == {word for message in self.texts for text in message.values() for word in words_of(text)}

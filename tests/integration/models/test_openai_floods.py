@@ -27,7 +27,7 @@ async def test_an_answer_without_end_is_cut_and_kept(model: OpenAIChatModel, fau
     assert isinstance(end, Finished)
     assert end.reason is FinishReason.LENGTH
     assert len(text_of(list(pieces)).encode()) == MAX_ANSWER_BYTES
-    assert await flood.is_left()
+    assert await flood.wait_for_hangup()
     assert flood.sent < MAX_ANSWER_BYTES + SOCKETS
 
 
@@ -49,7 +49,7 @@ async def test_arguments_without_end_make_no_call(
     assert [type(chunk) for chunk in chunks] == [Finished]
     assert isinstance(chunks[-1], Finished)
     assert chunks[-1].reason is FinishReason.LENGTH
-    assert await flood.is_left()
+    assert await flood.wait_for_hangup()
     assert flood.sent < MAX_ANSWER_BYTES + SOCKETS
 
 
@@ -61,7 +61,7 @@ async def test_calls_without_end_are_cut(model: OpenAIChatModel, fault_model: Fa
     assert end.reason is FinishReason.LENGTH
     assert 0 < len(calls) <= 1000
     assert all(isinstance(call, ToolCall) and json.loads(call.arguments) == {} for call in calls)
-    assert await flood.is_left()
+    assert await flood.wait_for_hangup()
     assert flood.sent < SOCKETS
 
 
@@ -71,7 +71,7 @@ async def test_thoughts_without_end_are_cut(model: OpenAIChatModel, fault_model:
     [end] = await ask(model)
     assert isinstance(end, Finished)
     assert end.reason is FinishReason.LENGTH
-    assert await flood.is_left()
+    assert await flood.wait_for_hangup()
     assert flood.sent < MAX_ANSWER_BYTES + SOCKETS
 
 
@@ -82,7 +82,7 @@ async def test_what_was_said_before_an_endless_event_is_kept(model: OpenAIChatMo
     assert text_of(list(pieces)) == "Half an answer"
     assert isinstance(end, Finished)
     assert end.reason is FinishReason.LENGTH
-    assert await flood.is_left()
+    assert await flood.wait_for_hangup()
     assert flood.sent < SOCKETS
 
 
@@ -105,7 +105,7 @@ async def test_an_endpoint_that_sends_no_answer_but_no_end_either_fails(
     text, reported = await ask_until_error(model)
     assert (text, type(reported)) == ("", error)
     assert all(flood.sent < fault.HUNDRED_MEGABYTES for flood in floods)
-    assert await floods[0].is_left()
+    assert await floods[0].wait_for_hangup()
 
 
 async def test_chunks_that_say_nothing_are_silence(model: OpenAIChatModel, fault_model: FaultModel) -> None:

@@ -139,7 +139,7 @@ class Bedrock:
     def _answer(self, family: Family, received: Received, fault: Fault | None, *, streams: bool) -> Response:
         body = received.body
         question = question_of(body)
-        answer = self._with_thoughts(family, body, answer_to(question))
+        answer = self._thoughts(family, body, answer_to(question))
         secret = "think secretly" in question.messages[-1].text and bool(answer.thinking)
         visible = family.thinks != "always" or _thinking(body).get("display") == "summarized"
         thinking = "redacted" if secret else answer.thinking if visible else ""
@@ -149,12 +149,12 @@ class Bedrock:
         ids = [f"tooluse_{uuid.uuid4().hex[:22]}" for _ in answer.calls]
         signs = signature if family.reasoning in ("signed", "bound") else ""
         if not streams:
-            return JSONResponse(stream.whole(answer, signs, signature if secret else "", ids, shown=visible))
-        frames = stream.frames(answer, signs, signature if secret else "", ids, shown=visible)
+            return JSONResponse(stream.whole(answer, signs, signature if secret else "", ids, thoughts=visible))
+        frames = stream.frames(answer, signs, signature if secret else "", ids, thoughts=visible)
         frames = _with_broken_checksum(frames, fault) if fault and fault.crc else frames
         return EventStream(with_fault(frames, fault, other_frame), MEDIA_TYPE, self._journal, received)
 
-    def _with_thoughts(self, family: Family, body: Json, answer: Answer) -> Answer:
+    def _thoughts(self, family: Family, body: Json, answer: Answer) -> Answer:
         request = _thinking(body).get("type", "disabled") != "disabled" or family.reasoning == "plain"
         if family.thinks == "never" or (family.thinks == "asked" and not request):
             return replace(answer, thinking="")

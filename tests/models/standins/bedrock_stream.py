@@ -91,15 +91,17 @@ class ConverseStream:
         self._guarded = guarded
         self._block = 0
 
-    def frames(self, answer: Answer, signature: str, redacted: str, ids: list[str], *, shown: bool) -> Iterator[bytes]:
-        """Yield all frames. ``redacted`` is thinking that nobody may read; ``shown`` whether thoughts have text."""
+    def frames(
+        self, answer: Answer, signature: str, redacted: str, ids: list[str], *, thoughts: bool
+    ) -> Iterator[bytes]:
+        """Yield all frames; ``redacted`` is encrypted thinking, and ``thoughts`` says whether thinking has text."""
         blocked = self._guarded and answer.finish in (Finish.FILTERED, Finish.FILTERED_LATE)
         yield event("messageStart", {"role": "assistant", "p": PADDING[:9]})
         if redacted and not blocked:
             yield self._delta({"reasoningContent": {"redactedContent": redacted}})
             yield self._stop()
         elif answer.thinking and not blocked:
-            for piece in pieces_of(answer.thinking) if shown else ():
+            for piece in pieces_of(answer.thinking) if thoughts else ():
                 yield self._delta({"reasoningContent": {"text": piece}})
             if signature:
                 yield self._delta({"reasoningContent": {"signature": signature}})
@@ -119,14 +121,14 @@ class ConverseStream:
         yield event("messageStop", {"stopReason": stop, "p": PADDING[:20]})
         yield event("metadata", {"usage": self._usage(answer), "metrics": {"latencyMs": 1}, "p": PADDING})
 
-    def whole(self, answer: Answer, signature: str, redacted: str, ids: list[str], *, shown: bool) -> Json:
+    def whole(self, answer: Answer, signature: str, redacted: str, ids: list[str], *, thoughts: bool) -> Json:
         """Return the answer of Converse, which has everything that ``frames`` have."""
         blocked = self._guarded and answer.finish in (Finish.FILTERED, Finish.FILTERED_LATE)
         content: list[Json] = []
         if redacted and not blocked:
             content.append({"reasoningContent": {"redactedContent": redacted}})
         elif answer.thinking and not blocked:
-            reported = {"text": answer.thinking if shown else ""} | ({"signature": signature} if signature else {})
+            reported = {"text": answer.thinking if thoughts else ""} | ({"signature": signature} if signature else {})
             content.append({"reasoningContent": {"reasoningText": reported}})
         text = BLOCKED if blocked else answer.text
         content += [{"text": text}] if text else []

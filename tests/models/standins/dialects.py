@@ -115,12 +115,12 @@ class Complaint:
     """The reason of a refusal: the wording and its values."""
 
     wording: Wording
-    found: Mapping[str, object]
+    values: Mapping[str, object]
 
 
 def refusal(dialect: Dialect, complaint: Complaint) -> Refusal:
     """Return the answer with which ``dialect`` refuses."""
-    wording, results = complaint.wording, complaint.found
+    wording, results = complaint.wording, complaint.values
     message = _fill(wording.message, results)
     param = _fill(wording.param, results) if wording.param else None
     more = {

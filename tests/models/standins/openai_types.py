@@ -56,11 +56,11 @@ def unknown_keys(request: Any, body: object, also_known: tuple[str, ...] = ()) -
     ``also_known`` are patterns of paths, written without indexes; what is below them is known too.
     """
 
-    def known(path: str) -> bool:
+    def is_known(path: str) -> bool:
         plain = "".join(part for index, part in enumerate(path.replace("]", "[").split("[")) if index % 2 == 0)
         return any(fnmatch.fnmatchcase(plain, f"{pattern}{end}") for pattern in also_known for end in ("", ".*"))
 
-    return [path for path in _unknown(body, request, "") if not known(path)]
+    return [path for path in _unknown(body, request, "") if not is_known(path)]
 
 
 def _unknown(value: Any, annotation: Any, path: str) -> Iterator[str]:

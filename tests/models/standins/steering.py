@@ -87,7 +87,7 @@ def _calls(question: Question, text: str, answered: int) -> tuple[Call, ...]:
     if not question.tools or question.tool_choice == "none":
         return ()
     forced = question.tool_choice in question.tools or question.tool_choice == "required"
-    calls, times = _wanted(text)
+    calls, times = _parse_calls(text)
     if forced and not calls:
         name = next(iter(question.tools)) if question.tool_choice == "required" else question.tool_choice
         calls = [(name, None)]
@@ -100,7 +100,7 @@ def _calls(question: Question, text: str, answered: int) -> tuple[Call, ...]:
     )
 
 
-def _wanted(text: str) -> tuple[list[tuple[str, str | None]], int]:
+def _parse_calls(text: str) -> tuple[list[tuple[str, str | None]], int]:
     """Return the tools that ``text`` names with their arguments, and the number of rounds."""
     if parallel := _PARALLEL.search(text):
         names = [*re.split(r",\s*", parallel[1]), parallel[2]]
@@ -141,7 +141,7 @@ def _text(question: Question, user_message: Message, results: Sequence[str]) -> 
         return f"Found: {[line[:QUOTED] for line in lines if match[1].casefold() in line.casefold()]}"
     if user_message.attachments:
         return _received(user_message)
-    if missing := [name for name, _ in _wanted(text)[0]]:
+    if missing := [name for name, _ in _parse_calls(text)[0]]:
         return f"I have no tool {' and '.join(missing)}."
     return f"You said: {text}"
 

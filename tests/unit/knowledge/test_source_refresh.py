@@ -201,7 +201,7 @@ async def test_an_index_leads_to_the_pages_of_its_sitemaps(world: World) -> None
     await world.create(kind="sitemap", url=f"{SITE}/index.xml")
     await world.refresh()
     assert set(world.alive()) == {"/a", "/b"}
-    assert not any("elsewhere" in url for url in world.web.asked)
+    assert not any("elsewhere" in url for url in world.web.requests)
 
 
 async def test_a_sitemap_speaks_for_its_own_host_only(world: World) -> None:
@@ -213,7 +213,7 @@ async def test_a_sitemap_speaks_for_its_own_host_only(world: World) -> None:
     }
     await world.create(kind="sitemap", url=f"{SITE}/sitemap.xml")
     await world.refresh()
-    assert set(world.web.asked) == {f"{SITE}/sitemap.xml", f"{SITE}/a"}
+    assert set(world.web.requests) == {f"{SITE}/sitemap.xml", f"{SITE}/a"}
 
 
 @pytest.mark.parametrize(
@@ -358,9 +358,9 @@ async def test_a_worker_that_died_is_taken_over_after_its_lease(world: World) ->
     assert (await world.refresh()).failed == 1
     world.web.before_fetch = None
     assert (await world.refresh()).sources == 0
-    world.web.asked.clear()
+    world.web.requests.clear()
     await world.later(LEASE)
-    assert world.web.asked == [f"{SITE}/3", f"{SITE}/4"]
+    assert world.web.requests == [f"{SITE}/3", f"{SITE}/4"]
     assert len(world.alive()) == 5
     assert {document.latest.number for document in world.alive().values()} == {1}
     assert (await world.source(source)).status is SourceStatus.READY
@@ -411,7 +411,7 @@ async def test_two_workers_at_once_read_a_source_once(world: World) -> None:
 
     world.web.before_fetch = second
     await world.refresh()
-    assert world.web.asked == [f"{SITE}/a"]
+    assert world.web.requests == [f"{SITE}/a"]
     assert world.contents("/a") == ["A"]
 
 
