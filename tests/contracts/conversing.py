@@ -79,7 +79,7 @@ class Worker:
         def faulty(store: Any) -> Any:
             return _Faulty(store, fault) if fault is not None else store
 
-        ports = FakePorts.over(
+        ports = FakePorts.from_stores(
             stores,
             shipped_agents=shipped_agents,
             model=model,

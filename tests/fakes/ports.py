@@ -197,12 +197,12 @@ class FakePorts(MemoryPorts):
         return PipelineAdmission(FakePipelineQueue(), FakeExecutions(), self.clock, PipelineLimits())
 
     @classmethod
-    def over(cls, stores: Ports, **overrides: Any) -> Self:
-        """Return fakes around the clock and the stores of other ports."""
+    def from_stores(cls, stores: Ports, **overrides: Any) -> Self:
+        """Return fakes that use the clock and the stores of other ports."""
         return cls(**{name: getattr(stores, name) for name in (*STORES, "push_configs")} | overrides)
 
-    def but(self, **overrides: Any) -> FakePorts:
-        """Return ports that share everything with these, except the ``given``."""
+    def with_ports(self, **overrides: Any) -> FakePorts:
+        """Return a copy of these ports with the ``overrides`` in it."""
         overridden = [name for name in vars(self) if hasattr(Ports, name)]
         return FakePorts(**{name: getattr(self, name) for name in (*FAKED, *overridden)} | overrides)
 

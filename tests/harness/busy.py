@@ -73,7 +73,7 @@ class BusyAgent(Harness):
     async def write(self, message_id: str, content: str = "To Graz, please.", **fields: Any) -> str | None:
         """Send a message over WebSocket. Return ``busy`` of its acknowledgement, or the code of its refusal."""
         await self.tab.send("message", messageId=message_id, content=content, **fields)
-        [event] = [event for event in self.tab.received() if event["type"] in ("CUSTOM", "RUN_ERROR")]
+        [event] = [event for event in self.tab.take_events() if event["type"] in ("CUSTOM", "RUN_ERROR")]
         if event["type"] == "RUN_ERROR":
             return str(event["code"])
         busy: str | None = event["value"]["busy"]
@@ -85,27 +85,27 @@ class BusyAgent(Harness):
         page = await self.store.read_messages(self.ada, thread, limit=50, before=None)
         return [(message.role.value, message.text) for message in page.messages]
 
-    async def waiting(self) -> list[str]:
-        """The ids of the messages that wait, as their user sees them."""
+    async def list_waiting(self) -> list[str]:
+        """Return the ids of the waiting messages that the user sees."""
         return [message.message_id for message in await self.app.waiting.list_waiting(self.ada, self.thread_id)]
 
     async def wait_until_waiting(self, message_id: str) -> None:
         """Wait until the message is in the list of waiting messages."""
         async with asyncio.timeout(10):
-            while message_id not in await self.waiting():  # noqa: ASYNC110 - the fake has no event for it
+            while message_id not in await self.list_waiting():  # noqa: ASYNC110 - the fake has no event for it
                 await asyncio.sleep(0.01)
 
     async def note_entered(self, message_id: str, opening: StoredMessage) -> None:
         """Record that the message has entered the committed run of ``opening``, as a worker without its lease does."""
         entry_point = EntryPoint("assistant", 1)
-        digest = self.sent(message_id).digest
+        digest = self.make_request(message_id).digest
         record = TurnRecord(message_id, opening.run_id, digest, opening.ordinal, fence=1, entered=entry_point)
         lease = await self.store.acquire(self.ada, LeaseRequest(self.thread_id))
         await self.store.open_turn(lease, record)
         await self.store.release(lease)
 
-    def sent(self, message_id: str, content: str = "To Graz, please.", **fields: Any) -> MessageRequest:
-        """The request of a message."""
+    def make_request(self, message_id: str, content: str = "To Graz, please.", **fields: Any) -> MessageRequest:
+        """Return the request of a message."""
         return self.request(message_id, content, **fields)
 
     def prompt(self, number: int) -> list[tuple[str, str]]:

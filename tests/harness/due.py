@@ -36,11 +36,11 @@ class DueHarness(Harness):
         """Advance the clock, sweep as each minute does, and run what has begun. Returns the number of runs."""
         self.clock.advance(hours * 3600 + minutes * 60)
         await self.app.self_started.due_starts.sweep(seconds=10)
-        return await self.work()
+        return await self.run_queue()
 
-    async def work(self) -> int:
+    async def run_queue(self) -> int:
         """Run what the queue holds; return the number of records."""
-        return await work_off(self)
+        return await run_queue(self)
 
     async def messages(self, thread_id: str | None = None) -> list[StoredMessage]:
         """The messages of the conversation."""
@@ -49,7 +49,7 @@ class DueHarness(Harness):
         return list(page.messages)
 
 
-async def work_off(harness: Harness) -> int:
+async def run_queue(harness: Harness) -> int:
     """Run what the queue holds; return the number of records."""
     done = 0
     while harness.queue.sent:

@@ -9,7 +9,7 @@ import httpx
 from baton.domain.tenants.identity import Permission, Scope, resolve_thread_ref
 from baton.domain.threads.message import StoredMessage
 from baton.memory.prompt.history_reading import read_messages_between
-from tests.harness.due import work_off
+from tests.harness.due import run_queue
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.served import Served
 
@@ -34,9 +34,9 @@ class EventSender:
         path = f"/threads/{thread_id or self.harness.thread_id}/events"
         return await self.served.post(path, body, Permission.EVENT_SEND, user=user)
 
-    async def work(self) -> int:
+    async def run_queue(self) -> int:
         """Run what the queue holds; return the number of records."""
-        return await work_off(self.harness)
+        return await run_queue(self.harness)
 
     async def messages(self, thread_id: str | None = None, *, owner: Scope | None = None) -> list[StoredMessage]:
         """The messages of ada's conversation, or of another one."""
@@ -45,7 +45,7 @@ class EventSender:
         thread = await self.harness.store.get_thread(owner, canonical)
         return await read_messages_between(self.harness.store, owner, thread, 0, thread.next_ordinal)
 
-    def audited(self, action: str) -> list[tuple[str, str, dict[str, Any]]]:
-        """The users, outcomes and details of the audit's records of an action."""
+    def list_audits(self, action: str) -> list[tuple[str, str, dict[str, Any]]]:
+        """Return the user, outcome and detail of each audit record of the action."""
         records = [record for record in self.harness.audit.records if record.action == action]
         return [(record.scope.user_id, record.outcome, dict(record.detail)) for record in records]

@@ -1,4 +1,4 @@
-"""A store that fails once."""
+"""A store that fail once."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from baton.domain.errors import StoreUnavailable
 
 
-def failing_once(monkeypatch: pytest.MonkeyPatch, store: Any, operation: str, *, after: int = 0) -> None:
-    """Have the next call of ``operation`` but ``after`` come to nothing, as when the store cannot be reached."""
+def fail_once(monkeypatch: pytest.MonkeyPatch, store: Any, operation: str, *, after: int = 0) -> None:
+    """Make one call of ``operation`` fail with ``StoreUnavailable``, after ``after`` successful calls."""
     really = getattr(store, operation)
     calls_left = after
 
-    async def fails(*args: Any, **kwargs: Any) -> Any:
+    async def fail(*args: Any, **kwargs: Any) -> Any:
         nonlocal calls_left
         calls_left -= 1
         if calls_left != -1:
@@ -22,4 +22,4 @@ def failing_once(monkeypatch: pytest.MonkeyPatch, store: Any, operation: str, *,
         monkeypatch.setattr(store, operation, really)
         raise StoreUnavailable
 
-    monkeypatch.setattr(store, operation, fails)
+    monkeypatch.setattr(store, operation, fail)

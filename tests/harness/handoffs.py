@@ -106,7 +106,7 @@ class HandoffHarness(Harness):
         thread = await self.store.get_thread(self.ada, self.thread_id)
         return describe_thread_state((await self.agents.in_session(self.ada, thread)).describe, thread).wire()
 
-    async def handoffs_kept(self) -> list[dict[str, Any]]:
+    async def list_handoffs(self) -> list[dict[str, Any]]:
         """The thread's handoffs, the newest first."""
         stored, _ = await self.handoffs.of_thread(self.ada, self.thread_id, limit=50, cursor=None)
         return [Handoff.of(request).wire() for request in stored]

@@ -108,8 +108,8 @@ class Harness(FakePorts):
     def replays(self) -> Replays:
         return self.app.replays
 
-    async def model_is_asked(self, times: int = 1) -> None:
-        """Wait until the model has been asked this many times."""
+    async def wait_for_requests(self, times: int = 1) -> None:
+        """Wait until the model has received this many requests."""
         async with asyncio.timeout(10):
             while len(self.model.requests) < times:  # noqa: ASYNC110 - the fake has no event for it
                 await asyncio.sleep(0.01)

@@ -27,8 +27,8 @@ def choose() -> ToolCall:
     return ToolCall("call-choose", "choose", "{}")
 
 
-async def waiting(harness: Harness, *calls: ToolCall, **fields: Any) -> list[dict[str, Any]]:
-    """A run that waits for the page; its interrupts."""
+async def run_until_interrupt(harness: Harness, *calls: ToolCall, **fields: Any) -> list[dict[str, Any]]:
+    """Run until a call waits for the page; return its interrupts."""
     harness.model.script(Answer.calling(*(calls or (paint(),)), text="Let me see."))
     turn = await harness.say("m1", "Make it red.", **{"client": PAGE} | fields)
     assert turn.last["outcome"]["type"] == "interrupt"

@@ -53,4 +53,4 @@ class RelayHarness(HandoffHarness):
 
     async def outcomes(self) -> list[str | None]:
         """The ends of the thread's handoffs, the newest first."""
-        return [stored["outcome"] for stored in await self.handoffs_kept()]
+        return [stored["outcome"] for stored in await self.list_handoffs()]

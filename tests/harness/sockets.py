@@ -36,8 +36,8 @@ class Socketed:
         frame = {"action": action, "threadId": self.harness.thread_id, **fields}
         await self._actions.handle(caller, json.dumps(frame))
 
-    async def work(self) -> None:
-        """Carry out what waits in the queue and was not carried out yet, in order."""
+    async def run_queue(self) -> None:
+        """Carry out the queued records that were not carried out yet, in order."""
         for _, queued in list(self.harness.queue.sent):
             if queued.request_id not in self._carried_out:
                 self._carried_out.add(queued.request_id)
@@ -52,18 +52,18 @@ class Socketed:
                 self._carried_out.add(queued.request_id)
                 await self._turns.give_up(queued.model_dump_json(by_alias=True))
 
-    def received(self, tab: str = TAB) -> list[dict[str, Any]]:
-        """The events that have come since this was last asked for."""
+    def take_events(self, tab: str = TAB) -> list[dict[str, Any]]:
+        """Return the events received since the last call."""
         events = self.harness.connections.events(tab)
         self.harness.connections.frames[tab].clear()
         return events
 
-    async def refused(self, action: str, *, tab: str = TAB, **fields: Any) -> dict[str, Any]:
-        """Send a frame that is refused at once, with nothing queued; the refusal."""
+    async def expect_refusal(self, action: str, *, tab: str = TAB, **fields: Any) -> dict[str, Any]:
+        """Send a frame that is refused at once with nothing queued; return the refusal."""
         waiting = len(self.harness.queue.sent)
         await self.send(action, tab=tab, **fields)
         assert len(self.harness.queue.sent) == waiting
-        [refusal] = self.received(tab)
+        [refusal] = self.take_events(tab)
         assert refusal["type"] == "RUN_ERROR"
         assert "seq" not in refusal["metadata"]
         return refusal

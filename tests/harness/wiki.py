@@ -82,7 +82,7 @@ async def answer_and_die(harness: Harness, *answers: InterruptDecision) -> None:
     times = len(harness.model.requests) + 1
     harness.model.script(Answer(("Do",), gate=asyncio.Event(), gate_at=1))
     running = asyncio.ensure_future(answer(harness, *answers))
-    await harness.model_is_asked(times)
+    await harness.wait_for_requests(times)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

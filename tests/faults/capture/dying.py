@@ -77,7 +77,7 @@ async def harness_with_task(stores: Stores | None = None) -> Harness:
 def over(harness: Harness, dying: Dying) -> App:
     """The use cases over ports that die."""
     names = ("store", "capture_records", "procedures", "embedder", "announcements")
-    return build(harness.but(**{name: dying.around(getattr(harness, name)) for name in names}))
+    return build(harness.with_ports(**{name: dying.around(getattr(harness, name)) for name in names}))
 
 
 async def carry_out(app: App, harness: Harness, steps: Iterable[CaptureStep] = CaptureStep) -> None:

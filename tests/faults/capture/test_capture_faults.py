@@ -75,7 +75,7 @@ READS_UNTIL_STORED = 5
 @pytest.mark.parametrize("at", range(1, READS_UNTIL_STORED + 1))
 async def test_a_conversation_that_is_deleted_meanwhile_leaves_no_procedure(at: int) -> None:
     harness = await harness_with_task()
-    app = build(harness.but(store=Deleted(harness.store, at)))
+    app = build(harness.with_ports(store=Deleted(harness.store, at)))
     await carry_out(app, harness)
     assert await pending(harness) == []
     assert harness.announcements.pending == []

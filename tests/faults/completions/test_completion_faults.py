@@ -47,7 +47,7 @@ async def complete(desk: Desk, decisions: list[Any], dying: Dying | None = None)
     """Complete the workflow, by a worker that may die, whether the workflow has waited for an approval or not."""
     harness, ports = desk.harness, desk.harness
     if dying is not None:
-        ports = harness.but(**{name: dying.around(getattr(harness, name)) for name in PORTS})
+        ports = harness.with_ports(**{name: dying.around(getattr(harness, name)) for name in PORTS})
     harness.model.forget()
     harness.model.script(*([] if decisions else [advance("DONE")]), "It is number 1.", "It is number 1.")
     request = make_decision_request(harness.thread_id, decisions) if decisions else harness.request("m4", "Do it")

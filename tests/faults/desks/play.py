@@ -218,7 +218,7 @@ class Play:
         self.counts["kills"] += 1
         death = Death(self.choice.randint(1, 14), is_done=self.choice.random() < 0.5)
         mortal = {name: Mortal(getattr(self.harness, name), death) for name in PORTS}
-        return build(self.harness.but(**mortal, model=self.model))
+        return build(self.harness.with_ports(**mortal, model=self.model))
 
     async def _thread(self) -> Thread:
         return await self.harness.store.get_thread(self.harness.ada, self.harness.thread_id)

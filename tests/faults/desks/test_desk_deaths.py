@@ -102,7 +102,7 @@ async def outcome_of(make: Make, death: Death | None) -> tuple[Any, ...]:
     earlier = harness.request("m2", "Hello?") if make in (next_message, next_leaving) else None
     if death is not None:
         mortal = {name: Mortal(getattr(harness, name), death) for name in PORTS}
-        app = build(harness.but(**mortal))
+        app = build(harness.with_ports(**mortal))
         if earlier is not None:
             with death.postponed():
                 await carry_out(app, harness, earlier)

@@ -88,7 +88,7 @@ class Simulation:
         self._committed: dict[int, tuple[str, str, str]] = {}
         self._taken_up: dict[str, str] = {}
         watched = {name: _Watched(name, getattr(harness, name), self._request) for name in WATCHED}
-        app = build(harness.but(model=self.model, **watched))
+        app = build(harness.with_ports(model=self.model, **watched))
         self.live = app.ports.live
         self.turns, self.closer, self.actions = app.turns, app.closer, app.actions
 

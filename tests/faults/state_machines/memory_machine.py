@@ -54,12 +54,12 @@ class MemoryMachine(RuleBasedStateMachine):
         self.world = make_world()
         self.runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self.trouble = Trouble()
-        ports = self.world.ports.but(model=RepeatingModel())
+        ports = self.world.ports.with_ports(model=RepeatingModel())
         troubled = {name: Troubled(getattr(ports, name), self.trouble.met) for name in STORES}
         search: Any = Troubled(ports.search, self.trouble.searching)
         embedder: Any = Troubled(ports.embedder, self.trouble.embedding)
         self.steady = build(ports)
-        self.shaky = build(ports.but(**troubled, search=search, embedder=embedder))
+        self.shaky = build(ports.with_ports(**troubled, search=search, embedder=embedder))
         for app in (self.steady, self.shaky):
             forgetting = app.privacy.forgetting
             app.privacy.forgetting = replace(forgetting, waits=replace(forgetting.waits, cancel=0.0))

@@ -29,7 +29,7 @@ class MemoryWorld(World):
         super().__post_init__()
         self.ada, self.bob = self.stores.ada, self.stores.bob
         self.name = self.ada.tenant_id[-8:]
-        self.ports = self.ports.but(
+        self.ports = self.ports.with_ports(
             shipped_agents=FakeShippedAgents(ASSISTANT), recall_deadline=timedelta(seconds=self.recall_seconds)
         )
 

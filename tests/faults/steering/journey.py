@@ -138,7 +138,7 @@ class Journey:
         at, after = self._kills.get(self._processes, (None, False))
         dying = Killed(at, after)
         ports = {name: dying.around(getattr(self.harness, name)) for name in PORTS}
-        return build(self.harness.but(model=self.model, **ports))
+        return build(self.harness.with_ports(model=self.model, **ports))
 
     async def travel(self) -> None:
         """Let everything happen, until nothing waits."""

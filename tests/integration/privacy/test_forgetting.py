@@ -147,7 +147,7 @@ class TestThread:
         request_count = len(world.harness.model.requests)
         world.harness.model.script(Answer(("It ", "is ", SECRET), gate=gate, gate_at=1))
         turn_in_progress = asyncio.ensure_future(world.say(ADA, thread_id, SECRET))
-        await world.harness.model_is_asked(request_count + 1)
+        await world.harness.wait_for_requests(request_count + 1)
         request = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
         await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
         gate.set()

@@ -82,7 +82,7 @@ async def test_a_record_that_nobody_can_read_is_put_off_and_the_others_are_looke
             return super().due(LONG_AGO + timedelta(days=1))
 
     idle = Since1980(on_dynamodb_local.table, stores.clock)
-    sweeper = build(FakePorts.over(stores, idle=idle)).sweeper
+    sweeper = build(FakePorts.from_stores(stores, idle=idle)).sweeper
     report = await sweeper.sweep(seconds=60)
 
     assert (report.looked_at, report.failed, report.postponed) == (3, 1, 2)

@@ -20,7 +20,7 @@ AT_ONCE = 20
 async def test_authors_of_different_agents(on_dynamodb_local: Engine, workers: int) -> None:
     """In one worker, and each in another one, as Lambda runs them. The list of a tenant's agents is one item."""
     stores = on_dynamodb_local.stores()
-    ports = Harness().but(agent_definitions=stores.agent_definitions)
+    ports = Harness().with_ports(agent_definitions=stores.agent_definitions)
     apps = [build(ports) for _ in range(workers)]
     author = Scope(stores.ada.tenant_id, "author", frozenset({"agent:write"}))
 

@@ -151,7 +151,7 @@ async def test_a_tool_that_hangs_in_turns_opens_the_circuit_of_its_endpoint(harn
     async with serving(silent) as port:
         tools = agent_with(http(port, timeout_seconds=0.2)).tools
         talk = Talk(assistant=ASSISTANT.model_copy(update={"tools": tools}))
-        talk.turns = build(talk.but(tools=harness.toolbox)).turns
+        talk.turns = build(talk.with_ports(tools=harness.toolbox)).turns
         talk.model.script(*[Answer.calling(ToolCall(f"c{number}", "fetch", "{}")) for number in range(3)], "Sorry.")
         answer = await talk.say()
     results = [event.body["content"] for event in answer.events if event.type == "TOOL_CALL_RESULT"]

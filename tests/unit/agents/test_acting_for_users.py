@@ -116,7 +116,7 @@ async def test_a_run_that_another_request_finishes_does_not_get_that_requests_to
     died.tools.add("look", look)
     died.model.script(Answer(("Let me",), gate=asyncio.Event(), gate_at=1))
     running = asyncio.ensure_future(died.say("m1", scope=replace(died.ada, subject_token="first")))
-    await died.model_is_asked(1)
+    await died.wait_for_requests(1)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

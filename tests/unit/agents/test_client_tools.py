@@ -74,10 +74,10 @@ async def test_a_message_over_the_queue_offers_the_same() -> None:
     harness.model.script(Answer.calling(paint()), "It is red.")
     tools = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in PAGE.tools]
     await socket.send("message", messageId="m1", content="Make it red.", tools=tools)
-    await socket.work()
-    (interrupt,) = socket.received()[-1]["outcome"]["interrupts"]
+    await socket.run_queue()
+    (interrupt,) = socket.take_events()[-1]["outcome"]["interrupts"]
     answered = {"interruptId": interrupt["id"], "status": "resolved", "payload": {"done": True}}
     await socket.send("answer", **answered)
-    await socket.work()
+    await socket.run_queue()
     assert call_results(harness) == ['{"done": true}']
     assert list_offered(harness)[-2:] == ["choose", "paint"]

@@ -262,7 +262,7 @@ async def test_cancelling_the_run_stops_the_agents_it_has_asked(harness: Harness
 async def test_a_run_that_is_taken_over_asks_nobody_again(harness: Harness) -> None:
     harness.model.script(Answer.calling(ask("web_research")), Answer(("On",), gate=asyncio.Event(), gate_at=1))
     running = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked(2)
+    await harness.wait_for_requests(2)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -330,7 +330,7 @@ async def test_the_tokens_of_asked_agents_count_against_the_budget_of_the_asking
 async def test_a_task_whose_worker_died_is_ended_by_the_next_attempt(harness: Harness) -> None:
     harness.model.script(Answer.calling(ask("knowledge")), Answer(("Types.",), gate=asyncio.Event()))
     running = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked(2)
+    await harness.wait_for_requests(2)
     async with asyncio.timeout(10):
         while not await tasks(harness):  # noqa: ASYNC110 - the fake has no event for it
             await asyncio.sleep(0.01)

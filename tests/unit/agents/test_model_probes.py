@@ -40,7 +40,7 @@ SERVERS = {"own": Provider(base_url="http://model.test/v1")}
 
 
 def checks_of(model: ChatModel, *agents: AgentDefinition, embedder: FakeEmbedder | None = None) -> ModelChecks:
-    ports = Harness().but(
+    ports = Harness().with_ports(
         model=model,
         embedder=embedder or FakeEmbedder(),
         shipped_agents=FakeShippedAgents(*agents),
@@ -247,7 +247,9 @@ def test_every_model_is_listed_once_with_those_who_use_it() -> None:
         ("own/spare", ModelKind.CHAT, (), ("writer",), ("assistant",)),
         ("embed", ModelKind.EMBEDDING, (ModelUse.EMBEDDING,), (), ()),
     ]
-    ports = Harness().but(embedder=NoEmbedder(), shipped_agents=FakeShippedAgents(), default_model="m", light_model="m")
+    ports = Harness().with_ports(
+        embedder=NoEmbedder(), shipped_agents=FakeShippedAgents(), default_model="m", light_model="m"
+    )
     [one] = build(ports).model_checks.list_models()
     assert one.uses == (ModelUse.CHAT, ModelUse.LIGHT)
 

@@ -239,7 +239,7 @@ async def test_an_agent_that_waits_for_an_approval_owes_its_answer_until_then() 
 async def test_a_stopped_answer_is_not_shown(harness: Harness) -> None:
     harness.model.script(Answer((WRITTEN, " "), gate=asyncio.Event(), gate_at=1))
     turn = asyncio.ensure_future(harness.say())
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     await harness.controls.cancel(harness.ada, harness.thread_id, None)
     answered_turn = await turn
     assert answered_turn.last["outcome"] == {"type": "cancelled"}

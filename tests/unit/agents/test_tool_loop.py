@@ -19,7 +19,7 @@ from baton.ports.agents.tools import ToolFailed, ToolResult
 from baton.ports.documents.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.armed import CITY, arm_assistant, call
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.harness import TODAY, Harness, Turn
 from tests.harness.timed import in_virtual_time
 
@@ -317,7 +317,7 @@ async def test_a_model_that_fails_after_its_calls_leaves_them_in_the_history(har
 async def test_a_worker_that_takes_a_run_over_makes_no_call_again(harness: Harness) -> None:
     harness.model.script(Answer.calling(call(city="Oslo")), Answer(("It ",), gate=asyncio.Event(), gate_at=1))
     running = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked(2)
+    await harness.wait_for_requests(2)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -372,7 +372,7 @@ def _tokens(total: int) -> Any:
 async def test_of_an_answer_in_several_messages_a_failed_commit_is_made_good_without_asking_again(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failing_once(monkeypatch, harness.store, "commit")
+    fail_once(monkeypatch, harness.store, "commit")
     harness.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), "It is sunny.", "Never.")
     with pytest.raises(StoreUnavailable):
         await harness.say()

@@ -371,7 +371,7 @@ class RecordedHarness(HandoffHarness):
         """A turn that is stopped in the middle of the last answer."""
         times = len(self.model.requests) + len(answers)
         running = asyncio.ensure_future(self.ask("Talk", *answers))
-        await self.model_is_asked(times)
+        await self.wait_for_requests(times)
         await self.controls.cancel(self.ada, self.thread_id, None)
         await running
 
@@ -424,7 +424,7 @@ class RecordedHarness(HandoffHarness):
         await self.ask("Hello", "Hi.")
         await self.ask("Branch", transfer("branched"), Answer.calling(call("look")), "Off we go.")
         await self.ask("More", "Gone on.")
-        self.threads["the branch"] = str((await self.handoffs_kept())[0]["childThreadId"])
+        self.threads["the branch"] = str((await self.list_handoffs())[0]["childThreadId"])
         self.begin_thread("failed handoff")
         self.agent_client.script("elsewhere", AgentFailed("It is down."))
         await self.ask("There", transfer("elsewhere"), "They are out.")

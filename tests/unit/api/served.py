@@ -31,7 +31,7 @@ class Served:
 
     def __post_init__(self) -> None:
         verifier = OpenVerifier(self.harness.clock, lambda: self.token_seconds)
-        app = build(self.harness.but(verifier=verifier), poll_seconds=0.01)
+        app = build(self.harness.with_ports(verifier=verifier), poll_seconds=0.01)
         self.refreshes = app.knowledge.source_refreshes
         self.app = create_app(lambda: app, timing=self.timing, a2a=self.a2a or A2AAccess())
 

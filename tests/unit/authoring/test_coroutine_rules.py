@@ -16,7 +16,7 @@ from baton.domain.tenants.identity import Scope
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import make_coded_harness
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.harness import Harness, Turn
 from tests.harness.timed import in_virtual_time
 from tests.harness.wiki import answer, yes
@@ -62,7 +62,7 @@ def texts(turn: Turn) -> list[str]:
 
 async def die_once(monkeypatch: pytest.MonkeyPatch, harness: Harness, *, after: int = 1) -> Turn:
     """The turn of a worker that took over from one that died before it had stored its answer."""
-    failing_once(monkeypatch, harness.store, "put_message", after=after)
+    fail_once(monkeypatch, harness.store, "put_message", after=after)
     with pytest.raises(StoreUnavailable):
         await harness.say()
     harness.clock.advance(60)

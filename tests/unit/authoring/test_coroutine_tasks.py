@@ -12,8 +12,8 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.schedules.background_task import BackgroundStatus, BackgroundTask
 from baton.threads.background.background_work import MAX_OPEN
 from tests.harness.coded import make_coded_harness
-from tests.harness.due import work_off
-from tests.harness.failing_store import failing_once
+from tests.harness.due import run_queue
+from tests.harness.failing_store import fail_once
 from tests.harness.harness import Harness
 
 researcher = Agent("researcher", "Find out.", description="Finds out.")
@@ -57,14 +57,14 @@ async def test_a_task_begins_at_once_and_its_result_calls_run_once() -> None:
     assert (task.name, task.agent_id, task.message) == ("researcher", "assistant", "Why is the sky blue?")
     assert await list_texts(harness) == ["Why is the sky blue?", "I am on it.", f"Task {task.id}."]
     harness.model.script("Because of Rayleigh.")
-    while await work_off(harness):
+    while await run_queue(harness):
         pass
     result = ["Because of Rayleigh.", f"task researcher {task.id}: Because of Rayleigh."]
     assert (await list_texts(harness))[3:] == result
     await harness.app.self_started.background_work.results.report(
         harness.ada, harness.thread_id, task, BackgroundStatus.COMPLETED, "Because of Rayleigh."
     )
-    await work_off(harness)
+    await run_queue(harness)
     assert (await list_texts(harness))[3:] == result
 
 
@@ -75,7 +75,7 @@ async def test_a_worker_that_takes_over_begins_no_second_task(
     monkeypatch: pytest.MonkeyPatch, store: str, operation: str, after: int
 ) -> None:
     harness = make_coded_harness(beginning(), researcher)
-    failing_once(monkeypatch, getattr(harness, store), operation, after=after)
+    fail_once(monkeypatch, getattr(harness, store), operation, after=after)
     with pytest.raises(StoreUnavailable):
         await harness.say("m1", "Why?")
     harness.clock.advance(60)

@@ -11,7 +11,7 @@ from baton import Agent, Replace, RunContext, ToolFailed, tool
 from baton.domain.errors import StoreUnavailable
 from tests.fakes.chat_model import Answer
 from tests.harness.coded import make_coded_harness
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.harness import Turn
 from tests.harness.wiki import answer, no, yes
 
@@ -146,7 +146,7 @@ async def test_a_worker_that_takes_over_repeats_no_step(monkeypatch: pytest.Monk
         return f"{rule} {word} {receipt.number} {context.uuid()} {context.now()} {context.random.random()}"
 
     harness = make_coded_harness(agent, faq, answers=("Rule.", "Word.", "Never."))
-    failing_once(monkeypatch, harness.store, "put_message", after=1)
+    fail_once(monkeypatch, harness.store, "put_message", after=1)
     with pytest.raises(StoreUnavailable):
         await harness.say()
     harness.clock.advance(60)

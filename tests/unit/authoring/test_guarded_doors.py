@@ -31,7 +31,7 @@ from tests.harness.armed import call
 from tests.harness.coded import NoSecrets
 from tests.harness.events import TAKES, EventSender
 from tests.harness.harness import Harness
-from tests.harness.page import COLOUR, PAGE, result, waiting
+from tests.harness.page import COLOUR, PAGE, result, run_until_interrupt
 from tests.harness.remembered import remember
 from tests.unit.api.a2a_client import A2AServed, blocking, message
 from tests.unit.api.served import Served
@@ -108,7 +108,7 @@ async def send_event() -> GuardedHarness:
     harness = GuardedHarness()
     shop = EventSender(harness)
     await shop.send(data={"carrier": WORD})
-    await shop.work()
+    await shop.run_queue()
     return harness
 
 
@@ -170,7 +170,7 @@ def offering(*, runs: bool = False, **offer: Any) -> Door:
 
 async def client_result() -> GuardedHarness:
     harness = GuardedHarness()
-    [interrupt] = await waiting(harness)
+    [interrupt] = await run_until_interrupt(harness)
     harness.model.script("Fine.")
     await harness.answer(result(interrupt, f"It says {WORD}"))
     assert len(harness.requests) == 2

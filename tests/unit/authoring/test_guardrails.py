@@ -25,9 +25,9 @@ from baton.ports.threads.leases import Commit, Lease
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import make_coded_harness
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.harness import Harness, Turn
-from tests.harness.page import PAGE, result, waiting
+from tests.harness.page import PAGE, result, run_until_interrupt
 from tests.harness.sessions import close
 
 SENTENCE = "The house is quiet. "
@@ -297,7 +297,7 @@ class TestInput:
 
         harness = make_coded_harness(agent, answers=(Answer.calling(call("unlock", door="1"), text="I open it."),))
         saying = asyncio.ensure_future(harness.say())
-        await harness.model_is_asked()  # beside the guardrail
+        await harness.wait_for_requests()  # beside the guardrail
         verdict_due.set()
         turn = await saying
         assert (turn.text, calls) == ("No.", [])
@@ -407,7 +407,7 @@ class TestInput:
 
     async def test_a_question_that_comes_with_results_of_the_page_is_judged(self) -> None:
         harness = make_coded_harness(judges(guide(), Refuse("Not about dragons.")))
-        [interrupt] = await waiting(harness)
+        [interrupt] = await run_until_interrupt(harness)
         harness.model.script("Stale.", "Fine.")
         turn = await harness.say("m2", "A dragon?", client=replace(PAGE, results=(result(interrupt),)))
         assert turn.text == "Not about dragons."
@@ -432,7 +432,7 @@ class TestInput:
 
         harness = make_coded_harness(agent, answers=("Stale.", "Fine."))
         saying = asyncio.ensure_future(harness.say("m1", "A dragon?"))
-        await harness.model_is_asked()
+        await harness.wait_for_requests()
         await harness.controls.cancel(harness.ada, harness.thread_id, None)
         assert (await saying).last["outcome"]["type"] == "cancelled"
         await harness.say("m2", "Well?")
@@ -487,7 +487,7 @@ async def test_a_worker_that_takes_over_judges_again_and_stores_one_verdict(monk
         return Replace(text.replace("dragon", "lizard"))
 
     harness = make_coded_harness(agent, answers=("Stale.", "Lost.", "Stale.", "Done."))
-    failing_once(monkeypatch, harness.store, "put_message", after=1)
+    fail_once(monkeypatch, harness.store, "put_message", after=1)
     with pytest.raises(StoreUnavailable):
         await harness.say("m1", "A dragon?")
     harness.clock.advance(60)

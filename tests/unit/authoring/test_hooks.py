@@ -18,7 +18,7 @@ from baton.ports.agents.chat_model import MAX_ANSWER_BYTES
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import make_coded_harness
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.harness import Harness, Turn
 from tests.harness.wiki import answer, yes
 
@@ -209,7 +209,7 @@ class TestTools:
             return Replace({"euros": 50})
 
         harness = make_coded_harness(agent, answers=(*paying(), *paying()))
-        failing_once(monkeypatch, harness.store, "put_message", after=1)
+        fail_once(monkeypatch, harness.store, "put_message", after=1)
         with pytest.raises(StoreUnavailable):
             await harness.say()
         harness.clock.advance(60)
@@ -370,7 +370,7 @@ class TestModel:
             no_tips(clerk()), answers=(Answer(("Here is a tip: ", "buy."), gate=gate, gate_at=1),)
         )
         saying = asyncio.ensure_future(harness.say())
-        await harness.model_is_asked()
+        await harness.wait_for_requests()
         await harness.controls.cancel(harness.ada, harness.thread_id, None)
         turn = await saying
         assert turn.last["outcome"]["type"] == "cancelled"

@@ -16,7 +16,7 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.runs.run_step import MAX_BRANCHES, MAX_DEPTH, MAX_STEP_BYTES
 from tests.fakes.chat_model import Answer
 from tests.harness.coded import make_coded_harness
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.harness import Harness, Turn
 from tests.harness.timed import in_virtual_time
 from tests.harness.wiki import answer, yes
@@ -309,7 +309,7 @@ async def test_code_that_takes_another_step_than_the_recorded_one_ends_the_turn(
         return await context.ask(faq, next(questions))
 
     harness = running(run)
-    failing_once(monkeypatch, harness.store, "put_message", after=1)
+    fail_once(monkeypatch, harness.store, "put_message", after=1)
     with pytest.raises(StoreUnavailable):
         await harness.say()
     harness.clock.advance(60)

@@ -23,7 +23,7 @@ from baton.tenants.privacy.export import ExportKind
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import make_coded_harness
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.harness import TODAY, Harness, Turn
 from tests.harness.sessions import close
 from tests.harness.timed import in_virtual_time
@@ -250,7 +250,7 @@ async def test_a_worker_that_takes_over_applies_what_was_recorded_and_calls_noth
 
     adds = Answer.calling(call("add_once", item="tea"))
     harness = make_coded_harness(shop(add_once), answers=(adds, "Lost.", adds, "Done."))
-    failing_once(monkeypatch, harness.store, "put_message")
+    fail_once(monkeypatch, harness.store, "put_message")
     with pytest.raises(StoreUnavailable):
         await harness.say("m1")
     assert await state(harness) is None

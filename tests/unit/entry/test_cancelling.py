@@ -24,7 +24,7 @@ def harness() -> Harness:
 async def cancel_mid_answer(harness: Harness) -> Turn:
     harness.model.script(Answer(("Half an ", "answer"), gate=asyncio.Event(), gate_at=1))
     running = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     assert await harness.controls.cancel(harness.ada, harness.thread_id, None) is not None
     return await running
 

@@ -35,7 +35,7 @@ async def hand_over(*answers: Answer) -> Socketed:
     harness = HandoffHarness(transfer(), *answers)
     await harness.say(subscriber=harness.subscriber("tab"))
     socket = Socketed(harness)
-    socket.received()
+    socket.take_events()
     return socket
 
 
@@ -44,8 +44,8 @@ async def leave_workflow(name: str = "Box") -> tuple[Socketed, str]:
     socket = await hand_over(Answer(("Name?",)), advance("BUILD", name=name), Answer(("Building.",)))
     await socket.harness.say("m2", name)
     await socket.send("exit")
-    await socket.work()
-    socket.received()
+    await socket.run_queue()
+    socket.take_events()
     return socket, (await state(socket))["resumable"][0]["id"]
 
 
@@ -69,9 +69,9 @@ async def test_an_exit_leaves_the_specialist_in_a_run_of_its_own_without_a_model
     socket = await hand_over()
     requests_before = len(socket.harness.model.requests)
     await socket.send("exit")
-    await socket.work()
+    await socket.run_queue()
 
-    run = socket.received()
+    run = socket.take_events()
     check_run(run)
     assert run[0]["type"] == "RUN_STARTED"
     assert run[1]["snapshot"]["activeAgent"]["id"] == "maker"
@@ -84,9 +84,9 @@ async def test_an_exit_that_is_sent_twice_is_one() -> None:
     socket = await hand_over()
     await socket.send("exit")
     await socket.send("exit")
-    await socket.work()
+    await socket.run_queue()
 
-    events = socket.received()
+    events = socket.take_events()
     assert [event["type"] for event in events].count("RUN_FINISHED") == 2, "the second is answered by the same run"
     assert len({event["metadata"]["runId"] for event in events}) == 1
     thread = await socket.harness.store.get_thread(socket.harness.ada, socket.harness.thread_id)
@@ -99,9 +99,9 @@ async def test_an_exit_that_is_sent_twice_is_one() -> None:
 async def test_an_exit_after_the_exit_is_refused() -> None:
     socket = await hand_over()
     await socket.send("exit")
-    await socket.work()
-    socket.received()
-    refusal = await socket.refused("exit")
+    await socket.run_queue()
+    socket.take_events()
+    refusal = await socket.expect_refusal("exit")
     assert refusal["code"] == "not_in_handoff"
     assert refusal["metadata"] == {
         "retryable": False,
@@ -114,11 +114,11 @@ async def test_an_exit_after_the_exit_is_refused() -> None:
 async def test_an_exit_of_an_earlier_handoff_does_not_leave_a_later_one() -> None:
     socket = await hand_over()
     await socket.send("exit")
-    await socket.work()
+    await socket.run_queue()
     await socket.harness.say("m2", "make a thing")
     again = socket.harness.queue.sent[-1][1].model_copy(update={"request_id": "again"})
     await socket.harness.queue.send(socket.harness.ada, again)
-    await socket.work()
+    await socket.run_queue()
     assert (await state(socket))["activeAgent"]["id"] == "maker"
 
 
@@ -127,14 +127,14 @@ async def test_an_exit_stops_the_answer_that_the_specialist_is_giving() -> None:
     harness = socket.harness
     harness.model.script(Answer(("Let me ", "think."), gate=asyncio.Event(), gate_at=1))
     answering = asyncio.ensure_future(harness.say("m2", "Well?"))
-    await harness.model_is_asked(3)
+    await harness.wait_for_requests(3)
     await socket.send("exit")
     stopped = await answering
-    await socket.work()
+    await socket.run_queue()
 
     assert stopped.last["outcome"] == {"type": "cancelled"}
     assert stopped.text == "Let me "
-    assert list_spoken(socket.received())[-2:] == EXITED
+    assert list_spoken(socket.take_events())[-2:] == EXITED
     cancels = [record for record in harness.audit.records if record.action == "run.cancel"]
     assert [(record.outcome, record.thread_id) for record in cancels] == [("requested", harness.thread_id)]
 
@@ -148,21 +148,21 @@ async def test_an_exit_does_not_stop_the_exit_that_is_being_carried_out() -> Non
     )
     await socket.send("exit")
     await harness.store.abandon(lease)
-    await socket.work()
-    assert list_spoken(socket.received()) == EXITED
+    await socket.run_queue()
+    assert list_spoken(socket.take_events()) == EXITED
 
 
 async def test_an_exit_while_the_main_agent_answers_waits_and_is_refused_if_nobody_was_handed_over_to() -> None:
     harness = HandoffHarness(Answer(("Hello ", "there."), gate=(gate := asyncio.Event()), gate_at=1))
     socket = Socketed(harness)
     answering = asyncio.ensure_future(harness.say())
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     await socket.send("exit")
     gate.set()
     assert (await answering).last["outcome"] == {"type": "success"}, "the main agent is not stopped"
-    await socket.work()
+    await socket.run_queue()
 
-    [refusal] = socket.received()
+    [refusal] = socket.take_events()
     assert (refusal["type"], refusal["code"]) == ("RUN_ERROR", "not_in_handoff")
     assert refusal["metadata"] == {
         "retryable": False,
@@ -178,18 +178,18 @@ async def test_an_exit_while_the_main_agent_hands_over_leaves_the_specialist_it_
     harness = HandoffHarness(transfer(), Answer(("What ", "now?"), gate=(gate := asyncio.Event()), gate_at=1))
     socket = Socketed(harness)
     answering = asyncio.ensure_future(harness.say())
-    await harness.model_is_asked(2)
+    await harness.wait_for_requests(2)
     await socket.send("exit")
     gate.set()
     await answering
-    await socket.work()
-    assert list_spoken(socket.received()) == EXITED
+    await socket.run_queue()
+    assert list_spoken(socket.take_events()) == EXITED
 
 
 async def test_a_conversation_with_its_main_agent_has_nobody_to_leave() -> None:
     harness = HandoffHarness()
     await harness.say()
-    assert (await Socketed(harness).refused("exit"))["code"] == "not_in_handoff"
+    assert (await Socketed(harness).expect_refusal("exit"))["code"] == "not_in_handoff"
     with pytest.raises(NotInHandoff):
         await harness.controls.request_exit(harness.ada, harness.thread_id, request_id="r")
 
@@ -198,13 +198,13 @@ async def test_a_conversation_with_its_main_agent_has_nobody_to_leave() -> None:
 async def test_an_action_in_what_nobody_has_begun_is_refused_and_no_denial(action: str) -> None:
     socket = Socketed(HandoffHarness())
     fields = {"resume": {"after": 0}, "answer": {"interruptId": "i-1", "status": "cancelled"}}.get(action, {})
-    assert (await socket.refused(action, **fields))["code"] == "thread_unavailable"
+    assert (await socket.expect_refusal(action, **fields))["code"] == "thread_unavailable"
     assert [record.outcome for record in socket.harness.audit.records] == ["not_found"]
 
 
 async def test_an_exit_begins_no_conversation() -> None:
     socket = Socketed(HandoffHarness())
-    assert (await socket.refused("exit"))["code"] == "thread_unavailable"
+    assert (await socket.expect_refusal("exit"))["code"] == "thread_unavailable"
     with pytest.raises(ThreadUnavailable):
         await socket.harness.store.get_thread(socket.harness.ada, socket.harness.thread_id)
 
@@ -212,12 +212,12 @@ async def test_an_exit_begins_no_conversation() -> None:
 @pytest.mark.parametrize("stranger", STRANGERS)
 async def test_strangers_leave_nobody(stranger: Scope) -> None:
     socket = await hand_over()
-    refusal = await socket.refused("exit", scope=stranger, tab="theirs")
+    refusal = await socket.expect_refusal("exit", scope=stranger, tab="theirs")
     assert refusal["code"] == "thread_unavailable"
     record = socket.harness.audit.records[-1]
     assert (record.scope, record.action, record.outcome) == (stranger, "thread.exit", "denied")
     assert (await state(socket))["activeAgent"]["id"] == "maker"
-    assert socket.received() == []
+    assert socket.take_events() == []
 
 
 # Continue
@@ -226,9 +226,9 @@ async def test_strangers_leave_nobody(stranger: Scope) -> None:
 async def test_a_workflow_is_continued_where_it_was_left() -> None:
     socket, workflow_id = await leave_workflow()
     await socket.send("continue", workflowId=workflow_id)
-    await socket.work()
+    await socket.run_queue()
 
-    run = socket.received()
+    run = socket.take_events()
     check_run(run)
     assert run[1]["snapshot"]["resumable"][0]["id"] == workflow_id
     [notice] = [event for event in run if event["type"] == "ACTIVITY_SNAPSHOT"]
@@ -244,8 +244,8 @@ async def test_a_continue_that_is_sent_twice_is_one() -> None:
     requests_before = len(socket.harness.model.requests)
     await socket.send("continue", workflowId=workflow_id)
     await socket.send("continue", workflowId=workflow_id)
-    await socket.work()
-    events = socket.received()
+    await socket.run_queue()
+    events = socket.take_events()
     assert len({event["metadata"]["runId"] for event in events}) == 1
     assert len(socket.harness.model.requests) == requests_before + 1
 
@@ -255,10 +255,10 @@ async def test_a_workflow_that_is_left_again_can_be_continued_again() -> None:
     for _ in range(2):
         socket.harness.clock.advance(60)
         await socket.send("continue", workflowId=workflow_id)
-        await socket.work()
+        await socket.run_queue()
         assert (await state(socket))["workflow"]["id"] == workflow_id
         await socket.send("exit")
-        await socket.work()
+        await socket.run_queue()
         assert (await state(socket))["workflow"] is None
     stored, _ = await socket.harness.handoffs.of_thread(
         socket.harness.ada, socket.harness.thread_id, limit=9, cursor=None
@@ -269,8 +269,8 @@ async def test_a_workflow_that_is_left_again_can_be_continued_again() -> None:
 async def test_a_continue_during_a_handoff_is_refused() -> None:
     socket, workflow_id = await leave_workflow()
     await socket.harness.say("m9", "make a thing")
-    socket.received()
-    refusal = await socket.refused("continue", workflowId=workflow_id)
+    socket.take_events()
+    refusal = await socket.expect_refusal("continue", workflowId=workflow_id)
     assert refusal["code"] == "handoff_in_progress"
     assert refusal["metadata"]["action"] == "continue"
     thread = ThreadRef(socket.harness.thread_id, may_create=True)
@@ -282,9 +282,9 @@ async def test_a_new_conversation_can_begin_with_a_workflow() -> None:
     socket, workflow_id = await leave_workflow()
     socket.harness.thread_id = str(uuid.uuid4())
     await socket.send("continue", workflowId=workflow_id)
-    await socket.work()
+    await socket.run_queue()
 
-    run = socket.received()
+    run = socket.take_events()
     check_run(run)
     assert run[0]["metadata"]["seq"] == 1
     assert list_spoken(run) == [("Maker", "What shall it be called?")]
@@ -300,7 +300,7 @@ async def test_a_workflow_that_goes_on_elsewhere_is_let_go_there() -> None:
     [unfinished] = await socket.harness.workflows.list_unfinished(socket.harness.ada)
     first, socket.harness.thread_id = socket.harness.thread_id, str(uuid.uuid4())
     await socket.send("continue", workflowId=unfinished.workflow.id)
-    await socket.work()
+    await socket.run_queue()
     assert (await state(socket))["workflow"]["id"] == unfinished.workflow.id
     socket.harness.thread_id = first
     await socket.harness.say("m2", "Are you there?")
@@ -311,16 +311,16 @@ async def test_a_workflow_that_goes_on_elsewhere_is_let_go_there() -> None:
 async def test_a_new_id_of_version_5_begins_nothing() -> None:
     socket, workflow_id = await leave_workflow()
     socket.harness.thread_id = str(uuid.uuid5(uuid.NAMESPACE_URL, "https://example.com"))
-    assert (await socket.refused("continue", workflowId=workflow_id))["code"] == "thread_unavailable"
+    assert (await socket.expect_refusal("continue", workflowId=workflow_id))["code"] == "thread_unavailable"
     assert socket.harness.audit.records[-1].action == "thread.continue"
 
 
 async def test_an_unknown_finished_or_expired_workflow_is_not_continued() -> None:
     socket, workflow_id = await leave_workflow()
     for unknown in (str(uuid.uuid4()), "nothing at all"):
-        assert (await socket.refused("continue", workflowId=unknown))["code"] == "workflow_unavailable"
+        assert (await socket.expect_refusal("continue", workflowId=unknown))["code"] == "workflow_unavailable"
     socket.harness.clock.advance(timedelta(days=31).total_seconds())
-    refusal = await socket.refused("continue", workflowId=workflow_id)
+    refusal = await socket.expect_refusal("continue", workflowId=workflow_id)
     assert (refusal["code"], refusal["metadata"]["threadId"]) == ("workflow_unavailable", socket.harness.thread_id)
 
 
@@ -328,8 +328,8 @@ async def test_a_workflow_that_expires_while_it_waits_in_the_queue_is_refused_th
     socket, workflow_id = await leave_workflow()
     await socket.send("continue", workflowId=workflow_id)
     socket.harness.clock.advance(timedelta(days=31).total_seconds())
-    await socket.work()
-    [refusal] = socket.received()
+    await socket.run_queue()
+    [refusal] = socket.take_events()
     assert (refusal["type"], refusal["code"]) == ("RUN_ERROR", "workflow_unavailable")
     assert refusal["metadata"]["action"] == "continue"
     assert (await state(socket))["activeAgent"]["isMain"]
@@ -339,11 +339,11 @@ async def test_a_workflow_that_expires_while_it_waits_in_the_queue_is_refused_th
 async def test_another_users_workflow_is_like_none_and_stays_where_it_is(stranger: Scope) -> None:
     socket, workflow_id = await leave_workflow()
     before = await state(socket)
-    refusal = await socket.refused(
+    refusal = await socket.expect_refusal(
         "continue", scope=stranger, tab="theirs", threadId=str(uuid.uuid4()), workflowId=workflow_id
     )
     assert refusal["code"] == "workflow_unavailable"
-    theirs = await socket.refused("continue", scope=stranger, tab="theirs", workflowId=workflow_id)
+    theirs = await socket.expect_refusal("continue", scope=stranger, tab="theirs", workflowId=workflow_id)
     assert theirs["code"] == "workflow_unavailable"  # a foreign thread is like none
     record = socket.harness.audit.records[-1]
     assert (record.scope, record.action, record.outcome) == (stranger, "thread.continue", "denied")
@@ -351,7 +351,7 @@ async def test_another_users_workflow_is_like_none_and_stays_where_it_is(strange
     with pytest.raises(WorkflowUnavailable):
         await socket.harness.controls.request_continue(stranger, thread, workflow_id)
     assert await state(socket) == before
-    assert socket.received() == []
+    assert socket.take_events() == []
 
 
 @pytest.mark.parametrize(
@@ -371,6 +371,6 @@ async def test_another_users_workflow_is_like_none_and_stays_where_it_is(strange
 )
 async def test_malformed_fields_are_refused(fields: dict[str, Any]) -> None:
     socket = Socketed(HandoffHarness())
-    assert (await socket.refused("continue", **fields))["code"] == "invalid_request"
+    assert (await socket.expect_refusal("continue", **fields))["code"] == "invalid_request"
     if "threadId" in fields:
-        assert (await socket.refused("exit", threadId=fields["threadId"]))["code"] == "invalid_request"
+        assert (await socket.expect_refusal("exit", threadId=fields["threadId"]))["code"] == "invalid_request"

@@ -17,9 +17,9 @@ async def ask_for_desk(**fields: str) -> tuple[DeskHarness, Socketed]:
     harness.ada = replace(harness.ada, name="Ada Lovelace", locale="de-AT")
     await harness.say("m0", "Hello", subscriber=harness.subscriber("tab"))
     socket = Socketed(harness)
-    socket.received()
+    socket.take_events()
     await socket.send("desk", **fields)
-    await socket.work()
+    await socket.run_queue()
     return harness, socket
 
 
@@ -29,7 +29,7 @@ async def test_the_user_comes_to_the_desk_with_their_name_and_language() -> None
     assert (session.user_name, session.user_locale) == ("Ada Lovelace", "de-AT")
     assert (await harness.thread()).active_agent_id == "billing"
     assert any(
-        "Billing team" in event.get("delta", "") for event in socket.received() if event["type"].startswith("TEXT")
+        "Billing team" in event.get("delta", "") for event in socket.take_events() if event["type"].startswith("TEXT")
     )
 
 
@@ -49,7 +49,7 @@ async def test_without_an_id_it_is_the_first_desk() -> None:
 
 async def test_an_unknown_desk_is_refused_at_once() -> None:
     harness, socket = await ask_for_desk(deskId="nowhere")
-    [refused] = [event for event in socket.received() if event["type"] == "RUN_ERROR"]
+    [refused] = [event for event in socket.take_events() if event["type"] == "RUN_ERROR"]
     assert (refused["code"], refused["message"]) == ("unknown_agent", "deskId must be one of: support, billing.")
     assert (await harness.thread()).conversation.desk is None
 
@@ -57,7 +57,7 @@ async def test_an_unknown_desk_is_refused_at_once() -> None:
 async def test_an_agent_without_desks_hands_over_to_none() -> None:
     socket = Socketed(HandoffHarness())
     await socket.send("desk")
-    [refused] = [event for event in socket.received() if event["type"] == "RUN_ERROR"]
+    [refused] = [event for event in socket.take_events() if event["type"] == "RUN_ERROR"]
     assert (refused["code"], refused["message"]) == ("unknown_agent", "This agent hands over to no desk.")
 
 
@@ -79,8 +79,8 @@ async def test_people_and_strangers_get_nothing_over_a_websocket() -> None:
         for action in set(ACTIONS) - {"ping"}:
             scope = harness.someone(user_id=user) if user == "anna" else replace(harness.ada, user_id=user)
             await socket.send(action, scope=scope, tab=user, **fields.get(action, {}))
-            await socket.work()
-            codes = {event.get("code") for event in socket.received(user)}
+            await socket.run_queue()
+            codes = {event.get("code") for event in socket.take_events(user)}
             assert codes & refusals, (action, codes)
     await harness.say("m10", "Is anybody there?", subscriber=harness.subscriber("tab"))
-    assert socket.received("anna") == []
+    assert socket.take_events("anna") == []

@@ -41,7 +41,7 @@ async def is_left(harness: HandoffHarness) -> None:
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"], len(state["resumable"])) == ("assistant", None, 1)
     assert [message.text for message in await messages(harness)][-2:] == [text for _, text in EXITED]
-    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["exited"]
+    assert [handoff["outcome"] for handoff in await harness.list_handoffs()] == ["exited"]
     await check_handoffs(harness)
 
 
@@ -69,7 +69,7 @@ async def test_an_exit_that_was_given_up_leaves_the_specialist(mode: str) -> Non
     await socket.send("exit")
     await socket.give_up()
 
-    run = socket.received()
+    run = socket.take_events()
     check_run(run)
     assert run[-1]["outcome"] == {"type": "success"}
     await is_left(harness)
@@ -81,7 +81,7 @@ async def test_a_message_that_was_given_up_still_ends_as_interrupted_with_the_sp
     socket = Socketed(harness)
     await socket.send("message", messageId="m2", content="Box")
     await socket.give_up()
-    assert [event["code"] for event in socket.received() if event["type"] == "RUN_ERROR"] == ["interrupted"]
+    assert [event["code"] for event in socket.take_events() if event["type"] == "RUN_ERROR"] == ["interrupted"]
     assert (await active(harness), len(harness.model.requests)) == ("maker", requests_before)
 
 
@@ -91,7 +91,7 @@ async def test_a_message_that_was_given_up_shows_that_the_closed_conversation_go
     socket = Socketed(harness)
     await socket.send("message", messageId="m2", content="Box")
     await socket.give_up()
-    [visible] = [event["snapshot"] for event in socket.received() if event["type"] == "STATE_SNAPSHOT"]
+    [visible] = [event["snapshot"] for event in socket.take_events() if event["type"] == "STATE_SNAPSHOT"]
     assert visible == await harness.state()
     assert visible["status"] == "active"
 
@@ -141,15 +141,15 @@ async def test_a_continue_that_came_to_nothing_can_be_tried_again(way: str) -> N
     if way == "cancelled":
         request = await harness.controls.request_continue(harness.ada, here, workflow_id)
         await harness.controls.cancel(harness.ada, harness.thread_id, request.run_id)
-        await socket.work()
+        await socket.run_queue()
     elif way == "its model failed":
         harness.model.script(ContentFiltered())
-        await socket.work()
+        await socket.run_queue()
     else:
         await socket.give_up()
     assert await active(harness) == "assistant"
     await socket.send("continue", workflowId=workflow_id)
-    await socket.work()
-    events = socket.received()
+    await socket.run_queue()
+    events = socket.take_events()
     check_run(events[[event["type"] for event in events].index("RUN_STARTED", 1) :])
     assert (await harness.state())["workflow"]["id"] == workflow_id

@@ -57,7 +57,7 @@ async def test_a_run_that_dies_while_the_sweeper_looks_stays_to_be_taken_over(ha
     async def die() -> None:
         harness.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1))
         dead = asyncio.ensure_future(harness.say("m2"))
-        await harness.model_is_asked(2)
+        await harness.wait_for_requests(2)
         dead.cancel()
         await asyncio.wait([dead])
 
@@ -93,7 +93,7 @@ async def test_a_thread_that_cannot_be_swept_is_counted_and_hinders_no_other(har
 async def test_a_sweep_queues_the_run_of_a_dead_worker(harness: Harness) -> None:
     harness.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1), "taken over")
     dead = asyncio.ensure_future(harness.say())
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     dead.cancel()
     await asyncio.wait([dead])
     harness.clock.advance(31 * 60)

@@ -103,7 +103,7 @@ async def test_a_user_who_stops_a_run_lets_no_answer_past_a_hook_that_fails_open
     gate = asyncio.Event()
     harness = make_coded_harness(agent, answers=(Answer(("Here is a tip: ", "buy."), gate=gate, gate_at=1),))
     saying = asyncio.ensure_future(harness.say())
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     await harness.controls.cancel(harness.ada, harness.thread_id, None)
     finished = (await saying).finished
     assert finished is not None

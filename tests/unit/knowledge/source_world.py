@@ -51,7 +51,7 @@ class World:
     def allowing(self, rules: SourceRules) -> App:
         """The application, with other rules."""
         return build(
-            self.harness.but(
+            self.harness.with_ports(
                 sources=self.store,
                 web_pages=self.web,
                 source_objects=self.objects,

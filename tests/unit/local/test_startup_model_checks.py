@@ -22,7 +22,7 @@ WAIT_SECONDS = 10.0
 
 
 def checks_of(model: AbleModel, address: str = "http://model.test/v1") -> ModelChecks:
-    ports = Harness().but(
+    ports = Harness().with_ports(
         model=model,
         embedder=FakeEmbedder(),
         shipped_agents=FakeShippedAgents(agent(model={"fallback": ["bedrock/nova"]})),

@@ -46,7 +46,7 @@ def make_own_item(ordinal: int) -> FoundItem:
 
 
 def make_memory(search: FakeSearchIndex, embedder: FakeEmbedder) -> AgentMemory:
-    return build(FakePorts.over(in_memory(), search=search, embedder=embedder)).memory.agent_memory
+    return build(FakePorts.from_stores(in_memory(), search=search, embedder=embedder)).memory.agent_memory
 
 
 async def prompt(agent: AgentDefinition, results: Findings, tokens: Sequence[int]) -> AssembledContext:
@@ -94,7 +94,7 @@ async def test_an_agent_without_history_sees_only_the_message_and_what_was_recal
 
 
 async def test_an_agent_that_takes_over_searches_its_own_knowledge_and_nothing_else_again() -> None:
-    ports = FakePorts.over(in_memory(), search=FakeSearchIndex(), embedder=FakeEmbedder())
+    ports = FakePorts.from_stores(in_memory(), search=FakeSearchIndex(), embedder=FakeEmbedder())
     app = build(ports)
     reads = 0
 

@@ -355,7 +355,7 @@ async def a_queue_of_notifications_that_is_down(monkeypatch: pytest.MonkeyPatch)
 async def a_notification_of_a_conversation_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
     queue = Failing(StoreUnavailable())
-    ports = harness.but(push_configs=cast("Any", queue))
+    ports = harness.with_ports(push_configs=cast("Any", queue))
     change = ThreadChange(tenant_id="acme", user_id="ada", thread_id=harness.thread_id, kind=ChangeKind.BEGAN)
     with pytest.raises(StoreUnavailable):
         await Notifications.of(build(ports)).run(change.model_dump_json(), "handle", MAX_RECEIVES)

@@ -10,7 +10,7 @@ import yaml
 
 from baton.adapters.agents.agent_files import read_agent
 from baton_project.project import Project
-from tests.harness.due import DueHarness, work_off
+from tests.harness.due import DueHarness, run_queue
 from tests.harness.events import EventSender
 from tests.harness.handoffs import calling
 from tests.unit.testing.command import run, write_conversation
@@ -95,11 +95,11 @@ async def test_events_and_reminders_of_a_stored_conversation_are_steps_of_its_te
     harness.clock.advance(200)
     harness.model.script("DHL has your lamp.")
     await sender.send("shipped-1")
-    await sender.work()
+    await sender.run_queue()
     harness.model.script("Please write a review.", calling("stay_silent"))
     await harness.pass_time(hours=22)
     await sender.send("shipped-2", data={"carrier": "GLS"})
-    await work_off(harness)
+    await run_queue(harness)
     made_test = await make_recording(shop, sender.served)
     assert made_test.result.passed, [ran.failures for ran in made_test.result.runs]
     [test] = yaml.safe_load(made_test.test.read_text())["conversations"]

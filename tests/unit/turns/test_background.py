@@ -98,7 +98,7 @@ async def test_the_user_goes_on_talking_and_the_result_comes_by_itself(due: DueH
     due.model.script("Meanwhile: hello.", "Because of Rayleigh.", "It is Rayleigh scattering.")
     await due.say("m2", "And hello.")
     assert (await task_of(due)).status is BackgroundStatus.WORKING
-    while await due.work():
+    while await due.run_queue():
         pass
     task = await task_of(due)
     assert task.status is BackgroundStatus.COMPLETED
@@ -113,7 +113,7 @@ async def test_the_user_goes_on_talking_and_the_result_comes_by_itself(due: DueH
 async def test_the_agent_works_in_a_fork_that_has_only_its_task(due: DueHarness) -> None:
     await due.say("m1", "Research this.")
     due.model.script("Because of Rayleigh.")
-    await due.work()
+    await due.run_queue()
     task = await task_of(due)
     assert list_texts(await due.messages(task.id)) == ["Why is the sky blue?", "Because of Rayleigh."]
     listed, _ = await due.store.list_threads(due.ada, limit=10, cursor=None)
@@ -132,14 +132,14 @@ async def test_a_result_enters_once_however_often_it_is_reported(due: DueHarness
     await due.say("m1", "Research this.")
     task = await task_of(due)
     due.model.script("Because of Rayleigh.", "It is Rayleigh scattering.")
-    while await due.work():
+    while await due.run_queue():
         pass
     before = list_texts(await due.messages())
     for text in ("Because of Rayleigh.", "Another result."):
         await due.app.self_started.background_work.results.report(
             due.ada, due.thread_id, task, BackgroundStatus.COMPLETED, text
         )
-        await due.work()
+        await due.run_queue()
     assert list_texts(await due.messages()) == before
 
 
@@ -157,7 +157,7 @@ async def test_a_cancelled_task_reports_nothing(due: DueHarness) -> None:
     await due.say("m1", "Research this.")
     task = await due.app.self_started.background_work.cancel(due.ada, due.thread_id, (await task_of(due)).id)
     assert task.status is BackgroundStatus.CANCELLED
-    await due.work()
+    await due.run_queue()
     assert await due.pass_time(hours=30) == 0
     assert list_texts(await due.messages()) == ["Research this.", "I am on it."]
     assert await due.app.self_started.background_work.cancel(due.ada, due.thread_id, task.id) == task
@@ -197,14 +197,14 @@ async def test_the_agent_that_asks_says_how_long_a_task_may_take() -> None:
 
 async def test_a_result_waits_until_the_user_opens_the_conversation_again() -> None:
     due = await with_closed_conversation(after_closing="waits")
-    await due.work()
+    await due.run_queue()
     for _ in range(3):
         await due.pass_time(hours=2)
     assert [record.outcome for record in due.audit.records if record.action == "due.run"] == ["put_off"]
     assert list_texts(await due.messages()) == ["Research this.", "I am on it."]
     due.model.script("Welcome back.", "It is Rayleigh scattering.")
     await due.say("m2", "Hello again.")
-    await due.work()
+    await due.run_queue()
     texts = ["Hello again.", "Welcome back.", "Because of Rayleigh.", "It is Rayleigh scattering."]
     assert list_texts(await due.messages())[2:] == texts
     await due.pass_time(hours=9 * 24)
@@ -214,7 +214,7 @@ async def test_a_result_waits_until_the_user_opens_the_conversation_again() -> N
 
 async def test_a_result_for_which_nobody_comes_back_is_dropped_and_audited() -> None:
     due = await with_closed_conversation(after_closing="waits")
-    await due.work()
+    await due.run_queue()
     while due.due_items.later:
         await due.pass_time(hours=1)
     dropped = [record for record in due.audit.records if record.action == "due.run"][-1]
@@ -226,7 +226,7 @@ async def test_a_result_for_which_nobody_comes_back_is_dropped_and_audited() -> 
 async def test_a_result_opens_a_closed_conversation_again_by_default() -> None:
     due = await with_closed_conversation()
     due.model.script("It is Rayleigh scattering.")
-    await due.work()
+    await due.run_queue()
     assert list_texts(await due.messages())[-1] == "It is Rayleigh scattering."
 
 
@@ -250,7 +250,7 @@ async def test_of_an_ended_task_only_the_beginning_of_its_message_is_stored() ->
     task = await task_of(due)
     assert len(task.message) == 5_000
     due.model.script("Because.", "It is so.")
-    while await due.work():
+    while await due.run_queue():
         pass
     exported = (await Served(due).get("/users/me/export")).raise_for_status().text
     [line] = [line for line in map(json.loads, exported.splitlines()) if line.get("type") == "background"]
@@ -314,7 +314,7 @@ class Reports:
         task = await task_of(self.due)
         described = SentTaskReport.model_validate({"status": status} | fields).to_report()
         await self.due.app.self_started.background_work.callbacks.take_report(token or self.token, task.id, described)
-        await self.due.work()
+        await self.due.run_queue()
 
 
 async def test_a_tool_reports_hours_later_and_its_result_enters_once() -> None:
@@ -354,7 +354,7 @@ async def test_connections_learn_that_a_result_is_there(due: DueHarness) -> None
     await due.say("m1", "Research this.")
     await due.live.attach(due.ada, due.thread_id, "here", due.clock.now() + timedelta(hours=3))
     due.model.script("Because of Rayleigh.", "It is Rayleigh scattering.")
-    while await due.work():
+    while await due.run_queue():
         pass
     assert changes(due, "here") == [{"taskId": (await task_of(due)).id, "status": "completed"}]
 
@@ -367,7 +367,7 @@ async def test_the_state_of_a_tools_work_is_read_where_it_said() -> None:
     reports.due.tools.states[PLACE] = ToolResult("42 pages.")
     reports.due.model.script("The report is there.")
     await reports.due.pass_time(minutes=5)
-    await reports.due.work()
+    await reports.due.run_queue()
     assert list_texts(await reports.due.messages())[-2:] == ["42 pages.", "The report is there."]
 
 
@@ -384,7 +384,7 @@ async def test_work_is_read_as_often_as_its_tool_says_and_then_less_often() -> N
         pauses.append(seconds)
         reports.due.clock.advance(seconds)
         await reports.due.app.self_started.due_starts.start(entry)
-        await reports.due.work()
+        await reports.due.run_queue()
     assert (pauses[0], pauses[-1], sorted(pauses)) == (20, 40, pauses)
 
 
@@ -397,7 +397,7 @@ async def test_a_worker_carries_out_a_call_that_was_put_off() -> None:
     await reports.due.say("m1", "Make a report.")
     assert reports.due.tools.reads == []
     reports.due.model.script("The report is there.")
-    await reports.due.work()
+    await reports.due.run_queue()
     assert list_texts(await reports.due.messages())[-2:] == ["42 pages.", "The report is there."]
     await reports.due.pass_time(hours=1)
     assert len(reports.due.tools.reads) == 1
@@ -418,7 +418,7 @@ async def test_fast_reports_of_a_call_that_a_worker_carries_out_are_noted_now_an
         return ToolResult("42 pages.")
 
     due.tools.read_task = work  # type: ignore[method-assign]
-    await due.work()
+    await due.run_queue()
     distinct = list(dict.fromkeys(notes))
     assert len(distinct) <= 8
     assert distinct[0] == "1 of 1000"
@@ -429,7 +429,7 @@ async def test_a_call_that_was_put_off_is_tried_five_times() -> None:
     reports = Reports(answers=PUT_OFF)
     reports.due.tools.states[PLACE] = ToolFailed("It took too long.", is_outage=True)
     await reports.due.say("m1", "Make a report.")
-    await reports.due.work()
+    await reports.due.run_queue()
     for _ in range(6):
         await reports.due.pass_time(hours=1)
     assert len(reports.due.tools.reads) == 5
@@ -446,7 +446,7 @@ async def test_the_result_of_a_call_that_was_cancelled_while_it_was_carried_out_
         return ToolResult("42 pages.")
 
     reports.due.tools.read_task = finish  # type: ignore[method-assign]
-    await reports.due.work()
+    await reports.due.run_queue()
     assert (await task_of(reports.due)).status is BackgroundStatus.CANCELLED
     assert len(list_texts(await reports.due.messages())) == 2
 
@@ -506,7 +506,7 @@ async def test_a_cancelled_task_of_a_tool_is_deleted_where_the_tool_said() -> No
     await reports.due.app.self_started.background_work.cancel(
         reports.due.ada, reports.due.thread_id, (await task_of(reports.due)).id
     )
-    await reports.due.work()
+    await reports.due.run_queue()
     assert reports.due.tools.reads == [(PLACE, True)]
     await reports.report("completed", result="42 pages.")
     assert len(list_texts(await reports.due.messages())) == 2
@@ -522,7 +522,7 @@ async def test_a_cancelled_task_is_deleted_and_audited_once_even_if_the_first_wo
     reports.due.queue.is_down = False
     for _ in range(2):
         await reports.due.app.self_started.background_work.cancel(reports.due.ada, reports.due.thread_id, task.id)
-    await reports.due.work()
+    await reports.due.run_queue()
     assert reports.due.tools.reads == [(PLACE, True)]
     actions = [record.action for record in reports.due.audit.records]
     assert actions.count("background.cancel") == 1
@@ -535,7 +535,7 @@ async def test_a_task_that_waits_for_an_approval_is_looked_at_ever_less_often() 
     due.tools.add("delete", Reports().make, requires_approval=True)
     due.model.script(calling("ask_researcher", message="Clean up."), "I am on it.", calling("delete"))
     await due.say("m1", "Research this.")
-    await due.work()
+    await due.run_queue()
     for _ in range(5):
         await due.pass_time(hours=1)
         task = await task_of(due)
@@ -550,7 +550,7 @@ async def test_a_result_that_came_in_time_is_found_when_the_task_is_over(due: Du
     task = await task_of(due)
     due.queue.is_down = True
     with pytest.raises(StoreUnavailable):
-        await due.work()
+        await due.run_queue()
     due.queue.is_down = False
     due.clock.advance(24 * 3600)
     await due.pass_time()

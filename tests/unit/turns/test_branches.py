@@ -237,7 +237,7 @@ async def test_no_branch_is_selected_while_an_answer_is_in_progress() -> None:
     gate = asyncio.Event()
     harness.model.script(Answer(("Slow.",), gate=gate))
     running = asyncio.ensure_future(harness.say("m3", "Third"))
-    await harness.model_is_asked(4)
+    await harness.wait_for_requests(4)
     with pytest.raises(RunInProgress):
         await select(harness, "b2")
     gate.set()
@@ -267,7 +267,7 @@ async def die(harness: Harness, message_id: str, content: str, *, request: int, 
     """A worker dies in the middle of its answer, after the question is stored."""
     harness.model.script(Answer(("Lost", "."), gate=asyncio.Event(), gate_at=1))
     dead = asyncio.ensure_future(harness.say(message_id, content, **fields))
-    await harness.model_is_asked(request)
+    await harness.wait_for_requests(request)
     await asyncio.sleep(0.05)
     dead.cancel()
     await asyncio.gather(dead, return_exceptions=True)
@@ -371,7 +371,7 @@ async def test_a_branch_from_before_a_handoff_is_the_main_agents_and_the_workflo
     assert turn.text == "Hello again."
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
-    [handoff] = await harness.handoffs_kept()
+    [handoff] = await harness.list_handoffs()
     assert handoff["outcome"] == "closed"
     snapshot = next(event.body["snapshot"] for event in turn.events if event.type == "STATE_SNAPSHOT")
     assert snapshot["activeAgent"]["id"] == "assistant"
@@ -384,7 +384,7 @@ async def test_the_message_that_led_to_a_handoff_can_be_answered_again() -> None
     turn = await harness.say("w1", branch=regenerate("m1"))
     assert turn.text.endswith("How shall it be named?")
     assert (await harness.state())["activeAgent"]["id"] == "maker"
-    assert [entry["outcome"] for entry in await harness.handoffs_kept()] == [None, "closed"]
+    assert [entry["outcome"] for entry in await harness.list_handoffs()] == [None, "closed"]
 
 
 async def test_an_answer_of_a_specialist_can_be_made_again_while_its_work_stands_where_it_stood() -> None:

@@ -183,7 +183,7 @@ async def test_a_worker_that_takes_over_has_the_same_numbers_and_sources() -> No
     dying = Answer(("lost",), gate=asyncio.Event(), gate_at=0)
     harness.model.script(Answer.calling(ask("shop")), "So it is [1].", dying)
     dead = asyncio.ensure_future(harness.say(content=QUESTION))
-    await harness.model_is_asked(3)
+    await harness.wait_for_requests(3)
     dead.cancel()
     await asyncio.wait([dead])
     harness.clock.advance(60)

@@ -20,7 +20,7 @@ from baton.threads.requests.parsing import make_decision_request
 from baton.threads.requests.queue_mapping import make_queued_message
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
-from tests.harness.page import PAGE, PAINT, choose, list_offered, paint, prompt_text, result, waiting
+from tests.harness.page import PAGE, PAINT, choose, list_offered, paint, prompt_text, result, run_until_interrupt
 from tests.harness.wiki import answer, answer_and_die, call_results, delete, wiki, yes
 
 
@@ -59,7 +59,7 @@ async def test_a_call_ends_the_run_and_waits_under_its_own_id(harness: Harness) 
 
 
 async def test_the_result_is_reported_to_the_model_and_the_answer_goes_on(harness: Harness) -> None:
-    (interrupt,) = await waiting(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("There you are.")
     turn = await answer(harness, result(interrupt))
     assert (turn.text, prompt_text(turn)) == ("There you are.", [("It is red now.", "succeeded")])
@@ -112,7 +112,9 @@ async def test_an_agent_may_take_neither(field: str, tools: int, prompts: int) -
 
 
 async def test_own_calls_are_made_while_the_page_and_a_person_are_waited_for(harness: Harness) -> None:
-    interrupts = await waiting(harness, delete("home"), paint(), replace(delete("x"), name="look", arguments="{}"))
+    interrupts = await run_until_interrupt(
+        harness, delete("home"), paint(), replace(delete("x"), name="look", arguments="{}")
+    )
     assert [called.name for called in harness.tools.calls] == ["look"]
     assert [interrupt["reason"] for interrupt in interrupts] == ["tool_approval", "client_tool"]
     approval, call = interrupts
@@ -124,7 +126,7 @@ async def test_own_calls_are_made_while_the_page_and_a_person_are_waited_for(har
 
 
 async def test_several_calls_may_be_answered_at_once(harness: Harness) -> None:
-    first, second = await waiting(harness, paint(), choose())
+    first, second = await run_until_interrupt(harness, paint(), choose())
     harness.model.script("Both.")
     turn = await answer(harness, result(second, {"chosen": 2}), result(first))
     assert prompt_text(turn) == [("It is red now.", "succeeded"), ('{"chosen": 2}', "succeeded")]
@@ -145,14 +147,14 @@ async def test_several_calls_may_be_answered_at_once(harness: Harness) -> None:
 async def test_the_model_learns_of_a_call_that_came_to_nothing(
     harness: Harness, values: Any, prompt_as: tuple[str, str], audited: str
 ) -> None:
-    (interrupt,) = await waiting(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("A pity.")
     assert prompt_text(await answer(harness, values(interrupt))) == [prompt_as]
     assert [record.outcome for record in harness.audit.records if record.action == "tool.client"] == [audited]
 
 
 async def test_a_result_that_comes_too_late_counts_as_none(harness: Harness) -> None:
-    (interrupt,) = await waiting(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.clock.advance(timedelta(days=8).total_seconds())
     harness.model.script("Too late.")
     ((text, end),) = prompt_text(await answer(harness, result(interrupt)))
@@ -160,7 +162,7 @@ async def test_a_result_that_comes_too_late_counts_as_none(harness: Harness) -> 
 
 
 async def test_a_repeated_result_changes_nothing(harness: Harness) -> None:
-    (interrupt,) = await waiting(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("Once.")
     first = await answer(harness, result(interrupt))
     again = await answer(harness, result(interrupt, "It is blue."))
@@ -169,7 +171,7 @@ async def test_a_repeated_result_changes_nothing(harness: Harness) -> None:
 
 
 async def test_a_message_instead_gives_the_call_up(harness: Harness) -> None:
-    (interrupt,) = await waiting(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     harness.model.script("As you wish.")
     await harness.say("m2", "Never mind.", client=PAGE)
     assert call_results(harness) == [NOT_CARRIED_OUT]
@@ -178,7 +180,7 @@ async def test_a_message_instead_gives_the_call_up(harness: Harness) -> None:
 
 
 async def test_a_result_of_another_call_is_refused(harness: Harness) -> None:
-    (interrupt,) = await waiting(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     other = {"id": interrupt["id"][:-1] + ("a" if interrupt["id"][-1] != "a" else "b")}
     with pytest.raises(InterruptUnavailable):
         await answer(harness, result(other))
@@ -187,14 +189,14 @@ async def test_a_result_of_another_call_is_refused(harness: Harness) -> None:
 
 
 async def test_a_result_is_taken_after_the_thread_was_closed(harness: Harness) -> None:
-    (interrupt,) = await waiting(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     await harness.closer.close(harness.ada, harness.thread_id, EndReason.TIMEOUT, patience=5)
     harness.model.script("Done.")
     assert (await answer(harness, result(interrupt))).text == "Done."
 
 
 async def test_a_run_that_goes_on_offers_the_same_tools_again_and_may_wait_again(harness: Harness) -> None:
-    (first,) = await waiting(harness)
+    (first,) = await run_until_interrupt(harness)
     harness.model.script(Answer.calling(paint("blue")), "Blue it is.")
     turn = await answer(harness, result(first))
     (second,) = turn.last["outcome"]["interrupts"]
@@ -206,7 +208,7 @@ async def test_a_run_that_goes_on_offers_the_same_tools_again_and_may_wait_again
 
 
 async def test_a_worker_that_takes_over_offers_the_same_tools(harness: Harness) -> None:
-    (interrupt,) = await waiting(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     await answer_and_die(harness, result(interrupt))
     harness.clock.advance(60)
     harness.model.script("Done after all.")
@@ -221,7 +223,7 @@ async def test_a_worker_that_takes_over_offers_the_same_tools(harness: Harness) 
 async def test_a_worker_that_takes_a_message_over_offers_the_same_tools_and_context(harness: Harness) -> None:
     harness.model.script(Answer(("Let",), gate=asyncio.Event(), gate_at=1))
     running = asyncio.ensure_future(harness.say(client=PAGE))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -249,7 +251,7 @@ async def test_a_tool_with_the_name_of_the_agents_own_is_refused_and_nothing_is_
 
 
 async def test_an_answer_with_such_a_tool_is_refused_and_not_kept(harness: Harness) -> None:
-    (interrupt,) = await waiting(harness)
+    (interrupt,) = await run_until_interrupt(harness)
     taken = ClientOffer((replace(PAINT, name="look"),))
     request = make_decision_request(harness.thread_id, [result(interrupt)], client=taken)
     with pytest.raises(ToolNameTaken):
@@ -259,7 +261,7 @@ async def test_an_answer_with_such_a_tool_is_refused_and_not_kept(harness: Harne
 
 
 async def test_at_most_eight_calls_of_an_answer_wait(harness: Harness) -> None:
-    interrupts = await waiting(harness, *(paint(f"red-{number}") for number in range(10)))
+    interrupts = await run_until_interrupt(harness, *(paint(f"red-{number}") for number in range(10)))
     assert len(interrupts) == 8
 
 
@@ -287,7 +289,7 @@ async def test_a_schema_that_multiplies_is_left_to_the_page(harness: Harness) ->
 
 
 async def test_results_that_come_with_a_message_are_reported_with_it(harness: Harness) -> None:
-    first, _ = await waiting(harness, paint(), choose())
+    first, _ = await run_until_interrupt(harness, paint(), choose())
     harness.model.script("I see.", "Again.")
     turn = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(result(first),)))
     assert (turn.text, prompt_text(turn)) == ("I see.", [("It is red now.", "succeeded")])
@@ -308,7 +310,7 @@ async def test_results_that_come_with_a_message_are_reported_with_it(harness: Ha
 
 
 async def test_results_of_other_calls_beside_a_message_bring_nothing(harness: Harness) -> None:
-    await waiting(harness)
+    await run_until_interrupt(harness)
     harness.model.script("I see.")
     other = InterruptDecision("f" * 32 + "_aaaaaaa", DecisionStatus.RESOLVED, "Injected.", "ada")
     turn = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(other,)))

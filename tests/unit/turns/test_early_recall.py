@@ -32,7 +32,7 @@ AGENT = shipped_agents.agent(memory={"semantic_top_k": 0})
 
 async def remembering() -> AgentMemory:
     """Return a memory whose embedder and search take a tenth of a second each."""
-    ports = FakePorts.over(in_memory(), search=FakeSearchIndex(), embedder=FakeEmbedder(seconds=0.1))
+    ports = FakePorts.from_stores(in_memory(), search=FakeSearchIndex(), embedder=FakeEmbedder(seconds=0.1))
     await remember(ports.search, ports.embedder, ADA, "My cat is called Miso.")
     ports.search.seconds = 0.1
     return build(ports).memory.agent_memory

@@ -114,7 +114,7 @@ async def hold_conversation(*, orphaned: bool) -> Harness:
         harness.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1))
         requests_before = len(harness.model.requests)
         dead = asyncio.ensure_future(harness.say("m4"))
-        await harness.model_is_asked(requests_before + 1)
+        await harness.wait_for_requests(requests_before + 1)
         dead.cancel()
         await asyncio.wait([dead])
     return harness

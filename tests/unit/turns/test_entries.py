@@ -75,7 +75,7 @@ async def send_during_answer(message_id: str, *further: str) -> list[str]:
     harness = Harness()
     harness.model.script(Answer(("One",), gate=(gate := asyncio.Event()), gate_at=0), *further)
     first = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     with entries() as entered:
         second = asyncio.ensure_future(harness.say(message_id))
         await asyncio.sleep(2)
@@ -97,7 +97,7 @@ async def a_message_after_a_worker_has_died() -> list[str]:
     harness = Harness()
     harness.model.script(Answer(("One",), gate=asyncio.Event(), gate_at=1), "One", "Two")
     first = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     first.cancel()
     await asyncio.wait([first])
     with entries() as entered:
@@ -148,7 +148,7 @@ async def a_takeover() -> list[str]:
     harness = Harness()
     harness.model.script(Answer(("One",), gate=asyncio.Event(), gate_at=1), "One")
     first = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     first.cancel()
     await asyncio.wait([first])
     with entries() as entered:
@@ -203,7 +203,7 @@ async def test_a_queued_message_reaches_its_run_by_three_functions() -> None:
     await socket.send("message", messageId="m1", content="Hello")
     sys.setprofile(note)
     try:
-        await socket.work()
+        await socket.run_queue()
     finally:
         sys.setprofile(None)
     assert ways == [["RunExecution.execute", "Turns.run", "QueuedTurns.run"]]

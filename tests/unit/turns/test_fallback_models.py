@@ -32,7 +32,7 @@ class Deployment:
         self.groq = ScriptedChatModel(otherwise=Answer(("I stand in.",)))
         self.harness.prices = PRICES
         model = ProviderModels({"default": lambda: self.harness.model, "groq": lambda: self.groq})
-        self.harness.turns = build(self.harness.but(model=model)).turns
+        self.harness.turns = build(self.harness.with_ports(model=model)).turns
         self.served = Served(self.harness)
 
     async def turn(self) -> dict[str, Any]:

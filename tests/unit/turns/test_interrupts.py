@@ -15,7 +15,7 @@ from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.ports.threads.leases import LeaseRequest
 from baton.threads.requests.queue_mapping import make_queued_decision
 from tests.fakes.chat_model import Answer
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.harness import TODAY, Harness
 from tests.harness.wiki import (
     answer,
@@ -255,7 +255,7 @@ async def test_a_whole_answer_whose_commit_failed_is_kept_and_nobody_is_asked_ag
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (interrupt,) = await run_until_interrupt(harness)
-    failing_once(monkeypatch, harness.store, "commit")
+    fail_once(monkeypatch, harness.store, "commit")
     harness.model.script("First.", "Second.")
     with pytest.raises(StoreUnavailable):
         await answer(harness, yes(interrupt))
@@ -314,7 +314,7 @@ async def test_an_answer_that_a_message_has_overtaken_is_refused_even_if_its_run
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (interrupt,) = await run_until_interrupt(harness)
-    failing_once(monkeypatch, harness.store, "put_message")
+    fail_once(monkeypatch, harness.store, "put_message")
     with pytest.raises(StoreUnavailable):
         await answer(harness, yes(interrupt))
     harness.model.script("Other.")

@@ -12,7 +12,7 @@ from baton.domain.schedules.schedule import Schedule
 from baton.domain.tenants.identity import derive_run_id
 from baton.domain.tenants.spending_rules import SpendingRules
 from baton.domain.tenants.tenant_limits import DeploymentLimits
-from tests.harness.due import DueHarness, work_off
+from tests.harness.due import DueHarness, run_queue
 from tests.harness.harness import ASSISTANT
 
 WATER = "Water the plants."
@@ -163,7 +163,7 @@ async def test_starts_at_once_choose_one_conversation() -> None:
 
     due.store.list_threads = listed  # type: ignore[method-assign]
     await due.app.self_started.due_starts.start(entry)
-    await work_off(due)
+    await run_queue(due)
     await due.pass_time(minutes=1)
     assert await list_reminded(due, FIRST, SECOND) == [SECOND]
 

@@ -51,7 +51,7 @@ async def begin_answer(harness: Harness, events: list[Event], message_id: str = 
     requests_before = len(harness.model.requests)
     turn = harness.turns.run(harness.ada, harness.request(message_id), events.append, seconds=20)
     task = asyncio.ensure_future(turn)
-    await harness.model_is_asked(requests_before + 1)
+    await harness.wait_for_requests(requests_before + 1)
     return task
 
 

@@ -85,7 +85,7 @@ async def test_runs_that_have_begun_by_themselves_are_no_messages_of_the_owner(
     shop = EventSender(due)
     for number in range(3):  # which have no permissions
         await shop.send(f"e{number}", type=SHIPPED)
-        await due.work()
+        await due.run_queue()
     await due.pass_time(hours=1)
     assert await permissions_of_last_run(due) == {READS, WRITES}
 
@@ -109,7 +109,7 @@ async def test_the_result_of_a_task_is_checked_as_well() -> None:
     await due.say("m1", "Research this.")
     due.clock.advance(60)
     await due.say("m2", scope=with_only(due, READS))
-    while await due.work():
+    while await due.run_queue():
         pass
     assert await permissions_of_last_run(due) == {READS}
 

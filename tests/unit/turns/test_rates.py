@@ -73,7 +73,7 @@ async def test_a_run_in_progress_takes_a_place_until_it_ends() -> None:
     goes_on = asyncio.Event()
     harness.model.script(Answer(("Hello there.",), gate=goes_on))
     running = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     with pytest.raises(RateLimited) as refused:
         await harness.say("m2", thread_id=ANOTHER)
     assert 1 <= (refused.value.retry_after or 0) <= 30
@@ -89,7 +89,7 @@ async def test_the_next_message_of_a_conversation_waits_for_its_turn_and_is_not_
     goes_on = asyncio.Event()
     harness.model.script(Answer(("Hello there.",), gate=goes_on))
     running = [asyncio.ensure_future(harness.say("m1"))]
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     running.append(asyncio.ensure_future(harness.say("m2")))
     await asyncio.sleep(1)
     goes_on.set()
@@ -102,7 +102,7 @@ async def test_no_more_requests_over_http_wait_for_a_conversation_than_runs_are_
     goes_on = asyncio.Event()
     harness.model.script(Answer(("Hello there.",), gate=goes_on))
     running = [asyncio.ensure_future(harness.say("m1"))]
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     running.append(asyncio.ensure_future(harness.say(message_id)))
     while not any(counter.kind is CounterKind.WAITS for _, counter in harness.activity.counts):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
@@ -170,15 +170,15 @@ async def test_over_a_websocket_the_refusal_is_a_run_error_with_the_time_to_wait
     socketed = Socketed(harness)
     for message_id in ("m1", "m2"):
         await socketed.send("message", messageId=message_id, content="Hello")
-        await socketed.work()
-    refusal = socketed.received()[-1]
+        await socketed.run_queue()
+    refusal = socketed.take_events()[-1]
     assert (refusal["type"], refusal["code"]) == ("RUN_ERROR", "rate_limited")
     about = refusal["metadata"]
     assert (about["messageId"], about["action"], about["retryable"], about["retryAfter"]) == ("m2", "message", True, 60)
     harness.clock.advance(60)
     await socketed.send("message", messageId="m2", content="Hello")
-    await socketed.work()
-    assert socketed.received()[-1]["type"] == "RUN_FINISHED"
+    await socketed.run_queue()
+    assert socketed.take_events()[-1]["type"] == "RUN_FINISHED"
 
 
 class BusyCounts:
@@ -204,10 +204,10 @@ async def test_a_queued_message_that_cannot_be_counted_stays_in_the_queue_and_is
     body = harness.queue.sent[-1][1].model_dump_json(by_alias=True)
     with pytest.raises(CountsBusy):  # so that the queue delivers it again
         await harness.app.queued_turns.run(body, "", RecordDelivery("r", 1), seconds=20)
-    assert [event["type"] for event in socketed.received()] == ["CUSTOM"]
+    assert [event["type"] for event in socketed.take_events()] == ["CUSTOM"]
     counts.is_busy = False
     await harness.app.queued_turns.run(body, "", RecordDelivery("r", 2), seconds=20)
-    assert socketed.received()[-1]["type"] == "RUN_FINISHED"
+    assert socketed.take_events()[-1]["type"] == "RUN_FINISHED"
 
 
 async def test_finished_work_whose_tokens_cannot_be_counted_keeps_its_result() -> None:
@@ -222,7 +222,7 @@ async def test_another_attempt_at_a_run_is_not_refused_when_it_cannot_be_counted
     counts.is_busy = False
     harness.model.script(Answer(("Hello there.",), gate=asyncio.Event()))
     running = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     running.cancel()  # as when its worker dies
     await asyncio.wait([running])
     counts.is_busy = True

@@ -488,7 +488,7 @@ async def test_an_attempt_after_a_crash_recalls_again() -> None:
     harness = await remembering()
     harness.model.script(Answer(("never",), gate=asyncio.Event()))
     dead = asyncio.ensure_future(harness.say(content=QUESTION))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     dead.cancel()
     await asyncio.gather(dead, return_exceptions=True)
     harness.clock.advance(60)

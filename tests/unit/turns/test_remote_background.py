@@ -58,7 +58,7 @@ class Forecast:
         message = {"message": "How will May be?"} | arguments
         self.due.model.script(calling("ask_weather", **message), "I have asked.")
         await self.due.say(message_id, "How will May be?")
-        await self.due.work()
+        await self.due.run_queue()
 
     async def look(self, *replies: Reply | AgentFailed | str) -> None:
         """Look at the task when it is due."""
@@ -124,13 +124,13 @@ async def test_a_notification_only_has_the_task_read(forecast: Forecast) -> None
     with pytest.raises(Unauthorized):  # the agent says that it has ended, and Baton asks
         await callbacks.take_report(callback.token, task.id, TaskReport(BackgroundStatus.COMPLETED, "Forged."))
     await callbacks.take_notification(callback.token, task.id, None)
-    assert await forecast.due.work() == 0
+    assert await forecast.due.run_queue() == 0
     forecast.client.script("weather", works(), "Warm.")
     for digest in ("completed", "completed", "working"):
         await callbacks.take_notification(callback.token, task.id, digest)
-    await forecast.due.work()
+    await forecast.due.run_queue()
     await callbacks.take_notification(callback.token, task.id, "late")
-    assert await forecast.due.work() == 0
+    assert await forecast.due.run_queue() == 0
     assert (await forecast.list_said_texts()).count("Warm.") == 1
 
 
@@ -165,7 +165,7 @@ async def test_a_cancelled_task_is_cancelled_at_the_agent(forecast: Forecast) ->
     await forecast.ask(works(STARTED))
     task = await forecast.task()
     await forecast.due.app.self_started.background_work.cancel(forecast.due.ada, forecast.due.thread_id, task.id)
-    await forecast.due.work()
+    await forecast.due.run_queue()
     assert forecast.client.cancelled == [("weather", "remote-1")]
     await forecast.look()
     assert len(await forecast.list_said_texts()) == 2
@@ -183,7 +183,7 @@ async def test_a_task_that_is_cancelled_before_the_agent_has_answered_is_cancell
     slow = Slow()
     slow.script("weather", works(STARTED))
     vars(forecast.due)["agent_client"] = slow
-    await forecast.due.work()
+    await forecast.due.run_queue()
     assert slow.cancelled == [("weather", "remote-1")]
     assert len(await forecast.list_said_texts()) == 2
 

@@ -51,7 +51,7 @@ async def test_the_queue_brings_what_is_due_before_the_next_sweep(due: DueHarnes
     due.clock.advance(60)
     for _ in range(3):  # a queue may deliver a record again
         await due.app.self_started.due_starts.start_queued(entry.model_dump_json())
-    assert await due.work() == 1
+    assert await due.run_queue() == 1
     assert len(await due.messages()) == 2
 
 
@@ -63,12 +63,12 @@ async def test_a_record_that_comes_before_its_time_is_given_to_the_queue_again(d
     due.clock.advance(-30)  # the clock has stepped back
     for _ in range(2):
         await due.app.self_started.due_starts.start_queued(entry.model_dump_json())
-    assert await due.work() == 0
+    assert await due.run_queue() == 0
     assert [seconds for _, seconds in due.delay_queue.sent] == [30, 30]
     due.clock.advance(30)
     for _ in range(2):
         await due.app.self_started.due_starts.start_queued(entry.model_dump_json())
-    assert await due.work() == 1
+    assert await due.run_queue() == 1
 
 
 async def test_a_run_that_has_begun_by_itself_does_not_approve_its_calls() -> None:
@@ -134,7 +134,7 @@ async def test_a_message_that_waited_while_the_reminder_ran_has_it_in_context(du
     await due.app.self_started.due_starts.sweep(seconds=10)
     request = due.request("m2", "Move it to ten.")
     await due.queue.send(due.ada, make_queued_message(due.ada, request, request_id="m2"))
-    assert await due.work() == 2
+    assert await due.run_queue() == 2
     prompts = read_last_question(due)
     assert prompts.index(WATER) < prompts.index("Water them now.") < prompts.index("Move it to ten.")
 

@@ -36,14 +36,14 @@ async def send_events(shop: EventSender, *event_ids: str, thread_id: str | None 
     before = len(shop.harness.model.requests)
     for event_id in event_ids:
         await shop.send(event_id, thread_id=thread_id)
-        await shop.work()
+        await shop.run_queue()
     return len(shop.harness.model.requests) - before
 
 
 async def test_a_circle_of_events_ends_at_the_days_limit_of_its_conversation(shop: EventSender) -> None:
     set_rules(shop, perConversationPerDay=3)
     assert await send_events(shop, *(f"e{number}" for number in range(6))) == 3
-    dropped = shop.audited("due.run")
+    dropped = shop.list_audits("due.run")
     assert [(user, outcome, detail["code"], detail["id"]) for user, outcome, detail in dropped] == [
         ("ada", "dropped", "limit_reached", f"e{number}") for number in (3, 4, 5)
     ]
@@ -81,7 +81,7 @@ async def test_the_switch_stops_events_at_the_door_and_schedules_at_their_time(s
     set_rules(shop, enabled=False)
     refused = await shop.send()
     assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
-    [(sender, outcome, detail)] = shop.audited("event.send")
+    [(sender, outcome, detail)] = shop.list_audits("event.send")
     assert (sender, outcome, detail["code"], detail["userId"]) == ("shop", "refused", "limit_reached", "ada")
     due = DueHarness()
     await due.remind()
@@ -97,13 +97,13 @@ async def test_quiet_hours_put_a_run_off_until_they_end_on_the_users_clocks(shop
     await harness.time_zones.put(harness.ada, "Europe/Vienna")
     set_rules(shop, **NIGHT)
     assert await send_events(shop, "e1") == 0
-    [(_, outcome, detail)] = shop.audited("due.run")
+    [(_, outcome, detail)] = shop.list_audits("due.run")
     assert (outcome, detail["id"], detail["code"]) == ("put_off", "e1", "rate_limited")
     harness.clock.advance(17 * 3600)  # five in UTC, six in Vienna
     assert await harness.app.self_started.due_starts.sweep(seconds=10) == 0
     harness.clock.advance(3600 + 60)
     assert await harness.app.self_started.due_starts.sweep(seconds=10) == 1
-    await shop.work()
+    await shop.run_queue()
     cause, _ = await shop.messages()
     assert cause.begun_by is not None
     assert cause.begun_by.id == "e1"
@@ -114,11 +114,11 @@ async def test_a_run_over_a_spending_limit_is_put_off_until_it_is_reset(shop: Ev
     shop.harness.deployment_limits = DeploymentLimits(spending=SpendingRules(tenant=SpendingLimit(per_day=1.0)))
     shop.served = Served(shop.harness)
     assert await send_events(shop, "e1", "e2") == 1
-    [(_, outcome, detail)] = shop.audited("due.run")
+    [(_, outcome, detail)] = shop.list_audits("due.run")
     assert (outcome, detail["id"], detail["code"]) == ("put_off", "e2", "spending_limit_reached")
     shop.harness.clock.advance(12 * 3600 + 60)
     assert await shop.harness.app.self_started.due_starts.sweep(seconds=10) == 1
-    await shop.work()
+    await shop.run_queue()
     assert len(shop.harness.model.requests) == 2
 
 
@@ -143,7 +143,7 @@ async def test_a_run_over_a_rate_is_put_off_and_not_lost(shop: EventSender) -> N
     assert await send_events(shop, "e1", "e2") == 1
     shop.harness.clock.advance(61)
     await shop.harness.app.self_started.due_starts.sweep(seconds=10)
-    await shop.work()
+    await shop.run_queue()
     assert len(shop.harness.model.requests) == 2
 
 
@@ -180,7 +180,7 @@ async def test_administrators_set_the_rules_of_their_tenant(shop: EventSender) -
     assert answer.status_code == 200, answer.text
     assert answer.json()["limits"]["selfStartedRuns"] == {**rules, "perConversationPerDay": None}
     assert answer.json()["effective"]["selfStartedRuns"]["enabled"] is False
-    [(_, _, detail)] = shop.audited("limits.change")
+    [(_, _, detail)] = shop.list_audits("limits.change")
     assert detail["selfStartedRuns"]["enabled"] is False
     assert (await shop.send()).status_code == 409
     for wrong in ({"begin": "24:00", "end": "07:00"}, {"begin": "07:00", "end": "07:00"}, {"begin": "7", "end": "8"}):

@@ -89,5 +89,5 @@ async def test_no_record_of_the_queue_waits_long_for_a_connection(
     harness.connections.script(TAB, *[ConnectionBusy()] * 1000)
     loop = asyncio.get_running_loop()
     began = loop.time()
-    await socketed.work()
+    await socketed.run_queue()
     assert loop.time() - began < WORKER_SECONDS + 1  # virtual time: a limit

@@ -90,7 +90,7 @@ async def test_a_coroutine_takes_the_messages_where_it_wants_them() -> None:
     run = await running
     assert (run.text, list_entered(run)) == ("Found: Graz by train", ["m2"])
     assert await texts(traveller.harness) == ["Graz", "by train", "Found: Graz by train"]
-    await traveller.tab.work()
+    await traveller.tab.run_queue()
     assert len(traveller.requests) == 1
 
 
@@ -99,7 +99,7 @@ async def test_a_coroutine_that_takes_no_messages_leaves_them_to_the_next_turn()
     running = await traveller.at_work()
     traveller.goes_on.set()
     assert list_entered(await running) == []
-    await traveller.tab.work()
+    await traveller.tab.run_queue()
     assert await texts(traveller.harness) == ["Graz", "Found: Graz", "by train", "Found: by train"]
 
 
@@ -193,7 +193,7 @@ async def test_a_message_that_a_guardrail_replaces_enters_with_the_other_words()
     assert list_entered(await running) == ["m2"]
     assert await texts(harness) == ["Graz", "by some means", "Done."]
     assert "by train" not in str(harness.model.requests[-1].prompts)
-    await tab.work()
+    await tab.run_queue()
     assert len(harness.model.requests) == 2
 
 
@@ -205,7 +205,7 @@ async def test_a_message_that_a_guardrail_refuses_does_not_enter_and_is_refused_
     goes_on.set()
     run = await running
     assert (list_entered(run), run.text) == ([], "Done.")
-    await tab.work()
+    await tab.run_queue()
     assert await texts(harness) == ["Graz", "Done.", "by train", "No trains."]
     assert all("by train" not in str(question.prompts) for question in harness.model.requests[:2])
 
@@ -231,7 +231,7 @@ async def test_the_page_of_messages_and_the_export_have_the_message_once() -> No
     busy.model.script(Answer.calling(search()), "Done.")
     async with busy.at_work():
         await busy.write("m2")
-    await busy.tab.work()
+    await busy.tab.run_queue()
     [steered] = [message for message in await list_stored(busy) if message.is_steered]
     assert steered.make_metadata()["isSteered"] is True
     ordinals = [message.ordinal for message in await list_stored(busy)]

@@ -54,9 +54,9 @@ async def test_a_message_that_has_entered_a_run_gets_no_turn(busy: BusyAgent) ->
     async with busy.at_work():
         await busy.write("m2")
     before = await busy.history()
-    await busy.tab.work()
+    await busy.tab.run_queue()
     assert (await busy.history(), len(busy.model.requests)) == (before, 2)
-    assert await busy.waiting() == []
+    assert await busy.list_waiting() == []
 
 
 async def test_a_message_that_asks_for_another_agent_begins_a_run() -> None:
@@ -82,14 +82,14 @@ async def test_a_message_to_a_run_that_ends_first_is_answered_next(busy: BusyAge
     gate = asyncio.Event()
     busy.model.script(Answer(("Hello ", "there."), gate=gate, gate_at=1), "Flights to Graz.")
     running = asyncio.ensure_future(busy.say("m1"))
-    await busy.model_is_asked()
+    await busy.wait_for_requests()
     assert await busy.write("m2") == "steered"
     gate.set()
     assert list_entered((await running).events) == []
-    await busy.tab.work()
+    await busy.tab.run_queue()
     assert [text for role, text in await busy.history() if role == "assistant"] == ["Hello there.", "Flights to Graz."]
-    assert [event["type"] for event in busy.tab.received()][:1] == ["RUN_STARTED"]
-    assert await busy.waiting() == []
+    assert [event["type"] for event in busy.tab.take_events()][:1] == ["RUN_STARTED"]
+    assert await busy.list_waiting() == []
 
 
 async def test_a_message_waits_by_default_and_is_answered_after_the_run() -> None:
@@ -97,9 +97,9 @@ async def test_a_message_waits_by_default_and_is_answered_after_the_run() -> Non
     busy.model.script(*searches_then("Three.", "To Graz: one."))
     async with busy.at_work() as running:
         assert await busy.write("m2") == "queued"
-        assert await busy.waiting() == ["m2"]
+        assert await busy.list_waiting() == ["m2"]
     assert list_entered((await running).events) == []
-    await busy.tab.work()
+    await busy.tab.run_queue()
     assert (await busy.history())[-2:] == [TO_GRAZ, ("assistant", "To Graz: one.")]
 
 
@@ -111,7 +111,7 @@ async def test_a_message_that_interrupts_stops_the_run_and_is_answered_before_th
         assert await busy.write("m3", whileBusy="interrupt") == "interrupts"
         run = await running
     assert run.last["outcome"] == {"type": "cancelled"}
-    await busy.tab.work()
+    await busy.tab.run_queue()
     spoken = [text for role, text in await busy.history() if role != "tool"]
     assert spoken == [
         "Find a flight.",
@@ -121,7 +121,7 @@ async def test_a_message_that_interrupts_stops_the_run_and_is_answered_before_th
         "Thanks!",
         "You are welcome.",
     ]
-    assert await busy.waiting() == []
+    assert await busy.list_waiting() == []
 
 
 async def test_a_repeated_message_enters_once(busy: BusyAgent) -> None:
@@ -130,7 +130,7 @@ async def test_a_repeated_message_enters_once(busy: BusyAgent) -> None:
         assert [await busy.write("m2") for _ in range(3)] == ["steered"] * 3
     assert list_entered((await running).events) == ["m2"]
     assert await busy.write("m2") is None
-    await busy.tab.work()
+    await busy.tab.run_queue()
     assert [text for role, text in await busy.history() if role == "user"] == ["Find a flight.", "To Graz, please."]
 
 
@@ -172,7 +172,7 @@ async def test_so_many_messages_wait_and_no_more() -> None:
         assert await busy.write("w0") == "queued"  # a repetition takes no place
         await busy.app.waiting.withdraw(busy.ada, busy.thread_id, "w3")
         assert await busy.write("late") == "queued"
-    assert len(await busy.waiting()) == MAX_WAITING
+    assert len(await busy.list_waiting()) == MAX_WAITING
 
 
 async def test_a_withdrawn_message_is_refused_and_not_answered() -> None:
@@ -182,9 +182,9 @@ async def test_a_withdrawn_message_is_refused_and_not_answered() -> None:
         await busy.write("m2")
         for _ in range(2):
             await busy.app.waiting.withdraw(busy.ada, busy.thread_id, "m2")
-    await busy.tab.work()
+    await busy.tab.run_queue()
     assert len(busy.model.requests) == 2
-    [refusal] = [event for event in busy.tab.received() if event["type"] == "RUN_ERROR"]
+    [refusal] = [event for event in busy.tab.take_events() if event["type"] == "RUN_ERROR"]
     assert (refusal["code"], refusal["metadata"]["messageId"]) == ("message_withdrawn", "m2")
     with pytest.raises(MessageWithdrawn):
         await busy.say("m2", "To Graz, please.")
@@ -208,7 +208,7 @@ async def test_a_caller_over_http_gets_the_run_that_its_message_has_entered(busy
     assert answered.types[0] == "RUN_STARTED"
     assert answered.text == run.text == "Here are flights to Graz."
     assert list_entered(answered.events) == ["m2"]
-    assert await busy.waiting() == []
+    assert await busy.list_waiting() == []
     assert len(busy.model.requests) == 2
 
 
@@ -218,7 +218,7 @@ async def test_a_caller_over_http_interrupts_and_gets_a_turn(busy: BusyAgent) ->
         answered = await busy.say("m2", "To Graz, please.", while_busy="interrupt")
         assert (await running).last["outcome"] == {"type": "cancelled"}
     assert answered.text == "To Graz: one."
-    assert await busy.waiting() == []
+    assert await busy.list_waiting() == []
 
 
 async def test_a_caller_who_gives_up_waiting_leaves_nothing_that_enters_a_run(busy: BusyAgent) -> None:
@@ -227,7 +227,7 @@ async def test_a_caller_who_gives_up_waiting_leaves_nothing_that_enters_a_run(bu
         with pytest.raises(ThreadBusy):
             await busy.say("m2", "To Graz, please.", seconds=0.3)
         busy.clock.advance(1)
-        assert await busy.waiting() == []
+        assert await busy.list_waiting() == []
     assert list_entered((await running).events) == []
 
 
@@ -236,14 +236,14 @@ async def test_the_attempt_after_a_death_has_the_message_where_it_was(busy: Busy
     async with busy.at_work() as dying:
         await busy.write("m2")
         busy.results_found.set()
-        await busy.model_is_asked(2)
+        await busy.wait_for_requests(2)
         dying.cancel()
         await asyncio.wait([dying])
     busy.model.script(*searches_then("Here are flights to Graz."))
     run = await busy.say("m1", "Find a flight.")
     assert list_entered(run.events) == ["m2"]
     assert await busy.history() == [*FOUND, TO_GRAZ, ("assistant", "Here are flights to Graz.")]
-    await busy.tab.work()
+    await busy.tab.run_queue()
     assert [text for role, text in await busy.history() if role == "user"] == ["Find a flight.", "To Graz, please."]
 
 
@@ -252,7 +252,7 @@ async def test_an_attempt_that_calls_nothing_answers_the_message_after_its_own_a
     async with busy.at_work() as dying:
         await busy.write("m2")
         busy.results_found.set()
-        await busy.model_is_asked(2)
+        await busy.wait_for_requests(2)
         dying.cancel()
         await asyncio.wait([dying])
     busy.model.script("I know three flights.", "One of them is to Graz.")
@@ -270,11 +270,11 @@ async def test_a_run_that_is_given_up_keeps_the_message_that_has_entered_it(busy
     async with busy.at_work() as dying:
         await busy.write("m2")
         busy.results_found.set()
-        await busy.model_is_asked(2)
+        await busy.wait_for_requests(2)
         dying.cancel()
         await asyncio.wait([dying])
-    await busy.turns.give_up(busy.ada, busy.sent("m1", "Find a flight."), subscriber=None)
-    await busy.tab.work()
+    await busy.turns.give_up(busy.ada, busy.make_request("m1", "Find a flight."), subscriber=None)
+    await busy.tab.run_queue()
     assert await busy.history() == [("user", "Find a flight."), TO_GRAZ]
 
 
@@ -285,7 +285,7 @@ async def test_a_message_noted_by_a_worker_without_its_lease_gets_a_turn(busy: B
     run = await running
     assert run.finished is not None
     await busy.note_entered("m2", run.finished.messages[0])
-    await busy.tab.work()
+    await busy.tab.run_queue()
     assert (await busy.history())[-2:] == [TO_GRAZ, ("assistant", "To Graz: one.")]
 
 
@@ -307,7 +307,7 @@ async def test_the_next_turn_has_the_message_in_its_history_and_pruning_keeps_th
     busy.model.script(*searches_then("Here are flights to Graz."), "You are welcome.")
     async with busy.at_work():
         await busy.write("m2")
-    await busy.tab.work()
+    await busy.tab.run_queue()
     await busy.say("m3", "Thanks!")
     assert busy.prompt(2) == [*FOUND, TO_GRAZ, ("assistant", "Here are flights to Graz."), ("user", "Thanks!")]
 
@@ -323,11 +323,11 @@ async def test_a_message_that_has_entered_a_run_begins_no_branch(busy: BusyAgent
     busy.model.script(*searches_then("Done."))
     async with busy.at_work():
         await busy.write("m2")
-    await busy.tab.work()
-    busy.tab.received()
+    await busy.tab.run_queue()
+    busy.tab.take_events()
     await busy.tab.send("message", messageId="m3", content="No, Linz.", branch={"from": "m2"})
-    await busy.tab.work()
-    assert busy.tab.received()[-1]["code"] == "branch_unavailable"
+    await busy.tab.run_queue()
+    assert busy.tab.take_events()[-1]["code"] == "branch_unavailable"
 
 
 async def test_a_sender_who_may_do_less_than_the_run_does_not_steer_it() -> None:
@@ -337,7 +337,7 @@ async def test_a_sender_who_may_do_less_than_the_run_does_not_steer_it() -> None
     async with busy.at_work(scope=able) as running:
         assert await busy.write("m2") == "steered"
     assert list_entered((await running).events) == []
-    await busy.tab.work()
+    await busy.tab.run_queue()
     assert (await busy.history())[-2:] == [TO_GRAZ, ("assistant", "To Graz: one.")]
 
 
@@ -346,10 +346,10 @@ async def test_a_stranger_learns_nothing_and_changes_nothing(busy: BusyAgent) ->
     eve = Scope("acme", "eve")
     async with busy.at_work() as running:
         await busy.tab.send("message", scope=eve, messageId="m2", content="Buy it!", whileBusy="queue")
-        [accepted] = busy.tab.received()
+        [accepted] = busy.tab.take_events()
         assert accepted["value"]["busy"] is None
         await busy.tab.send("message", scope=eve, messageId="m3", content="Buy it!", whileBusy="interrupt")
-        assert busy.tab.received()[0]["code"] == "nothing_running"
+        assert busy.tab.take_events()[0]["code"] == "nothing_running"
     assert (await running).text == "Three."
     assert list_entered((await running).events) == []
 
@@ -359,7 +359,7 @@ async def test_a_message_that_was_sent_right_before_a_run_waits_like_one_that_wa
     busy.model.script(*searches_then("Three flights."), "There are flights to Graz.")
     assert await busy.write("m2") is None
     async with busy.at_work() as running:
-        working = asyncio.ensure_future(busy.tab.work())
+        working = asyncio.ensure_future(busy.tab.run_queue())
         await busy.wait_until_waiting("m2")
     await asyncio.wait([running, working])
     assert await busy.history() == [
@@ -376,9 +376,9 @@ async def test_a_message_that_was_sent_right_before_a_run_can_be_withdrawn_while
     busy.model.script(*searches_then("Three flights."))
     await busy.write("m2")
     async with busy.at_work() as running:
-        working = asyncio.ensure_future(busy.tab.work())
+        working = asyncio.ensure_future(busy.tab.run_queue())
         await busy.wait_until_waiting("m2")
         await busy.app.waiting.withdraw(busy.ada, busy.thread_id, "m2")
     await asyncio.wait([running, working])
     assert await busy.history() == [*FOUND, ("assistant", "Three flights.")]
-    assert [event["code"] for event in busy.tab.received() if event["type"] == "RUN_ERROR"] == ["message_withdrawn"]
+    assert [event["code"] for event in busy.tab.take_events() if event["type"] == "RUN_ERROR"] == ["message_withdrawn"]

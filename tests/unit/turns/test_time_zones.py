@@ -17,7 +17,7 @@ from baton.threads.requests.queue_mapping import make_queued_message
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.stores import new_thread_id
 from tests.fakes.chat_model import Answer
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.handoffs import HandoffHarness
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.sessions import close
@@ -175,7 +175,7 @@ async def test_a_run_after_an_approval_names_its_own_day_before_the_whole_exchan
 async def test_a_worker_that_takes_over_knows_the_zone_and_the_day_of_the_message(harness: Harness) -> None:
     harness.model.script(Answer(("It is",), gate=asyncio.Event(), gate_at=1))
     running = asyncio.ensure_future(harness.say(time_zone=VIENNA))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -192,7 +192,7 @@ async def test_a_worker_that_takes_over_knows_the_zone_and_the_day_of_the_messag
 async def test_an_answer_that_only_lacked_its_commit_leaves_the_zone_with_the_thread(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failing_once(monkeypatch, harness.store, "commit")
+    fail_once(monkeypatch, harness.store, "commit")
     with pytest.raises(StoreUnavailable):
         await harness.say(time_zone=VIENNA)
     harness.clock.advance(60)
@@ -206,7 +206,7 @@ async def test_an_answer_that_only_lacked_its_commit_leaves_the_zone_with_the_th
 async def test_a_store_that_fails_with_the_zone_leaves_a_turn_that_can_be_repeated(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, operation: str, zone: str | None
 ) -> None:
-    failing_once(monkeypatch, harness.time_zones, operation)
+    fail_once(monkeypatch, harness.time_zones, operation)
     with pytest.raises(StoreUnavailable):
         await harness.say(time_zone=zone)
     harness.clock.advance(60)

@@ -24,7 +24,7 @@ from baton.domain.threads.message import MessageStatus, Role
 from baton.memory.prompt.message_prompts import MESSAGE_FRAME_TOKENS, REPLY_TOKENS
 from baton_testing.fakes.threads.connections import events_in
 from tests.fakes.chat_model import Answer
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.harness import TODAY, Harness
 
 PLAIN = [
@@ -215,7 +215,7 @@ async def test_a_second_message_waits_for_the_first(harness: Harness) -> None:
     gate = asyncio.Event()
     harness.model.script(Answer(("slow",), gate=gate, gate_at=0), "quick")
     first = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     second = asyncio.ensure_future(harness.say("m2"))
     await asyncio.sleep(0.05)
     assert not second.done()
@@ -228,7 +228,7 @@ async def test_an_impatient_caller_learns_that_the_thread_is_busy(harness: Harne
     gate = asyncio.Event()
     harness.model.script(Answer(("slow",), gate=gate, gate_at=0))
     first = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     with pytest.raises(ThreadBusy):
         await harness.say("m2", patience=0.01)
     gate.set()
@@ -239,7 +239,7 @@ async def test_a_repeat_while_the_run_goes_on_follows_it_to_its_end(harness: Har
     gate = asyncio.Event()
     harness.model.script(Answer(("one ", "two"), gate=gate, gate_at=1))
     first = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     again = asyncio.ensure_future(harness.say("m1"))
     await asyncio.sleep(0.05)
     gate.set()
@@ -266,7 +266,7 @@ async def test_the_last_words_share_their_frame_with_the_end_of_the_message(harn
     gate = asyncio.Event()
     harness.model.script(Answer(("first ", "last"), gate=gate, gate_at=1))
     saying = asyncio.ensure_future(harness.say("m1", subscriber=harness.subscriber("tab")))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     await asyncio.sleep(0.05)
     gate.set()
     await saying
@@ -286,7 +286,7 @@ async def test_the_run_of_a_dead_worker_is_finished_before_the_next_message(harn
     gate = asyncio.Event()
     harness.model.script(Answer(("lost",), gate=gate, gate_at=1), "taken over", "second")
     dead = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     dead.cancel()
     await asyncio.wait([dead])
     harness.clock.advance(60)
@@ -302,7 +302,7 @@ async def test_a_taken_over_run_says_which_attempt_it_is_and_where_to_jump_from(
     harness.model.script("before", Answer(("lost",), gate=gate, gate_at=1), "taken over")
     before = await harness.say("m0")
     dead = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked(2)
+    await harness.wait_for_requests(2)
     dead.cancel()
     await asyncio.wait([dead])
     harness.clock.advance(60)
@@ -319,7 +319,7 @@ async def test_who_read_the_messages_during_an_attempt_that_died_resumes_with_th
     harness.model.script("before", Answer(("lost",), gate=gate, gate_at=1), "taken over")
     before = await harness.say("m0")
     dead = asyncio.ensure_future(harness.say("m1", "Is anybody there?"))
-    await harness.model_is_asked(2)
+    await harness.wait_for_requests(2)
     read = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert (read.last_seq, read.run and read.run.message_id) == (before.seqs[-1], "m1")
     dead.cancel()
@@ -339,7 +339,7 @@ async def test_a_run_that_killed_two_workers_is_given_up(harness: Harness) -> No
         harness.model.script(Answer(("lost",), gate=gate, gate_at=1))
         count_before = len(harness.model.requests)
         dead = asyncio.ensure_future(harness.say("m1"))
-        await harness.model_is_asked(count_before + 1)
+        await harness.wait_for_requests(count_before + 1)
         dead.cancel()
         await asyncio.wait([dead])
         harness.clock.advance(60)
@@ -360,7 +360,7 @@ async def test_a_resume_after_any_event_gives_exactly_what_is_missing(harness: H
 async def test_a_whole_answer_whose_commit_failed_is_committed_and_the_model_is_asked_once(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failing_once(monkeypatch, harness.store, "commit")
+    fail_once(monkeypatch, harness.store, "commit")
     harness.model.script("First.", "Second.")
     with pytest.raises(StoreUnavailable):
         await harness.say()

@@ -63,7 +63,7 @@ async def test_a_connection_that_is_attached_during_a_run_gets_all_of_it(monkeyp
     gate = asyncio.Event()
     harness.model.script(Answer(("Hello ", "there."), gate=gate, gate_at=1))
     saying = asyncio.ensure_future(harness.say("m3"))
-    await harness.model_is_asked(3)
+    await harness.wait_for_requests(3)
     await harness.live.attach(harness.ada, harness.thread_id, "phone", harness.subscriber("phone").token_expires_at)
     gate.set()
     exchange = await saying

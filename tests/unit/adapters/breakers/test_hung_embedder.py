@@ -64,7 +64,7 @@ async def turns() -> Turns:
         breakers=CircuitBreakers(failures=FAILURES, monotonic=asyncio.get_running_loop().time),
         transport=endpoint,
     )
-    memory = build(Harness().but(embedder=embedder)).memory.agent_memory
+    memory = build(Harness().with_ports(embedder=embedder)).memory.agent_memory
     return Turns(endpoint, embedder, memory)
 
 

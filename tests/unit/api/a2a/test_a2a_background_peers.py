@@ -55,7 +55,7 @@ class Peers:
         self.peer.harness.model.script(Answer(("Three pages.",), gate=self.gate))
         self.due.model.script(calling("ask_wiki", message=message), "I have asked.")
         await self.due.say("m1", message)
-        await self.due.work()
+        await self.due.run_queue()
 
     async def notify(self) -> list[int]:
         """Deliver the notifications that the peer sends. Return the statuses of the answers."""
@@ -92,7 +92,7 @@ async def test_a_result_that_is_pushed_enters_once(peers: Peers) -> None:
     statuses = await peers.notify()
     assert statuses
     assert set(statuses) == {202}
-    await peers.due.work()
+    await peers.due.run_queue()
     assert await peers.results() == ["Three pages."]
     await peers.due.pass_time(hours=1)
     assert await peers.results() == ["Three pages."]
@@ -125,7 +125,7 @@ async def test_a_message_that_is_sent_again_begins_nothing_again(peers: Peers) -
 async def test_a_cancelled_task_is_stopped_there(peers: Peers) -> None:
     await peers.ask()
     await peers.due.app.self_started.background_work.cancel(peers.due.ada, peers.due.thread_id, (await peers.task()).id)
-    await peers.due.work()
+    await peers.due.run_queue()
     async with asyncio.timeout(10):
         await peers.peer.queue.settled()  # although its model has not answered
     assert await peers.results() == []

@@ -41,7 +41,7 @@ async def test_a_message_to_a_working_task_enters_its_run(monkeypatch: pytest.Mo
     assert task["status"]["state"] == "completed"
     assert texts(task) == ["Find a flight.", "To Graz, please.", "Here are flights to Graz."]
     assert len(busy.model.requests) == 2
-    assert await busy.waiting() == []
+    assert await busy.list_waiting() == []
 
 
 async def test_a_message_of_another_task_waits_for_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -199,7 +199,7 @@ async def test_a_message_that_waits_for_another_is_in_the_answer(
     monkeypatch.setattr("baton.api.a2a.sending.START_SECONDS", 0.1)
     gate = hold_answer(served)
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
-    await served.harness.model_is_asked()
+    await served.harness.wait_for_requests()
     follow_up = (await served.call("message/send", {"message": message("Two", "m-2", taskId=task["id"])}))["result"]
     assert follow_up["status"]["state"] == "working"
     assert [text_of(item) for item in follow_up["history"]] == ["One", "Two"]
@@ -317,7 +317,7 @@ async def _twice(
 ) -> tuple[asyncio.Task[list[Json]], asyncio.Task[list[Json]]]:
     """Two streams of one answer: the one that asked for it, and one that subscribed by ``method`` meanwhile."""
     streaming = asyncio.create_task(served.calls("message/stream", {"message": message("Count", "m-1")}))
-    await served.harness.model_is_asked()
+    await served.harness.wait_for_requests()
     await served.are_answered(1)
     task_id = next(iter(await _tasks(served)))
     again = asyncio.create_task(served.calls(method, {"id": task_id}))
@@ -397,7 +397,7 @@ async def test_the_id_of_another_message_is_taken(served: A2AServed, is_blocking
 async def test_a_run_is_stopped(served: A2AServed) -> None:
     hold_answer(served)
     task = (await served.call("message/send", {"message": message("Count", "m-1")}))["result"]
-    await served.harness.model_is_asked()
+    await served.harness.wait_for_requests()
     cancelled = (await served.call("tasks/cancel", {"id": task["id"]}))["result"]
     assert cancelled["status"]["state"] == "canceled"
     assert (await served.call("tasks/cancel", {"id": task["id"]}))["error"]["code"] == -32002
@@ -662,7 +662,7 @@ async def test_no_conversation_begins_with_a_specialist() -> None:
 async def test_two_streams_may_follow_one_task(served: A2AServed) -> None:
     gate = hold_answer(served)
     task = (await served.call("message/send", {"message": message("Count", "m-1")}))["result"]
-    await served.harness.model_is_asked()
+    await served.harness.wait_for_requests()
     streams = [asyncio.ensure_future(served.calls("tasks/resubscribe", {"id": task["id"]})) for _ in range(2)]
     await served.are_answered(3)
     gate.set()

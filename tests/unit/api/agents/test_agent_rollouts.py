@@ -51,7 +51,7 @@ async def test_every_worker_chooses_the_same_version_for_a_session(rollout: Roll
     await rollout.put("Better.", share=50)
     await rollout.say(begins=True)
     pinned = await rollout.read_thread()
-    worker = build(rollout.harness.but())
+    worker = build(rollout.harness.with_ports())
     agents = await worker.own_agents.in_session(rollout.harness.ada, replace(pinned, versions=None))
     assert {"tutor": agents["tutor"].version} == dict(pinned.pinned)
 

@@ -140,7 +140,7 @@ async def test_work_in_the_background_has_the_versions_of_the_turn_that_has_begu
     await tenant.put("Find out, new.", "aide", base=AIDE)
     await tenant.put("New.", subAgents=["aide"], backgroundAgents=["aide"])
     due.model.script("Because of Rayleigh.", "It is Rayleigh scattering.")
-    while await due.work():
+    while await due.run_queue():
         pass
     worked, reported = map(str, due.model.requests[-2:])
     assert "Find out, old." in worked
@@ -216,7 +216,7 @@ async def _watch(tenant: Tenant) -> str:
 async def _resume(tenant: Tenant) -> str:
     socket = Socketed(tenant.harness)
     await socket.send("resume", after=0)
-    snapshot = next(event for event in socket.received() if event["type"] == "STATE_SNAPSHOT")
+    snapshot = next(event for event in socket.take_events() if event["type"] == "STATE_SNAPSHOT")
     return str(snapshot["snapshot"]["activeAgent"]["name"])
 
 

@@ -252,7 +252,7 @@ async def test_a_desk_speaks_the_language_of_the_page_to_a_user_whose_token_has_
         harness.ada = replace(harness.ada, locale=claim)
         socket = Socketed(harness)
         await socket.send("message", messageId="m1", content=text, locale="de-AT")
-        await socket.work()
+        await socket.run_queue()
     elif way == "button":
         await harness.say("m0", "Hello")
         await served.post(f"/threads/{harness.thread_id}/desk", {"locale": "de-AT"})
@@ -465,7 +465,7 @@ async def begin_visit(*permissions: str) -> People:
     harness.ada = replace(harness.ada, permissions=frozenset(permissions))
     socket = Socketed(harness)
     await socket.send("desk", deskId="support")
-    await socket.work()
+    await socket.run_queue()
     people = People(Served(harness))
     await people.post("/take")
     return people

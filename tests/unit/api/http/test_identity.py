@@ -30,7 +30,7 @@ class NamedVerifier:
 @pytest.mark.parametrize("name", ["Anna Berg", None])
 async def test_a_front_end_reads_the_name_that_the_token_gives(name: str | None) -> None:
     harness = Harness()
-    app = build(harness.but(verifier=NamedVerifier(harness, name)), poll_seconds=0.01)
+    app = build(harness.with_ports(verifier=NamedVerifier(harness, name)), poll_seconds=0.01)
     transport = httpx.ASGITransport(create_app(lambda: app))
     async with httpx.AsyncClient(transport=transport, base_url="http://baton.test") as client:
         identity = (await client.get("/v1/users/me", headers={"Authorization": "Bearer token"})).json()

@@ -95,7 +95,7 @@ async def test_a_user_follows_no_more_streams_than_allowed_and_an_ended_one_make
     goes_on = asyncio.Event()
     served.harness.model.script(Answer(("Hello there.",), gate=goes_on))
     running = asyncio.ensure_future(served.harness.say("m1"))
-    await served.harness.model_is_asked()
+    await served.harness.wait_for_requests()
     path = f"/threads/{served.harness.thread_id}/events"
     following = asyncio.ensure_future(served.get(path))
     while not served.harness.activity.writes:  # noqa: ASYNC110 - the fake has no event for it
@@ -130,7 +130,7 @@ async def test_by_default_a_flood_leaves_places_to_colleagues() -> None:
     served, goes_on = Served(harness), asyncio.Event()
     harness.model.script(*[Answer(("Hello there.",), gate=goes_on)] * most)
     flood = [asyncio.ensure_future(served.post("/messages", {"message": "Hello"})) for _ in range(most)]
-    await harness.model_is_asked(most)
+    await harness.wait_for_requests(most)
     assert (await served.post("/messages", {"message": "One more"})).status_code == 429
     assert (await served.post("/messages", {"message": "Hello"}, user="bob")).status_code == 200
     goes_on.set()
@@ -162,7 +162,7 @@ async def test_a_user_has_no_more_dry_runs_at_once_than_runs() -> None:
     goes_on = asyncio.Event()
     served.harness.model.script(Answer(("Hello there.",), gate=goes_on))
     running = asyncio.ensure_future(served.rerun("m1"))
-    await served.harness.model_is_asked(2)
+    await served.harness.wait_for_requests(2)
     refused = await served.rerun("m1")
     assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
     goes_on.set()

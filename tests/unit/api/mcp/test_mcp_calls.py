@@ -135,7 +135,7 @@ async def test_progress_is_reported_while_the_agent_works(mode: str) -> None:
 
     async with served.client(mode=mode) as client:
         asking = asyncio.ensure_future(client.call_tool("assistant", {"message": "Hello"}, progress_callback=progress))
-        await served.harness.model_is_asked()
+        await served.harness.wait_for_requests()
         await asyncio.sleep(2.5)
         gate.set()
         assert read_structured(await asking)["message"] == "Slow."
@@ -254,7 +254,7 @@ async def test_a_client_that_gives_up_its_call_cancels_the_run(served: McpServed
     served.harness.model.script(Answer(("Never ", "said."), gate=asyncio.Event(), gate_at=1))
     async with served.client(mode="legacy") as client:
         asking = asyncio.ensure_future(client.call_tool("assistant", {"message": "Hello"}))
-        await served.harness.model_is_asked()
+        await served.harness.wait_for_requests()
         asking.cancel()
         assert await wait_for_outcomes(served) == [OutcomeType.CANCELLED]
 
@@ -273,7 +273,7 @@ async def test_nobody_else_cancels_a_call(served: McpServed, whose: str) -> None
     session = await initialise(served)
     call = request("tools/call", 7, name="assistant", arguments={"message": "Hello"})
     asking = asyncio.ensure_future(served.send(call, Mcp_Session_Id=session))
-    await served.harness.model_is_asked()
+    await served.harness.wait_for_requests()
     request_id = 8 if whose == "other request" else 7
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request_id}}
     headers = {"Mcp_Session_Id": session}
@@ -311,7 +311,7 @@ async def test_a_closed_connection_is(served: McpServed, version: str, key: str 
     hung_up = asyncio.Event()
     headers = {"MCP-Protocol-Version": version, "Mcp-Method": "tools/call", "Mcp-Name": "assistant"}
     asking = asyncio.ensure_future(by_hand(served, call, headers, hung_up))
-    await served.harness.model_is_asked()
+    await served.harness.wait_for_requests()
     hung_up.set()
     await asking
     if outcome is OutcomeType.SUCCESS:

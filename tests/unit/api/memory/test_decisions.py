@@ -85,7 +85,7 @@ async def test_over_websocket(payload: Any) -> None:
     socket = Socketed(wiki())
     (interrupt,) = await run_until_interrupt(socket.harness)
     sent = {} if payload is MISSING else {"payload": payload}
-    refusal = await socket.refused("answer", tab=TAB, interruptId=interrupt["id"], status="resolved", **sent)
+    refusal = await socket.expect_refusal("answer", tab=TAB, interruptId=interrupt["id"], status="resolved", **sent)
     assert refusal["code"] == "invalid_request"
     await check_still_asked(socket.harness)
 

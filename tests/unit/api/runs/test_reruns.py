@@ -339,7 +339,7 @@ async def test_a_handoff_is_shown_and_the_conversation_stays_where_it_is() -> No
     [expected] = ran["toolCalls"]
     assert (expected["toolName"], expected["outcome"], expected["isRecorded"]) == ("transfer_to_maker", "wanted", False)
     assert await harness.store.get_thread(harness.ada, harness.thread_id) == before
-    assert await harness.handoffs_kept() == []
+    assert await harness.list_handoffs() == []
 
 
 async def test_a_turn_of_a_specialist_is_answered_by_it_also_when_it_has_returned() -> None:
@@ -385,7 +385,7 @@ async def test_a_turn_that_cannot_be_found_or_has_not_ended_is_refused(served: R
     gate = asyncio.Event()
     harness.model.script(Answer(("Wait.",), gate=gate))
     running = asyncio.ensure_future(harness.say("m2"))
-    await harness.model_is_asked(2)
+    await harness.wait_for_requests(2)
     refused = await served.rerun("m2")
     assert (refused.status_code, refused.json()["code"]) == (409, "rerun_unavailable")
     beside = await served.ran("m1")

@@ -29,7 +29,7 @@ def slow_answer(served: Served) -> asyncio.Event:
 
 async def silence(served: Served, gate: asyncio.Event) -> None:
     """Let the model be silent for some time."""
-    await served.harness.model_is_asked()
+    await served.harness.wait_for_requests()
     await asyncio.sleep(SILENCE)
     gate.set()
 
@@ -71,7 +71,7 @@ async def test_clients_come_back_sooner_while_a_run_is_in_progress_than_after_it
     await served.harness.say("m0")
     gate = slow_answer(served)
     running = asyncio.ensure_future(served.post("/runs", run_input(served)))
-    await served.harness.model_is_asked(2)
+    await served.harness.wait_for_requests(2)
     following = asyncio.ensure_future(served.get(path))
     await asyncio.sleep(SILENCE)
     gate.set()
@@ -87,7 +87,7 @@ async def test_a_run_that_waits_for_its_first_event_sets_the_short_pause() -> No
     gate = asyncio.Event()
     served.harness.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
     first = asyncio.ensure_future(served.harness.say("m0"))
-    await served.harness.model_is_asked()
+    await served.harness.wait_for_requests()
     waiting = asyncio.ensure_future(served.post("/runs", run_input(served)))
     await asyncio.sleep(SILENCE)
     gate.set()
@@ -114,7 +114,7 @@ async def test_followed_events_show_that_the_run_lives_and_end_with_it() -> None
     served = Served(timing=Timing(comment_seconds=SHORT, follow_seconds=LONG))
     gate = slow_answer(served)
     running = asyncio.ensure_future(served.harness.say())
-    await served.harness.model_is_asked()
+    await served.harness.wait_for_requests()
     path = f"/threads/{served.harness.thread_id}/events"
     answer, _ = await asyncio.gather(served.get(path), silence(served, gate))
     await running
@@ -126,7 +126,7 @@ async def test_events_are_followed_for_so_long_only() -> None:
     served = Served(timing=Timing(comment_seconds=LONG, follow_seconds=SHORT))
     gate = slow_answer(served)
     running = asyncio.ensure_future(served.harness.say())
-    await served.harness.model_is_asked()
+    await served.harness.wait_for_requests()
     answer = await served.get(f"/threads/{served.harness.thread_id}/events")
     assert not running.done()
     assert comments(answer) == 0
@@ -165,7 +165,7 @@ async def test_a_stream_ends_with_its_token_and_the_run_goes_on(path: str) -> No
         answer = await served.post("/runs", run_input(served))
     else:
         running = asyncio.ensure_future(served.harness.say())
-        await served.harness.model_is_asked()
+        await served.harness.wait_for_requests()
         answer = await served.get(f"/threads/{served.harness.thread_id}/events")
     last = json.loads(answer.text.strip().rpartition("data: ")[2])
     assert (last["type"], last["code"], last["metadata"]["retryable"]) == ("RUN_ERROR", "token_expired", False)

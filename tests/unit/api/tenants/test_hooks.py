@@ -92,21 +92,21 @@ def shop() -> Shop:
 
 async def test_a_signed_request_begins_one_run_in_its_users_conversation(shop: Shop) -> None:
     taken = await shop.deliver()
-    assert (taken.status_code, taken.content, await shop.work()) == (202, b"", 1)
+    assert (taken.status_code, taken.content, await shop.run_queue()) == (202, b"", 1)
     cause, _ = await shop.messages("4711")
     assert json.loads(cause.text) == BODY
     assert cause.make_metadata()["source"] == {"kind": "event", "id": "msg_1", "type": SHIPPED}
-    [(user, outcome, detail)] = shop.audited("event.send")
+    [(user, outcome, detail)] = shop.list_audits("event.send")
     assert (user, outcome, detail["userId"]) == ("hook:shop", "queued", "ada")
 
 
 async def test_a_replay_is_taken_and_nothing_happens(shop: Shop) -> None:
     for _ in range(2):
         assert (await shop.deliver()).status_code == 202
-    assert await shop.work() == 1
+    assert await shop.run_queue() == 1
     assert (await shop.deliver()).status_code == 202
     assert (await shop.deliver(BODY | {"carrier": "UPS"})).status_code == 202
-    assert await shop.work() == 0
+    assert await shop.run_queue() == 0
 
 
 async def test_a_request_is_signed_just_now_by_the_machine_when_the_local_clock_is_ahead(
@@ -184,7 +184,7 @@ async def test_a_hook_may_be_signed_by_one_hmac(encoding: str) -> None:
     for number in range(2):  # a header that is not signed gives a replay no other id
         headers = [("X-Hub-Signature-256", f"sha256={written}"), ("webhook-id", f"msg_{number}")]
         assert (await shop.post(body, headers, "git")).status_code == 202
-    assert await shop.work() == 1
+    assert await shop.run_queue() == 1
     [cause, _] = await shop.messages("4711")
     assert cause.make_metadata()["source"]["id"] == hashlib.sha256(body).hexdigest()
 
@@ -218,7 +218,7 @@ async def test_a_signed_request_that_leads_nowhere_is_refused_and_audited(
 ) -> None:
     refused = await shop.deliver(body)
     assert (refused.status_code, refused.json()["code"]) == (status, code)
-    [(user, outcome, detail)] = shop.audited("event.send")
+    [(user, outcome, detail)] = shop.list_audits("event.send")
     assert (user, outcome, detail["code"], detail["eventId"]) == ("hook:shop", "refused", code, "msg_1")
     assert shop.harness.queue.sent == []
 
@@ -249,7 +249,7 @@ async def test_a_hook_reaches_no_conversation_of_another_user_or_tenant(shop: Sh
 async def test_user_conversation_and_type_may_be_fixed_and_the_data_a_part_of_the_body() -> None:
     shop = Shop(HOOK | {"user": "ada", "thread": "alerts", "type": SHIPPED, "data": "/order"})
     assert (await shop.deliver()).status_code == 202
-    await shop.work()
+    await shop.run_queue()
     cause, _ = await shop.messages("alerts")
     assert json.loads(cause.text) == BODY["order"]
 

@@ -85,10 +85,10 @@ class TestBackground:
     async def test_a_queued_message_is_dropped(self, harness: Harness, is_dead: bool) -> None:
         socketed = Socketed(harness)
         await socketed.send("message", content="Hello", messageId="m")
-        assert [event["name"] for event in socketed.received()] == ["message_accepted"]
+        assert [event["name"] for event in socketed.take_events()] == ["message_accepted"]
         await remove_tenant(harness)
-        await (socketed.give_up() if is_dead else socketed.work())
-        assert socketed.received() == []
+        await (socketed.give_up() if is_dead else socketed.run_queue())
+        assert socketed.take_events() == []
         assert harness.model.requests == []
 
     async def test_a_queued_delivery_to_a_webhook_is_dropped(self, harness: Harness) -> None:

@@ -58,7 +58,7 @@ async def test_a_stream_that_falls_behind_by_so_much_gets_the_snapshot_then(
     gate = asyncio.Event()
     served.harness.model.script(Answer(("One ", "two."), gate=gate, gate_at=1))
     running = asyncio.ensure_future(served.harness.say())
-    await served.harness.model_is_asked()
+    await served.harness.wait_for_requests()
     really, calls = Replays.replay_after, 0
 
     async def replay_after(self: Replays, scope: Scope, thread: Thread, seen: int) -> Replay:

@@ -113,7 +113,7 @@ async def test_a_merge_waits_for_the_parents_turn_and_is_refused_retryably_when_
     harness.model.script(Answer(("Busy", " no more."), gate=gate, gate_at=1))
     request_count = len(harness.model.requests)
     busy = asyncio.ensure_future(harness.say("m3", "Take your time"))
-    await harness.model_is_asked(request_count + 1)
+    await harness.wait_for_requests(request_count + 1)
     answer = await served.post(f"/threads/{fork_id}/merge", {})
     gate.set()
     await busy

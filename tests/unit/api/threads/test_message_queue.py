@@ -55,7 +55,7 @@ async def test_nobody_else_withdraws_a_message(busy: BusyAgent, user: str, permi
         await busy.write("m2")
         refused = await served.request("DELETE", path(busy, "m2"), *permissions, user=user)
         assert (refused.status_code, refused.json()["code"]) == (404, "thread_unavailable")
-        assert await busy.waiting() == ["m2"]
+        assert await busy.list_waiting() == ["m2"]
         listed = await served.get(path(busy), *permissions, user=user)
         assert listed.status_code == (200 if permissions else 404)
     outcomes = [record.outcome for record in busy.audit.records if record.action == "message.withdraw"]
@@ -143,7 +143,7 @@ async def test_a_message_that_was_sent_right_before_a_run_is_listed_until_it_is_
         await deliver(busy, receives=2, seconds=20)
     else:
         await working
-    assert [event["code"] for event in busy.tab.received() if event["type"] == "RUN_ERROR"] == ["limit_reached"]
+    assert [event["code"] for event in busy.tab.take_events() if event["type"] == "RUN_ERROR"] == ["limit_reached"]
     assert await list_waiting(busy) == []
 
 
@@ -169,7 +169,7 @@ async def test_a_message_that_its_sender_repeats_while_it_is_being_listed_still_
         await asyncio.sleep(0)
         assert await list_waiting(busy) == [("m2", "steered")]
     await asyncio.wait([running, working])
-    await busy.tab.work()
+    await busy.tab.run_queue()
     assert repeated == ["steered"]
     assert [text for _, text in await busy.history()] == [
         "Find a flight.",

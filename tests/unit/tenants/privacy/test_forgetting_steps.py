@@ -40,7 +40,7 @@ class Steps:
         self.retentions = FakeRetentions()
         self.harness = Harness(clock=self.clock)
         self.app = build(
-            self.harness.but(
+            self.harness.with_ports(
                 erasure=self.erasure,
                 objects=self.objects,
                 forget_requests=self.requests,

@@ -60,7 +60,7 @@ class Forgotten:
     async def forget(self, ask: Forget) -> None:
         """Carry out the first round of a request twice, as after a death, and then the work that it queues."""
         self.erasure.put(self.due.ada, self.due.thread_id)
-        ports = self.due.but(
+        ports = self.due.with_ports(
             erasure=self.erasure,
             objects=FakeObjectErasure(),
             forget_requests=FakeForgetRequests(),
@@ -73,7 +73,7 @@ class Forgotten:
         result = await privacy.forgetting.sweep(self.due.ada, request.id, seconds=60)
         assert result.next is NextStep.WAIT
         self.due.background_tasks.stored.clear()
-        await self.due.work()
+        await self.due.run_queue()
 
     def dropped(self, action: str) -> list[Any]:
         """The audited ends of work that was dropped."""
@@ -89,7 +89,7 @@ async def test_a_task_of_a_remote_agent_is_cancelled_there(subject: str) -> None
     due = forgotten.due
     forgotten.client.script("weather", Reply((AgentStarted("remote-1", {}),), end=None))
     await forgotten.ask("ask_weather", message="How will May be?")
-    await due.work()
+    await due.run_queue()
     [task] = await due.background_tasks.of_thread(due.ada, due.thread_id)
 
     async def ask(calls: ForgetCalls) -> ForgetRequest:
@@ -122,7 +122,7 @@ async def test_a_result_that_waits_is_dropped() -> None:
     await forgotten.ask("ask_researcher", message="Why is the sky blue?")
     await close(due)
     due.model.script("Because of Rayleigh.")
-    await due.work()
+    await due.run_queue()
     [later] = due.due_items.later.values()
     await forgotten.forget(lambda calls: calls.forget_user(due.ada, "me"))
     assert forgotten.dropped("due.run") == [{"messageId": later.message.request.message_id}]

@@ -24,7 +24,7 @@ class Late:
     def __init__(self) -> None:
         self.harness = Harness()
         self.requests = FakeForgetRequests()
-        self.app = build(self.harness.but(forget_requests=self.requests))
+        self.app = build(self.harness.with_ports(forget_requests=self.requests))
         self.noon = self.harness.clock.now()
 
     async def forget(self, *, thread_id: str | None) -> None:

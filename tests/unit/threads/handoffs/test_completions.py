@@ -16,7 +16,7 @@ from baton.ports.threads.handoffs import CompletedQuery
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.desk import Desk
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.handoffs import advance, texts, transfer
 from tests.harness.harness import Turn
 from tests.harness.state_checks import active, call, check_handoffs, results
@@ -271,7 +271,7 @@ async def test_a_worker_that_dies_at_any_write_leaves_a_workflow_that_is_complet
         desk.harness.model.script(*([] if decisions else [advance("DONE")]), "It is number 1.", "It is number 1.")
         return await (answer(desk.harness, *decisions) if decisions else desk.harness.say("m4", "Do it"))
 
-    failing_once(monkeypatch, getattr(desk.harness, store), operation)
+    fail_once(monkeypatch, getattr(desk.harness, store), operation)
     with pytest.raises(StoreUnavailable):
         await go_on()
     await go_on()

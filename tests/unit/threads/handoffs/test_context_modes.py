@@ -100,7 +100,7 @@ async def test_a_conversation_that_begins_with_the_handoff_grants_the_message_al
 async def test_how_much_was_granted_is_kept_with_the_handoff() -> None:
     harness = await hold_conversation(*BEFORE, context_mode="recent", recent_messages=3)
     await hand_over(harness)
-    [handoff] = await harness.handoffs_kept()
+    [handoff] = await harness.list_handoffs()
     assert (handoff["contextMode"], handoff["conversationHistoryCount"]) == ("recent", 3)
 
 
@@ -324,7 +324,7 @@ async def test_without_a_light_model_the_summary_is_the_users_message(answers: l
     harness.model.script(*answers, "How can I help?")
     await harness.say("handoff", "Get me the help desk")
     assert str(last_context(harness)[1][1]).endswith('no instruction: "Get me the help desk"')
-    [handoff] = await harness.handoffs_kept()
+    [handoff] = await harness.list_handoffs()
     assert handoff["contextSummary"] == "Get me the help desk"
 
 

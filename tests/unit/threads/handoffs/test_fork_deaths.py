@@ -8,7 +8,7 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.threads.message import StoredMessage
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.handoffs import HandoffHarness, texts, transfer
 from tests.harness.harness import TODAY, Turn
 from tests.harness.state_checks import call, check_handoffs
@@ -26,8 +26,8 @@ async def hold_conversation() -> HandoffHarness:
 
 async def dies(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, operation: str, after: int) -> None:
     """The message comes, and its worker dies at a write: it gives nothing back, and its leases run out."""
-    failing_once(monkeypatch, harness.store, operation, after=after)
-    failing_once(monkeypatch, harness.store, "abandon")
+    fail_once(monkeypatch, harness.store, operation, after=after)
+    fail_once(monkeypatch, harness.store, "abandon")
     with pytest.raises(StoreUnavailable):
         await harness.say("m1", "Please help")
     harness.clock.advance(40)
@@ -43,7 +43,7 @@ async def repeat_message(harness: HandoffHarness) -> Turn:
 
 async def fork(harness: HandoffHarness) -> list[StoredMessage]:
     """The messages in the fork of the only handoff."""
-    [handoff] = await harness.handoffs_kept()
+    [handoff] = await harness.list_handoffs()
     child = await harness.store.get_thread(harness.ada, handoff["childThreadId"])
     page = await harness.store.read_messages(harness.ada, child, limit=100, before=None)
     assert [message.ordinal for message in page.messages] == list(range(child.next_ordinal))
@@ -102,7 +102,7 @@ async def test_a_handoff_that_begins_and_ends_in_a_run_whose_worker_died_has_its
         ("Helper", "Returning you to the main assistant."),
         ("Assistant", "You're back with me. What else can I do for you?"),
     ]
-    [handoff] = await harness.handoffs_kept()
+    [handoff] = await harness.list_handoffs()
     assert handoff["outcome"] == "returned"
     assert list_spoken(await fork(harness))[: len(BEFORE) + 1] == [*BEFORE, ASKED]
     assert ("assistant", "Helped at once.") in list_spoken(await fork(harness))

@@ -18,7 +18,7 @@ from baton.domain.threads.message import StoredMessage
 from baton.threads.requests.parsing import make_merge_request
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.handoffs import HELPER, MAKER, HandoffHarness, advance, calling, texts, transfer
 from tests.harness.harness import Harness
 from tests.harness.wiki import run_until_interrupt, wiki
@@ -108,8 +108,8 @@ async def test_a_merge_whose_worker_died_is_carried_out_by_the_next_one(
 ) -> None:
     harness = HandoffHarness(Answer(("One.",)), Answer(("From the fork.",)))
     fork_id, _ = await answer_in_fork(harness)
-    failing_once(monkeypatch, harness.store, operation, after=1 if operation == "put_message" else 0)
-    failing_once(monkeypatch, harness.store, "abandon")
+    fail_once(monkeypatch, harness.store, operation, after=1 if operation == "put_message" else 0)
+    fail_once(monkeypatch, harness.store, "abandon")
     with pytest.raises(StoreUnavailable):
         await harness.app.merges.merge(harness.ada, fork_id, seconds=5)
     harness.clock.advance(40)
@@ -175,7 +175,7 @@ async def test_a_forked_specialist_works_in_its_fork_and_its_answers_are_merged(
     )
     await harness.say("m1", "First")
     turn = await harness.say("m2", "Make a box")
-    [handoff] = await harness.handoffs_kept()
+    [handoff] = await harness.list_handoffs()
     child = handoff["childThreadId"]
     await harness.say("m3", "Blue")
 
@@ -214,7 +214,7 @@ async def test_a_forked_specialist_works_in_its_fork_and_its_answers_are_merged(
 async def test_a_fork_that_a_specialist_works_in_takes_no_messages() -> None:
     harness = HandoffHarness(transfer(), context_mode="forked")
     await harness.say()
-    [handoff] = await harness.handoffs_kept()
+    [handoff] = await harness.list_handoffs()
     harness.thread_id = handoff["childThreadId"]
     with pytest.raises(ThreadLed):
         await harness.say("m2", "Hello there")
@@ -262,7 +262,7 @@ async def test_a_model_that_fails_before_its_first_word_in_a_fork_opens_no_messa
 async def test_a_fork_that_a_handoff_leads_is_not_merged_again() -> None:
     harness = HandoffHarness(transfer(), context_mode="forked")
     await harness.say()
-    [handoff] = await harness.handoffs_kept()
+    [handoff] = await harness.list_handoffs()
     before = await messages(harness, harness.thread_id)
     with pytest.raises(ThreadLed):
         await harness.app.merges.merge(harness.ada, handoff["childThreadId"], seconds=5)

@@ -53,7 +53,7 @@ async def test_of_two_messages_at_once_one_hands_over_and_the_other_finds_it_so(
     for entry in turn:
         check_run([event.body for event in entry.events])
     assert await active(harness) == ("assistant" if second == "cancel" and turn[1].text.startswith("No") else "maker")
-    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()].count(None) <= 1
+    assert [handoff["outcome"] for handoff in await harness.list_handoffs()].count(None) <= 1
     await check_handoffs(harness)
 
 
@@ -91,7 +91,7 @@ async def test_a_thread_lets_go_of_a_workflow_that_is_continued_elsewhere() -> N
         ("Assistant", "What shall it be called?"),
     ]
     assert await active(harness) == "assistant"
-    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["closed"]
+    assert [handoff["outcome"] for handoff in await harness.list_handoffs()] == ["closed"]
     workflow = await harness.workflows.find(harness.ada, workflow_id)
     assert workflow is not None
     assert (workflow.thread_id, workflow.status) == (second, WorkflowStatus.ACTIVE)
@@ -137,7 +137,7 @@ async def test_a_workflow_that_is_moved_does_not_overwrite_what_its_own_thread_d
     harness.model.script(Answer(("Welcome here.",), gate=(gate := asyncio.Event())))
     requests_before = len(harness.model.requests)
     moving = asyncio.ensure_future(harness.act(make_continue_request(second, workflow_id, key="now", may_create=True)))
-    await harness.model_is_asked(requests_before + 1)
+    await harness.wait_for_requests(requests_before + 1)
     harness.clock.advance(5)
     harness.model.script(*meanwhile, "Fine.")
     await harness.say("m2", "Call it Lamp")
@@ -219,7 +219,7 @@ async def test_a_user_who_loses_the_permission_loses_the_specialist_and_no_work(
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
     assert [entry["state"] for entry in state["resumable"]] == ["BUILD"]
-    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["failed"]
+    assert [handoff["outcome"] for handoff in await harness.list_handoffs()] == ["failed"]
     assert [record.detail["permission"] for record in harness.audit.records if record.outcome == "denied"] == [
         "things:make"
     ]
@@ -253,7 +253,7 @@ async def test_what_the_handoff_itself_requires_is_required_in_later_turns_too(b
     check_run([event.body for event in turn.events])
     state = await harness.state()
     assert (state["activeAgent"]["id"], len(state["resumable"])) == ("assistant", 1)
-    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["failed"]
+    assert [handoff["outcome"] for handoff in await harness.list_handoffs()] == ["failed"]
     await harness.act(make_continue_request(harness.thread_id, state["resumable"][0]["id"], key="now"), permitted)
     assert await active(harness) == "maker"
 

@@ -10,7 +10,7 @@ from baton.domain.threads.thread import EndReason
 from baton.ports.threads.leases import FENCE_STEP, Lease
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.handoffs import HandoffHarness, advance, texts, transfer
 from tests.harness.harness import Turn
 from tests.harness.state_checks import active, call, check_handoffs, define, messages, results, with_fields
@@ -19,7 +19,7 @@ from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
 
 async def fails_to(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
     """The message comes, and its worker loses the store as it calls ``operation``."""
-    failing_once(monkeypatch, harness.store, operation)
+    fail_once(monkeypatch, harness.store, operation)
     with pytest.raises(StoreUnavailable):
         await harness.say()
 
@@ -35,7 +35,7 @@ async def test_a_handoff_whose_worker_died_takes_place_once(monkeypatch: pytest.
     harness.model.script(transfer(), "Name?")
     turn = await harness.say()
     assert texts(turn) == [("Maker", "Name?")]
-    assert len(await harness.handoffs_kept()) == len(await harness.workflows.list_unfinished(harness.ada)) == 1
+    assert len(await harness.list_handoffs()) == len(await harness.workflows.list_unfinished(harness.ada)) == 1
     await check_handoffs(harness)
 
 
@@ -51,7 +51,7 @@ async def test_a_handoff_of_a_run_that_is_given_up_does_not_last(monkeypatch: py
 async def test_an_exit_whose_worker_died_loses_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = HandoffHarness(transfer())
     await harness.say()
-    failing_once(monkeypatch, harness.store, "put_message", after=1)
+    fail_once(monkeypatch, harness.store, "put_message", after=1)
     with pytest.raises(StoreUnavailable):
         await harness.exit()
     turn = await harness.exit()
@@ -63,7 +63,7 @@ async def test_an_approved_call_whose_worker_died_is_not_said_to_be_undone(monke
     harness = wiki()
     [interrupt] = await run_until_interrupt(harness)
     harness.model.script("Done.")
-    failing_once(monkeypatch, harness.store, "put_message", after=1)
+    fail_once(monkeypatch, harness.store, "put_message", after=1)
     with pytest.raises(StoreUnavailable):
         await answer(harness, yes(interrupt))
     await answer(harness, yes(interrupt))
@@ -95,7 +95,7 @@ async def test_a_conversation_that_was_nearly_closed_goes_on_in_a_handoff_that_l
 ) -> None:
     harness = HandoffHarness(transfer("helper"))
     await harness.say()
-    failing_once(monkeypatch, harness.store, "close")
+    fail_once(monkeypatch, harness.store, "close")
     with pytest.raises(StoreUnavailable):
         await harness.closer.close(harness.ada, harness.thread_id, EndReason.USER_CLOSED, patience=5)
     await harness.say("m2", "Are you there?")
@@ -110,7 +110,7 @@ async def test_a_worker_that_dies_between_the_conversation_state_and_the_close_l
     harness = HandoffHarness(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), context_mode=mode)
     await harness.say()
     await harness.say("m2", "Box")
-    failing_once(monkeypatch, harness.store, "close")
+    fail_once(monkeypatch, harness.store, "close")
     with pytest.raises(StoreUnavailable):
         await harness.closer.close(harness.ada, harness.thread_id, EndReason.USER_CLOSED, patience=5)
     harness.clock.advance(40)
@@ -126,7 +126,7 @@ async def test_a_worker_that_dies_between_the_conversation_state_and_the_close_l
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
     assert [(entry["name"], entry["state"]) for entry in state["resumable"]] == [("your Box", "BUILD")]
-    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["closed"]
+    assert [handoff["outcome"] for handoff in await harness.list_handoffs()] == ["closed"]
     await harness.continue_(state["resumable"][0]["id"])
     assert (await harness.state())["workflow"]["state"] == "BUILD"
     await check_handoffs(harness)

@@ -66,7 +66,7 @@ async def test_the_handoff_is_kept_and_the_thread_knows_who_is_active(by: str, m
     harness = HandoffHarness(context_mode=mode)
     check(await harness.hand_over(by))
 
-    [handoff] = await harness.handoffs_kept()
+    [handoff] = await harness.list_handoffs()
     assert (handoff["sourceAgentId"], handoff["targetAgentId"]) == ("assistant", "maker")
     assert (handoff["contextSummary"], handoff["handoffReason"], handoff["contextMode"]) == (
         "Ada wants a thing.",
@@ -113,7 +113,7 @@ async def test_a_completed_workflow_returns_with_both_sentences(by: str, mode: s
     steps = [event.body["stepName"] for event in turn.events if event.type.startswith("STEP")]
     assert steps == ["ASK", "ASK", "BUILD", "BUILD", "DONE", "DONE"]
     assert (await harness.state())["activeAgent"]["isMain"]
-    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["returned"]
+    assert [handoff["outcome"] for handoff in await harness.list_handoffs()] == ["returned"]
 
 
 @each_way
@@ -144,7 +144,7 @@ async def test_a_typed_exit_word_returns_without_any_model(word: str, by: str, m
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
     assert [entry["name"] for entry in state["resumable"]] == ["your new thing"]
-    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["exited"]
+    assert [handoff["outcome"] for handoff in await harness.list_handoffs()] == ["exited"]
 
 
 @each_way
@@ -184,7 +184,7 @@ async def test_a_trigger_hands_over_without_asking_the_main_agent() -> None:
     assert maker.prompts[0].content == "Make it."
     assert "Ada wants a box." in str(maker.prompts[1].content)
     assert texts(turn) == [("Maker", "What shall it be called?")]
-    [handoff] = await harness.handoffs_kept()
+    [handoff] = await harness.list_handoffs()
     assert (handoff["contextSummary"], handoff["handoffReason"]) == ("Ada wants a box.", "trigger: make a thing")
 
 
@@ -197,7 +197,7 @@ async def test_a_handoff_that_is_not_permitted_is_refused_in_the_targets_words()
     assert texts(turn) == [
         ("Assistant", "You don't have permission to enter the cave. Can I help with something else?")
     ]
-    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["refused"]
+    assert [handoff["outcome"] for handoff in await harness.list_handoffs()] == ["refused"]
     denied = [record for record in harness.audit.records if record.outcome == "denied"]
     assert denied[0].detail["permission"] == "cave:enter"
     assert (await harness.state())["activeAgent"]["isMain"]
@@ -225,7 +225,7 @@ async def test_a_target_that_does_not_answer_is_reported_and_the_main_agent_stay
     assert turn.types[-1] == "RUN_FINISHED"
     state = await harness.state()
     assert (state["activeAgent"]["isMain"], state["workflow"], state["resumable"]) == (True, None, [])
-    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["failed"]
+    assert [handoff["outcome"] for handoff in await harness.list_handoffs()] == ["failed"]
 
 
 @each_way
@@ -302,7 +302,7 @@ async def test_a_specialist_returns_in_the_very_turn_it_was_handed_over_in(by: s
     ]
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
-    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["returned"]
+    assert [handoff["outcome"] for handoff in await harness.list_handoffs()] == ["returned"]
     harness.model.script("Hello again.")
     later = await harness.say("m2", "Hello")
     check(later)
@@ -318,5 +318,5 @@ async def test_a_whole_workflow_fits_into_the_turn_of_its_handoff(by: str, mode:
 
     check(turn)
     assert texts(turn)[-1] == ("Assistant", "Great, your 'Box' is made.")
-    assert [handoff["outcome"] for handoff in await harness.handoffs_kept()] == ["returned"]
+    assert [handoff["outcome"] for handoff in await harness.list_handoffs()] == ["returned"]
     check(await harness.say("m2", "make a thing"), await harness.exit())

@@ -31,7 +31,7 @@ async def follow(harness: Harness, *, seconds: float) -> list[Event]:
 async def leave_dead_worker(harness: Harness, successor: Answer | str = "taken over") -> None:
     harness.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1), successor)
     dead = asyncio.ensure_future(harness.say())
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     dead.cancel()
     await asyncio.wait([dead])
     harness.clock.advance(60)
@@ -84,7 +84,7 @@ async def test_a_reader_gets_text_while_it_comes_although_nothing_is_logged_for_
         gate = asyncio.Event()
         harness.model.script(Answer(("Hello ", "there."), gate=gate, gate_at=1))
         running = asyncio.ensure_future(harness.say(f"m{number}"))
-        await harness.model_is_asked(number + 1)
+        await harness.wait_for_requests(number + 1)
         if not reads:
             gate.set()
             await running

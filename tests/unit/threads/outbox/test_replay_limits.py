@@ -130,7 +130,7 @@ async def test_a_resume_of_too_much_is_a_snapshot_and_the_newest_events(monkeypa
     harness, events = await hold_conversation(logged=False)
     socketed = Socketed(harness)
     await socketed.send("resume", threadId=harness.thread_id, after=0)
-    frames = socketed.received()
+    frames = socketed.take_events()
     types = [frame["type"] for frame in frames]
     assert types[:3] == ["STATE_SNAPSHOT", "MESSAGES_SNAPSHOT", "RUN_STARTED"]
     assert frames[0]["metadata"]["resume"]["lastSeq"] == frames[-1]["metadata"]["seq"] == events[-1].seq

@@ -137,7 +137,7 @@ async def test_closing_waits_for_the_run_in_progress(harness: Harness) -> None:
     gate = asyncio.Event()
     harness.model.script(Answer(("slow",), gate=gate, gate_at=0))
     running = asyncio.ensure_future(harness.say())
-    await harness.model_is_asked()
+    await harness.wait_for_requests()
     closing = asyncio.ensure_future(close(harness))
     await asyncio.sleep(0.05)
     assert not closing.done()

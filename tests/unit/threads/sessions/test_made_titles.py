@@ -197,7 +197,7 @@ async def test_a_title_comes_after_the_events_of_a_run_in_progress_and_nobody_wa
     gate = asyncio.Event()
     harness.model.script(Answer(("Two.",), gate=gate), "Travel to Lisbon")
     running = asyncio.ensure_future(harness.say("m-2", "And to Porto?"))
-    await harness.model_is_asked(2)
+    await harness.wait_for_requests(2)
     await work(harness)
     assert (await title_of(harness), await title_events(harness)) == ("Travel to Lisbon", [])
     gate.set()

@@ -25,7 +25,7 @@ from baton.threads.webhooks.thread_events import MAX_TEXT
 from tests.fakes.chat_model import Answer
 from tests.harness.desk import Desk
 from tests.harness.desks import ANNA, DeskHarness, desk
-from tests.harness.failing_store import failing_once
+from tests.harness.failing_store import fail_once
 from tests.harness.handoffs import advance
 from tests.harness.harness import Harness
 from tests.harness.local_clock import run_ahead
@@ -272,7 +272,7 @@ async def test_a_closing_that_died_is_an_event_only_after_what_happened_before_i
     harness = DeskHarness()
     hooked = with_webhooks(harness, webhook("crm", "desk.taken", "desk.returned", "thread.closed"))
     await harness.ask()
-    failing_once(monkeypatch, harness.store, "close")
+    fail_once(monkeypatch, harness.store, "close")
     with pytest.raises(StoreUnavailable):
         await close(harness)
     harness.clock.advance(60)
@@ -422,7 +422,7 @@ async def test_a_worker_that_dies_before_its_commit_has_queued_the_end(
 ) -> None:
     """Nothing is sent before another worker has committed the run, and then everything."""
     hooked = with_webhooks(harness)
-    failing_once(monkeypatch, harness.store, "commit")
+    fail_once(monkeypatch, harness.store, "commit")
     with pytest.raises(Exception):  # noqa: B017,PT011 - as a worker dies
         await harness.say("m1", "One")
     assert await hooked.settle() == []
@@ -444,7 +444,7 @@ async def test_a_sender_that_dies_among_deliveries_repeats_them_with_their_ids(
 ) -> None:
     hooked = with_webhooks(harness)
     await harness.say()
-    failing_once(monkeypatch, harness.push_queue, "send", after=1)
+    fail_once(monkeypatch, harness.push_queue, "send", after=1)
     first = await hooked.settle()
     bodies = first + await hooked.wait(1)
     assert texts(bodies) == ["Hello", "Hello there."]

@@ -55,7 +55,7 @@ async def test_the_main_agent_advances_and_returns_nothing() -> None:
     turn = await harness.say()
     assert [result.startswith("Error: ") for result in await results(harness)] == [True, True]
     assert texts(turn) == [("Assistant", "Sorry.")]
-    assert await harness.handoffs_kept() == []
+    assert await harness.list_handoffs() == []
 
 
 @pytest.mark.parametrize("target", ["assistant", "nobody", "librarian", "maker "])
@@ -64,7 +64,7 @@ async def test_a_transfer_to_itself_or_to_an_agent_that_is_not_declared_is_an_un
     turn = await harness.say()
     assert (await results(harness))[0].startswith("Error: ")
     assert texts(turn) == [("Assistant", "Sorry.")]
-    assert (await active(harness), await harness.handoffs_kept()) == ("assistant", [])
+    assert (await active(harness), await harness.list_handoffs()) == ("assistant", [])
 
 
 async def test_a_transfer_to_an_agent_that_has_left_the_deployment_is_an_error_for_the_model() -> None:
@@ -72,7 +72,7 @@ async def test_a_transfer_to_an_agent_that_has_left_the_deployment_is_an_error_f
     del harness.shipped_agents.definitions["maker"]
     turn = await harness.say()
     assert texts(turn) == [("Assistant", "Sorry.")]
-    assert (await active(harness), await harness.handoffs_kept()) == ("assistant", [])
+    assert (await active(harness), await harness.list_handoffs()) == ("assistant", [])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ async def test_a_transfer_to_an_agent_that_has_left_the_deployment_is_an_error_f
 async def test_a_transfer_with_bad_arguments_is_an_error_for_the_model(arguments: str) -> None:
     harness = HandoffHarness(Answer.calling(ToolCall("c1", "transfer_to_maker", arguments)), Answer(("Sorry.",)))
     assert texts(await harness.say()) == [("Assistant", "Sorry.")]
-    assert (await active(harness), await harness.handoffs_kept()) == ("assistant", [])
+    assert (await active(harness), await harness.list_handoffs()) == ("assistant", [])
 
 
 async def test_of_two_transfers_in_one_answer_the_first_takes_place() -> None:
@@ -89,7 +89,7 @@ async def test_of_two_transfers_in_one_answer_the_first_takes_place() -> None:
     turn = await harness.say()
     assert texts(turn) == [("Helper", "What shall it be called?")]
     assert "the conversation goes to Helper already" in (await results(harness))[1]
-    assert [handoff["targetAgentId"] for handoff in await harness.handoffs_kept()] == ["helper"]
+    assert [handoff["targetAgentId"] for handoff in await harness.list_handoffs()] == ["helper"]
     await check_handoffs(harness)
 
 

@@ -442,10 +442,10 @@ async def test_a_message_to_a_remote_agent_at_work_waits_for_its_turn(expected: 
         await asyncio.sleep(0.01)
     chosen: dict[str, Any] = {"whileBusy": expected} if expected else {}
     await tab.send("message", messageId="m3", content="Anywhere", **chosen)
-    [accepted] = [event for event in tab.received() if event["type"] == "CUSTOM"]
+    [accepted] = [event for event in tab.take_events() if event["type"] == "CUSTOM"]
     assert accepted["value"]["busy"] == "queued"
     gate.set()
     await running
-    await tab.work()
+    await tab.run_queue()
     assert [task.message for task in harness.sent] == ["A table for two", "Tonight", "Anywhere"]
     assert [message.is_steered for message in await harness.messages() if message.role is Role.USER] == [False] * 3
