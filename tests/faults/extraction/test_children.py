@@ -134,7 +134,7 @@ async def test_each_document_ends_with_its_reason_and_others_go_on(extractor: Ch
             assert repeated == (REPETITIONS if name == "shutdown" else 0), text
         else:
             assert version.status is VersionStatus.READY, text
-            indexed = pipeline.indexed()[f"{ref.document_id}@1"]
+            indexed = pipeline.list_indexed_texts()[f"{ref.document_id}@1"]
             assert text.partition("\n\n")[2] in "".join(indexed)
 
 

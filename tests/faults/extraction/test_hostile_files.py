@@ -46,13 +46,13 @@ async def test_a_hostile_file_ends_within_its_bounds_and_others_are_read(name: s
     pipeline.use(pipeline.documents, pipeline.files, pipeline.index)
     hostile = await pipeline.create(1, content_type)
     harmless = await pipeline.create(2)
-    await pipeline.files.write(pipeline.scope, await pipeline.existing(hostile), 1, "original", instance())
+    await pipeline.files.write(pipeline.scope, await pipeline.get_existing(hostile), 1, "original", instance())
     await pipeline.upload(harmless, text_of(2, "Bolts"))
     await pipeline.run(hostile, waits=False)
     await pipeline.run(harmless, waits=False)
-    version = (await pipeline.existing(hostile)).latest
+    version = (await pipeline.get_existing(hostile)).latest
     if version.status is not VersionStatus.READY:
         assert version.status is VersionStatus.FAILED
         assert version.error_code in REASONS
         assert version.error
-    assert (await pipeline.existing(harmless)).latest.status is VersionStatus.READY
+    assert (await pipeline.get_existing(harmless)).latest.status is VersionStatus.READY

@@ -128,7 +128,7 @@ def test_of_a_consulted_agents_documents_only_those_count_that_it_cites() -> Non
 NUMBERED = tuple({**source, "number": number, "excerpt": "E"} for number, source in enumerate(GIVEN[1:], start=1))
 
 
-def shortly(sources: Sequence[Mapping[str, Any]]) -> list[Any]:
+def summarise_sources(sources: Sequence[Mapping[str, Any]]) -> list[Any]:
     """The cited numbers with the texts of their places as offsets, and the consulted documents' chunks."""
     cited = [
         (source.get("number"), *((location["start"], location["end"]) for location in source.get("places", ())))
@@ -158,15 +158,15 @@ def shortly(sources: Sequence[Mapping[str, Any]]) -> list[Any]:
     ],
 )
 def test_numbers_cite_passages_with_their_places(text: str, cited: list[Any]) -> None:
-    assert shortly(select_answer_sources(text, (AGENT, *NUMBERED))) == cited
+    assert summarise_sources(select_answer_sources(text, (AGENT, *NUMBERED))) == cited
 
 
 def test_an_answer_that_cites_only_numbers_that_nothing_has_lists_its_documents_as_consulted() -> None:
     chunks = ["d#1", "d#2", "h#1", "h#2", "g#1", "g#2"]
     selected = select_answer_sources("It is quick [9], or was it [12]?", (AGENT, *NUMBERED))
-    assert (selected[0], shortly(selected)) == (AGENT, chunks)
-    assert shortly(select_answer_sources("It is quick.", NUMBERED)) == [(number,) for number in range(1, 7)]
-    assert shortly(select_answer_sources("Take items[9].", NUMBERED)) == [(number,) for number in range(1, 7)]
+    assert (selected[0], summarise_sources(selected)) == (AGENT, chunks)
+    assert summarise_sources(select_answer_sources("It is quick.", NUMBERED)) == [(number,) for number in range(1, 7)]
+    assert summarise_sources(select_answer_sources("Take items[9].", NUMBERED)) == [(number,) for number in range(1, 7)]
 
 
 def test_only_cited_passages_have_an_excerpt() -> None:
@@ -182,8 +182,8 @@ def test_places_are_those_in_the_text_that_the_user_sees() -> None:
 
 
 def test_a_consulted_agent_that_cites_by_number_and_one_that_cites_nothing() -> None:
-    assert shortly(select_consulted_sources(KNOWLEDGE, "Quick [3].", NUMBERED)) == [(3, (6, 9))]
-    assert shortly(select_consulted_sources(KNOWLEDGE, "Quick.", NUMBERED[2:4])) == ["h#1", "h#2"]
+    assert summarise_sources(select_consulted_sources(KNOWLEDGE, "Quick [3].", NUMBERED)) == [(3, (6, 9))]
+    assert summarise_sources(select_consulted_sources(KNOWLEDGE, "Quick.", NUMBERED[2:4])) == ["h#1", "h#2"]
     assert select_consulted_sources(KNOWLEDGE, "Quick.", NUMBERED[2:3])[1] == {**HANDBOOK, "isConsulted": True}
     assert select_consulted_sources(KNOWLEDGE, "I found nothing.", NUMBERED) == ()
 

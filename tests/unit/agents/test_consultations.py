@@ -522,10 +522,10 @@ async def test_a_run_that_is_cancelled_after_its_worker_died_stops_its_remote_ta
 async def test_a_worker_that_has_lost_its_lease_leaves_the_remote_task_to_the_next(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def lost(lease: Lease, task: RemoteTask) -> None:
+    async def lose_lease(lease: Lease, task: RemoteTask) -> None:
         raise LeaseLost
 
-    monkeypatch.setattr(harness.records, "put_remote_task", lost)
+    monkeypatch.setattr(harness.records, "put_remote_task", lose_lease)
     harness.agent_client.script("web-research", Reply((AgentStarted("remote-1"), "It rains.")))
     harness.model.script(Answer.calling(ask("web_research")))
     await harness.say("m1")

@@ -196,7 +196,7 @@ async def dry_run() -> Harness:
     await harness.say("m1", QUESTION)
     await learn(harness, harness.ada, "assistant", f"{ABOUT}: {MARK}")
     await remember(harness.search, harness.embedder, harness.ada, f"My cat is called {MARK}")
-    await served.ran("m1")
+    await served.rerun_successfully("m1")
     assert len(harness.model.requests) == 2
     return harness
 

@@ -344,10 +344,10 @@ async def test_the_same_call_twice_is_made_twice(harness: Harness) -> None:
 async def test_a_worker_that_has_lost_its_lease_records_nothing_and_stops(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refused(*_: Any) -> None:
+    async def lose_lease(*_: Any) -> None:
         raise LeaseLost
 
-    monkeypatch.setattr(harness.records, "put_call", refused)
+    monkeypatch.setattr(harness.records, "put_call", lose_lease)
     harness.model.script(Answer.calling(call(city="Oslo")))
     with pytest.raises(LeaseLost):
         await harness.say(subscriber=harness.subscriber("c1"))
@@ -386,10 +386,10 @@ async def test_of_an_answer_in_several_messages_a_failed_commit_is_made_good_wit
 async def test_a_call_that_cannot_be_recorded_for_an_unexpected_reason_ends_the_run(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fails(*_: Any) -> None:
+    async def fail(*_: Any) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(harness.records, "put_call", fails)
+    monkeypatch.setattr(harness.records, "put_call", fail)
     harness.model.script(Answer.calling(call(city="Oslo")), "It is sunny.")
     assert (await harness.say()).last["code"] == "internal_error"
 

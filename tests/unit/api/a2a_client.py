@@ -51,7 +51,7 @@ class WorkedQueue(FakeTurnQueue):
         runner = self.harness.app.dead_turns  # the one without the record's visibility
         await runner.run(message.model_dump_json(by_alias=True), "handle", delivery, seconds=60)
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until everything has run."""
         while any(not task.done() for task in self.working.values()):
             await asyncio.gather(*self.working.values())

@@ -41,11 +41,11 @@ class Noted:
         if not callable(result):
             return result
 
-        def noted(*arguments: Any, **named: Any) -> Any:
+        def call_and_count(*arguments: Any, **named: Any) -> Any:
             self.calls[f"{self.name}.{name}"] += 1
             return result(*arguments, **named)
 
-        return noted
+        return call_and_count
 
 
 def count_calls(served: Served) -> Counter[str]:

@@ -142,8 +142,8 @@ class RecordedHarness(HandoffHarness):
             self.tools.add(function.__name__, function)
         self.tools.add("delete", remove, parameters=page, requires_approval=True)
 
-    async def documents_added(self) -> None:
-        """A document in every state, and sources that have been read, are being read and have failed."""
+    async def add_documents(self) -> None:
+        """Add a document in every state, and sources that have been read, are being read and have failed."""
         errors = (PageError(3, "The page holds no text."),)
         ready = replace(waiting(1), status=VersionStatus.READY, chunks=40, page_errors=errors, page_error_count=1)
         failed = replace(waiting(2), status=VersionStatus.FAILED, error_code="document_empty", error="It is empty.")
@@ -171,8 +171,8 @@ class RecordedHarness(HandoffHarness):
             await self.sources.create(self.ada, source)
             self.sources_made.append(source.id)
 
-    async def procedures_added(self) -> None:
-        """A procedure in a version of every status, and one of all agents."""
+    async def add_procedures(self) -> None:
+        """Add a procedure in a version of every status, and a procedure of all agents."""
         author = replace(self.ada, permissions=frozenset({Permission.PROCEDURE_APPROVE}))
         admin = self.app.procedures.administration
 
@@ -202,56 +202,56 @@ class RecordedHarness(HandoffHarness):
         """Play every scene. The one whose worker dies and the one that is still running come last."""
         operator = replace(self.ada, permissions=frozenset({Permission.TENANT_REMOVE}))
         await self.app.privacy.removal_calls.plan(operator)  # which only counts
-        await self.documents_added()
-        await self.procedures_added()
-        await self.words()
-        await self.begun_by_themselves()
-        await self.attachments()
+        await self.add_documents()
+        await self.add_procedures()
+        await self.send_words()
+        await self.run_without_users()
+        await self.send_attachments()
         await self.calls()
-        await self.consultations()
-        await self.endings()
-        await self.approvals()
-        await self.handovers()
+        await self.consult_agents()
+        await self.end_runs()
+        await self.ask_for_approvals()
+        await self.hand_over()
         await self.at_desks()
-        await self.forks_made()
-        await self.agents_made()
-        await self.evaluations_published()
-        await self.deliveries_died()
-        await self.schedules_kept()
-        await self.tasks_begun()
-        await self.sessions_ended()
-        await self.denials()
-        await self.unfinished()
+        await self.make_forks()
+        await self.add_agents()
+        await self.publish_evaluations()
+        await self.add_dead_deliveries()
+        await self.add_schedules()
+        await self.add_tasks()
+        await self.end_sessions()
+        await self.cause_denials()
+        await self.leave_runs_unfinished()
 
-    async def agents_made(self) -> None:
-        """Own agents of the tenant: one in two versions, and one that is deleted."""
+    async def add_agents(self) -> None:
+        """Add agents of the tenant: one with two versions, and one that is deleted."""
         for prompt in ("Ask.", "Ask twice."):
             await self.make_agent("tutor", prompt)
         await self.make_agent("left", "Ask.")
         await self.app.agent_editing.delete(self.ada, "left")
 
-    async def evaluations_published(self) -> None:
-        """Three evaluations."""
+    async def publish_evaluations(self) -> None:
+        """Publish three evaluations."""
         for number in range(3):
             await self.evaluations.put(self.ada, make_evaluation(self.clock, number))
 
-    async def deliveries_died(self) -> None:
-        """Three events that no receiver of a webhook took."""
+    async def add_dead_deliveries(self) -> None:
+        """Add three events that no receiver of a webhook took."""
         for number in range(3):
             dead = dead_delivery(self.ada, self.clock.now(), number, thread_id=next(iter(self.threads.values())))
             await self.dead_deliveries.put(dead)
             self.deliveries_made.append(dead.id)
 
-    async def tasks_begun(self) -> None:
-        """Tasks in the background of a conversation: one that works, and one that has ended."""
+    async def add_tasks(self) -> None:
+        """Add background tasks of a conversation: one that works, and one that has ended."""
         now = self.clock.now()
         working = new_background_task(now, progress="The third of ten pages", message="Find out about Ada Lovelace.")
         end = new_background_task(now, "t2").end(BackgroundStatus.COMPLETED, now, "r2")
         for task in (working, end):
             await self.background_tasks.add(self.ada, self.thread_id, task)
 
-    async def begun_by_themselves(self) -> None:
-        """Runs that a schedule, an event and a task have begun, one of them in silence."""
+    async def run_without_users(self) -> None:
+        """Run turns that a schedule, an event and a task begin; one run stays silent."""
         self.begin_thread("begun by themselves")
         causes = [RunSource(CauseKind.SCHEDULE, "once", late=3600), RunSource(CauseKind.EVENT, "e1", "order.shipped")]
         causes += [RunSource(CauseKind.TASK, "t1"), RunSource(CauseKind.EVENT, "e2", "order.shipped")]
@@ -263,8 +263,8 @@ class RecordedHarness(HandoffHarness):
             await self.turns.run(self.ada, request, lambda event: None, seconds=20)
         await self.ask("Thanks", "You are welcome.")
 
-    async def schedules_kept(self) -> None:
-        """A reminder of one run, one that repeats, one that is paused, and one that is finished."""
+    async def add_schedules(self) -> None:
+        """Add a reminder of one run, one that repeats, one that is paused, and one that is finished."""
         now = self.clock.now()
         for reminder in (
             new_schedule(now, "once"),
@@ -276,23 +276,23 @@ class RecordedHarness(HandoffHarness):
             self.schedules_made.append(reminder.id)
 
     async def make_agent(self, agent_id: str, prompt: str) -> None:
-        """A version of an own agent."""
+        """Add a version of an agent of the tenant."""
         values = {"name": "Tutor", "description": "Helps.", "system_prompt": prompt}
         await self.app.agent_editing.put(self.ada, agent_id, values, as_served=False, comment="Better")
 
     def begin_thread(self, name: str, thread_id: str | None = None) -> None:
-        """A conversation begins."""
+        """Begin a conversation."""
         self.model.forget()
         self.threads[name] = self.thread_id = thread_id or str(uuid.uuid4())
 
     async def ask(self, text: Any, *answers: Answer | str | ModelUnavailable, scope: Scope | None = None) -> Any:
-        """One turn."""
+        """Run a turn with the model's answers."""
         self.clock.advance(1)
         self._messages += 1
         self.model.script(*answers)
         return await self.say(f"m{self._messages}", text, scope=scope)
 
-    async def words(self) -> None:
+    async def send_words(self) -> None:
         self.begin_thread("words")
         await self.ask("Hello", "Hi.")
         await self.ask("Ünï\u200dcode \U0001f600\n\ttabs", "So long.")
@@ -301,7 +301,7 @@ class RecordedHarness(HandoffHarness):
         await self.ask("Hello", "Hi.")
         self.threads["of a host, canonical"] = resolve_thread_ref(self.ada, HOST_ID).id
 
-    async def attachments(self) -> None:
+    async def send_attachments(self) -> None:
         self.begin_thread("attachments")
         files = self.files
         assert isinstance(files, FakeFiles)
@@ -335,7 +335,7 @@ class RecordedHarness(HandoffHarness):
         await self.ask("Too many?", Answer.calling(*(call("look", number) for number in range(5))), "Enough.")
         await self.ask("Silent?", Answer.calling(call("look")), Answer(()))
 
-    async def consultations(self) -> None:
+    async def consult_agents(self) -> None:
         self.begin_thread("consultations")
         await self.ask(
             "One?", Answer.calling(make_asking_call("expert")), Answer.calling(call("look")), "It is so.", "So it is."
@@ -346,7 +346,7 @@ class RecordedHarness(HandoffHarness):
         await self.ask("In vain?", Answer.calling(make_asking_call("expert")), ModelUnavailable(), "I do not know.")
         await self.ask("Slow?", Answer.calling(make_asking_call("slow")), Answer(gate=asyncio.Event()), "No answer.")
 
-    async def endings(self) -> None:
+    async def end_runs(self) -> None:
         self.begin_thread("endings")
         await self.ask("Fails?", ModelUnavailable())
         await self.ask("Fails later?", Answer(("Well, ",), ModelUnavailable()))
@@ -364,40 +364,40 @@ class RecordedHarness(HandoffHarness):
         await running
         self.tools.withdraw("dig")
         endless = Answer(("Once ", "upon"), gate=asyncio.Event(), gate_at=1)
-        await self._cancelled(endless)
-        await self._cancelled(Answer.calling(make_asking_call("expert")), endless)
+        await self._cancel(endless)
+        await self._cancel(Answer.calling(make_asking_call("expert")), endless)
 
-    async def _cancelled(self, *answers: Answer) -> None:
-        """A turn that is stopped in the middle of the last answer."""
+    async def _cancel(self, *answers: Answer) -> None:
+        """Run a turn, and cancel it in the middle of the last answer."""
         times = len(self.model.requests) + len(answers)
         running = asyncio.ensure_future(self.ask("Talk", *answers))
         await self.wait_for_requests(times)
         await self.controls.cancel(self.ada, self.thread_id, None)
         await running
 
-    async def approvals(self) -> None:
+    async def ask_for_approvals(self) -> None:
         decisions = {"approved": yes, "refused": no}
         for name, decide in decisions.items():
-            interrupt = await self._interrupted(name)
+            interrupt = await self._interrupt(name)
             self.model.script("So be it.")
             await answer(self, decide(interrupt))
-        interrupt = await self._interrupted("refused with a comment")
+        interrupt = await self._interrupt("refused with a comment")
         await answer(self, yes(interrupt, {"approved": False, "comment": "Not that one!"}))
-        await self._interrupted("passed over")
+        await self._interrupt("passed over")
         await self.ask("Never mind", "Fine.")
-        interrupt = await self._interrupted("expired")
+        interrupt = await self._interrupt("expired")
         self.clock.advance(100 * 3600)
         await answer(self, yes(interrupt))
-        await self._interrupted("waiting for one")
-        await self._interrupted("waiting for two", "home", "about")
+        await self._interrupt("waiting for one")
+        await self._interrupt("waiting for two", "home", "about")
 
-    async def _interrupted(self, name: str, *pages: str) -> dict[str, Any]:
+    async def _interrupt(self, name: str, *pages: str) -> dict[str, Any]:
         self.begin_thread(name)
         received = await self.ask("Delete it.", Answer.calling(*map(delete, pages or ("home",)), call("look")))
         first: dict[str, Any] = received.last["outcome"]["interrupts"][0]
         return first
 
-    async def handovers(self) -> None:
+    async def hand_over(self) -> None:
         name = {"name": "Box"}
         self.begin_thread("returned")
         back = calling("return_to_main", summary="Box.", outcome="completed")
@@ -455,7 +455,7 @@ class RecordedHarness(HandoffHarness):
         """Carry out what a person of a desk does."""
         await self.turns.run(self.ada, request, lambda event: None, seconds=20)
 
-    async def forks_made(self) -> None:
+    async def make_forks(self) -> None:
         self.begin_thread("forked")
         await self.ask("Hello", Answer.calling(call("look"), text="Let me see."), "Hi.")
         for count in (0, 5):
@@ -464,7 +464,7 @@ class RecordedHarness(HandoffHarness):
             )
             self.threads[f"fork with {count}"] = instance.id
 
-    async def sessions_ended(self) -> None:
+    async def end_sessions(self) -> None:
         for name, reason in (("closed", EndReason.USER_CLOSED), ("timed out", EndReason.TIMEOUT)):
             self.begin_thread(name)
             await self.ask("Hello, I am ada@example.com", "Hi.")
@@ -480,13 +480,13 @@ class RecordedHarness(HandoffHarness):
     async def close(self, reason: EndReason = EndReason.USER_CLOSED) -> None:
         await self.closer.close(self.ada, self.thread_id, reason, patience=5)
 
-    async def denials(self) -> None:
+    async def cause_denials(self) -> None:
         self.begin_thread("of another user")
         await self.ask("Mine", "Yours.", scope=replace(self.ada, user_id="bob"))
         self.begin_thread("of another tenant")
         await self.ask("Mine", "Yours.", scope=Scope(f"{self.ada.tenant_id}-2", "ada"))
 
-    async def unfinished(self) -> None:
+    async def leave_runs_unfinished(self) -> None:
         for name in ("of a dead worker", "running"):
             self.begin_thread(name)
             await self.ask("Hello", "Hi.")

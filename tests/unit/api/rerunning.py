@@ -38,13 +38,13 @@ class Rerunning(Served):
         path = f"/threads/{harness.thread_id}/turns/{run_id}/rerun"
         return await self.post(path, body, *(permissions or (INSPECT,)), user=user)
 
-    async def ran(self, message_id: str = "m1", **body: Any) -> dict[str, Any]:
+    async def rerun_successfully(self, message_id: str = "m1", **body: Any) -> dict[str, Any]:
         answer = await self.rerun(message_id, **body)
         assert answer.status_code == 200, answer.text
         results: dict[str, Any] = answer.json()
         return results
 
-    def stored(self) -> str:
+    def read_stored_state(self) -> str:
         """Everything that the ports hold, as text."""
         ports = {name: value for name, value in vars(self.harness).items() if name in {*FAKED} - UNWATCHED}
         return "\n".join(f"{name}: {_list_state(port)}" for name, port in ports.items())

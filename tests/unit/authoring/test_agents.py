@@ -144,7 +144,7 @@ def test_arguments_and_fields_have_the_same_defaults() -> None:
                 assert argument.default == field.default, f"{function.__name__}: {name}"
 
 
-def returns(completion: Any, **fields: Any) -> Agent:
+def make_agent_with_completion(completion: Any, **fields: Any) -> Agent:
     """An agent whose workflow has a state for the order, one for a photo that can be skipped, and a last one."""
     order = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
     photo = {"type": "object", "properties": {"damage": {"type": "string"}}, "required": ["damage"]}
@@ -162,8 +162,10 @@ def test_a_function_completes_a_workflow_without_being_among_the_tools() -> None
         """File the return."""
         return Refuse("It is too old.", state="order")
 
-    assert [one.name for one in returns(file).definition.tools] == ["file"]
-    workflow = returns(Completion(file, arguments={"number": "order.number"}, back_to="order")).definition.workflow
+    assert [one.name for one in make_agent_with_completion(file).definition.tools] == ["file"]
+    workflow = make_agent_with_completion(
+        Completion(file, arguments={"number": "order.number"}, back_to="order")
+    ).definition.workflow
     assert workflow is not None
     assert workflow.on_complete is not None
     assert workflow.on_complete.model_dump() == {
@@ -171,7 +173,7 @@ def test_a_function_completes_a_workflow_without_being_among_the_tools() -> None
         "arguments": {"number": "order.number"},
         "back_to": "order",
     }
-    [approved] = returns("file", tools=[tool(approval="always")(file)]).definition.tools
+    [approved] = make_agent_with_completion("file", tools=[tool(approval="always")(file)]).definition.tools
     assert approved.requires_approval
 
 
@@ -191,14 +193,14 @@ def test_a_function_completes_a_workflow_without_being_among_the_tools() -> None
 )
 def test_a_workflow_that_cannot_be_completed_is_refused(completion: Any, problem: str) -> None:
     with pytest.raises(UnusableDefinition, match=re.escape(problem)):
-        returns(completion)
+        make_agent_with_completion(completion)
 
 
 def test_a_completion_with_an_argument_that_its_tool_does_not_have_is_refused() -> None:
     schema = {"type": "object", "properties": {"number": {"type": "integer"}}}
     tools = [HttpTool("file", "Files the return.", "https://orders.example/file", method="POST", parameters=schema)]
     with pytest.raises(UnusableDefinition, match="file has no argument 'size': remove it from arguments"):
-        returns(Completion("file", arguments={"size": "number"}), tools=tools)
+        make_agent_with_completion(Completion("file", arguments={"size": "number"}), tools=tools)
 
 
 def test_an_agent_in_python_is_the_agent_that_yaml_declares() -> None:

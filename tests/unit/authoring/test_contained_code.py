@@ -30,7 +30,7 @@ faq = Agent("faq", "Answer.", description="Knows.")
 repairs = Agent("repairs", "Repair.", description="Repairs.")
 
 
-def running(run: Run, *tools: Any) -> Harness:
+def make_harness(run: Run, *tools: Any) -> Harness:
     agent = Agent("assistant", "Sell.", main=True, tools=[look, *tools], sub_agents=[faq], handoffs=["repairs"])
     agent.run(run)
     return make_coded_harness(agent, faq, repairs, answers=("Yes.",) * 9)
@@ -85,7 +85,7 @@ async def test_a_step_without_await_ends_the_turn_and_is_named_with_its_line(
 ) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        turn = await running(run).say()
+        turn = await make_harness(run).say()
     assert (turn.last.get("code"), turn.text) == ("internal_error", "")
     location = f"{__file__}:{run.__code__.co_firstlineno + line}"  # type: ignore[attr-defined]
     assert f"{location}: context.{step} was not awaited" in caplog.text
@@ -98,7 +98,7 @@ async def test_a_step_may_be_awaited_later_and_in_a_task() -> None:
         task = asyncio.create_task(context.ask(faq, "Well?"))  # type: ignore[arg-type]
         return f"{await task} {await later}"
 
-    assert (await running(run).say()).text == "Yes. seen"
+    assert (await make_harness(run).say()).text == "Yes. seen"
 
 
 async def exit_in_a_task(context: RunContext, message: str) -> str:
@@ -123,7 +123,7 @@ async def exit_in_a_group(context: RunContext, message: str) -> str:
 async def test_an_exit_in_a_task_of_run_fails_the_run_and_its_worker_goes_on(
     run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
-    harness = running(run)
+    harness = make_harness(run)
     assert (await harness.say("m1")).last["code"] == "internal_error"
     assert "sys.exit(3) was called" in caplog.text
     assert (await harness.say("m2")).last["code"] == "internal_error"
@@ -141,7 +141,7 @@ async def test_an_exit_in_a_task_of_a_tool_fails_the_call() -> None:
         except ToolFailed:
             return "It failed."
 
-    assert (await running(run, leave).say()).text == "It failed."
+    assert (await make_harness(run, leave).say()).text == "It failed."
 
 
 async def test_an_exit_in_a_task_that_nobody_awaits_ends_nothing() -> None:
@@ -151,7 +151,7 @@ async def test_an_exit_in_a_task_that_nobody_awaits_ends_nothing() -> None:
         task.exception()
         return "Goodbye."
 
-    assert (await running(run).say()).text == "Goodbye."
+    assert (await make_harness(run).say()).text == "Goodbye."
 
 
 async def test_libraries_see_the_coroutine_of_a_task_as_it_is() -> None:
@@ -167,7 +167,7 @@ async def test_libraries_see_the_coroutine_of_a_task_as_it_is() -> None:
         task.cancel()
         return f"{states[0]} {states[1]} {frame.f_code.co_name} {wait.__qualname__ in repr(task)}"
 
-    assert (await running(run).say()).text == "CORO_CREATED CORO_SUSPENDED wait True"
+    assert (await make_harness(run).say()).text == "CORO_CREATED CORO_SUSPENDED wait True"
 
 
 class TestBlocking:
@@ -192,7 +192,7 @@ class TestBlocking:
             self.block(0.4)
             return "Done."
 
-        assert (await running(run).say()).text == "Done."
+        assert (await make_harness(run).say()).text == "Done."
         [record] = [record for record in caplog.records if "has blocked" in record.message]
         first = run.__code__.co_firstlineno
         assert record.__dict__["agent"] == "assistant"
@@ -218,7 +218,7 @@ class TestBlocking:
             await asyncio.create_task(block())
             return "Done."
 
-        assert (await running(run, compute).say()).text == "Done."
+        assert (await make_harness(run, compute).say()).text == "Done."
         results = [record.__dict__ for record in caplog.records if "has blocked" in record.message]
         assert sorted(item["seconds"] for item in results) == [1.0, 2.0, 2.0]
         assert {item["agent"] for item in results} == {"assistant"}
@@ -230,7 +230,7 @@ class TestBlocking:
             await context.call(look)
             return "Done."
 
-        harness = running(run)
+        harness = make_harness(run)
         really = harness.records.put_step
 
         async def slow(*arguments: Any, **named: Any) -> None:

@@ -25,7 +25,7 @@ def desk_of(**fields: Any) -> Agent:
     return Agent("assistant", "Help.", main=True, **{**agents, **fields})
 
 
-def beginning() -> Agent:
+def make_beginning_agent() -> Agent:
     """An agent that has each message of the user worked on, and shows each result."""
     agent = desk_of()
 
@@ -51,7 +51,7 @@ async def list_texts(harness: Harness) -> list[str]:
 
 
 async def test_a_task_begins_at_once_and_its_result_calls_run_once() -> None:
-    harness = make_coded_harness(beginning(), researcher)
+    harness = make_coded_harness(make_beginning_agent(), researcher)
     await harness.say("m1", "Why is the sky blue?")
     [task] = await tasks_of(harness)
     assert (task.name, task.agent_id, task.message) == ("researcher", "assistant", "Why is the sky blue?")
@@ -74,7 +74,7 @@ async def test_a_task_begins_at_once_and_its_result_calls_run_once() -> None:
 async def test_a_worker_that_takes_over_begins_no_second_task(
     monkeypatch: pytest.MonkeyPatch, store: str, operation: str, after: int
 ) -> None:
-    harness = make_coded_harness(beginning(), researcher)
+    harness = make_coded_harness(make_beginning_agent(), researcher)
     fail_once(monkeypatch, getattr(harness, store), operation, after=after)
     with pytest.raises(StoreUnavailable):
         await harness.say("m1", "Why?")
@@ -133,7 +133,7 @@ async def test_code_cancels_a_task_by_its_id() -> None:
     assert [task.status for task in await tasks_of(harness)] == [BackgroundStatus.CANCELLED]
 
 
-def begins(agent: Agent) -> Agent:
+def answer_with_task_id(agent: Agent) -> Agent:
     """Have the agent answer with the id of a task, or with the refusal."""
 
     @agent.run
@@ -147,7 +147,7 @@ def begins(agent: Agent) -> Agent:
 
 
 async def test_an_agent_that_is_no_background_agent_does_not_work_in_the_background() -> None:
-    harness = make_coded_harness(begins(desk_of(background_agents=[])), researcher)
+    harness = make_coded_harness(answer_with_task_id(desk_of(background_agents=[])), researcher)
     await harness.say("m1", "Why?")
     assert (await list_texts(harness))[-1].startswith(
         "True: Assistant cannot have researcher work in the background here."
@@ -157,7 +157,7 @@ async def test_an_agent_that_is_no_background_agent_does_not_work_in_the_backgro
 
 async def test_a_consulted_agent_begins_no_task_because_nobody_waits_for_its_result() -> None:
     fields = {"sub_agents": [researcher], "background_agents": [researcher]}
-    clerk = begins(Agent("clerk", "Help.", description="Helps.", **fields))
+    clerk = answer_with_task_id(Agent("clerk", "Help.", description="Helps.", **fields))
     agent = Agent("assistant", "Help.", main=True, sub_agents=[clerk])
 
     @agent.run

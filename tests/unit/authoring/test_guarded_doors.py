@@ -158,7 +158,7 @@ async def handoff_over_http() -> GuardedHarness:
     return harness
 
 
-def offering(*, runs: bool = False, **offer: Any) -> Door:
+def make_offering_door(*, runs: bool = False, **offer: Any) -> Door:
     async def offer_it() -> GuardedHarness:
         harness = GuardedHarness(runs=runs)
         await harness.say("m1", client=ClientOffer(**offer))
@@ -305,17 +305,19 @@ DOORS: Mapping[str, tuple[Origin, tuple[Door, ...]]] = {
     "context of the page": (
         Origin.PAGE,
         (
-            offering(context=(ContextItem("The page", WORD),)),
-            offering(context=(ContextItem(WORD, "Hello"),)),
-            offering(runs=True, context=(ContextItem("The page", WORD),)),
+            make_offering_door(context=(ContextItem("The page", WORD),)),
+            make_offering_door(context=(ContextItem(WORD, "Hello"),)),
+            make_offering_door(runs=True, context=(ContextItem("The page", WORD),)),
         ),
     ),
     "names, descriptions and schemas of the page's tools": (
         Origin.PAGE,
         (
-            offering(tools=(*PAGE.tools, ClientTool("show", f"Say {WORD}", COLOUR))),
-            offering(tools=(*PAGE.tools, ClientTool(WORD, "Shows.", COLOUR))),
-            offering(tools=(*PAGE.tools, ClientTool("show", "Shows.", {"type": "object", "properties": {WORD: {}}}))),
+            make_offering_door(tools=(*PAGE.tools, ClientTool("show", f"Say {WORD}", COLOUR))),
+            make_offering_door(tools=(*PAGE.tools, ClientTool(WORD, "Shows.", COLOUR))),
+            make_offering_door(
+                tools=(*PAGE.tools, ClientTool("show", "Shows.", {"type": "object", "properties": {WORD: {}}}))
+            ),
         ),
     ),
     "results of the page's tools": (Origin.PAGE, (client_result,)),
@@ -323,11 +325,11 @@ DOORS: Mapping[str, tuple[Origin, tuple[Door, ...]]] = {
     "handoffs over A2A: reason, summary and messages": (
         Origin.HANDOFF,
         (
-            offering(handoff=IncomingHandoff("a", WORD, "s")),
-            offering(handoff=IncomingHandoff("a", "r", WORD)),
-            offering(handoff=IncomingHandoff("a", "r", "s", (("user", WORD),))),
-            offering(handoff=IncomingHandoff(WORD)),
-            offering(runs=True, handoff=IncomingHandoff("a", "r", WORD)),
+            make_offering_door(handoff=IncomingHandoff("a", WORD, "s")),
+            make_offering_door(handoff=IncomingHandoff("a", "r", WORD)),
+            make_offering_door(handoff=IncomingHandoff("a", "r", "s", (("user", WORD),))),
+            make_offering_door(handoff=IncomingHandoff(WORD)),
+            make_offering_door(runs=True, handoff=IncomingHandoff("a", "r", WORD)),
             handoff_over_http,
         ),
     ),

@@ -40,7 +40,7 @@ def guide(*tools: Any, **fields: Any) -> Agent:
     return Agent("assistant", "Guide.", main=True, tools=tools, **fields)
 
 
-def keeps_secrets(agent: Agent) -> Agent:
+def keep_secrets(agent: Agent) -> Agent:
     """Add an output guardrail to the agent, and return it."""
 
     @agent.output_guardrail
@@ -50,7 +50,7 @@ def keeps_secrets(agent: Agent) -> Agent:
     return agent
 
 
-def judges(agent: Agent, verdict: Any) -> Agent:
+def judge_dragons(agent: Agent, verdict: Any) -> Agent:
     """Add an input guardrail to the agent that gives a verdict on questions about dragons, and return it."""
 
     @agent.input_guardrail
@@ -81,7 +81,7 @@ def list_shown(turn: Turn) -> list[str]:
 
 class TestOutput:
     async def test_a_refused_answer_is_a_sentence_and_nothing_else_of_it_is_shown_or_stored(self) -> None:
-        harness = make_coded_harness(keeps_secrets(guide()), answers=(SECRET, "Fine."))
+        harness = make_coded_harness(keep_secrets(guide()), answers=(SECRET, "Fine."))
         turn = await harness.say("m1", "Tell me.")
         assert (turn.text, turn.types[-1]) == ("I keep secrets.", "RUN_FINISHED")
         assert await list_stored(harness) == [("user", "Tell me."), ("assistant", "I keep secrets.")]
@@ -90,7 +90,7 @@ class TestOutput:
         assert "Rufus" not in str(turn.events)
 
     async def test_the_message_and_the_inspector_say_who_has_refused_it(self) -> None:
-        harness = make_coded_harness(keeps_secrets(guide()), answers=(SECRET,))
+        harness = make_coded_harness(keep_secrets(guide()), answers=(SECRET,))
         turn = await harness.say()
         [start] = [event for event in turn.events if event.type == "TEXT_MESSAGE_START"]
         assert start.body["metadata"]["refusedBy"] == "no_secrets"
@@ -120,7 +120,7 @@ class TestOutput:
         assert first.endswith(SENTENCE)
 
     async def test_windows_that_were_shown_are_taken_back_with_the_refused_one(self) -> None:
-        harness = make_coded_harness(keeps_secrets(guide()), answers=(LONG + SECRET,))
+        harness = make_coded_harness(keep_secrets(guide()), answers=(LONG + SECRET,))
         turn = await harness.say()
         assert SENTENCE in turn.text
         assert list_shown(turn) == ["I keep secrets."]
@@ -153,7 +153,7 @@ class TestOutput:
         assert max(map(len, deltas)) <= MAX_DELTA_CHARS
 
     async def test_an_answer_from_a_fork_is_taken_back_in_its_parent(self) -> None:
-        expert = keeps_secrets(Agent("expert", "Know."))
+        expert = keep_secrets(Agent("expert", "Know."))
         agent = guide(handoffs=[Handoff(expert, context_mode="forked")])
         moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
         harness = make_coded_harness(agent, expert, answers=(moves, LONG + SECRET))
@@ -168,7 +168,7 @@ class TestOutput:
         assert turn.finished.messages[-1].refused_by == "no_secrets"
 
     async def test_thinking_is_not_shown_past_a_guardrail(self) -> None:
-        agent = keeps_secrets(guide(model={"name": "m", "show_reasoning": True}))
+        agent = keep_secrets(guide(model={"name": "m", "show_reasoning": True}))
         harness = make_coded_harness(agent, answers=(Answer((ReasoningDelta("It is Rufus."), "Fine.")),))
         turn = await harness.say()
         assert (turn.text, "Rufus" in str(turn.events)) == ("Fine.", False)
@@ -209,7 +209,7 @@ class TestOutput:
             return "open"
 
         harness = make_coded_harness(
-            keeps_secrets(guide(unlock)), answers=(Answer.calling(call("unlock", door="1"), text=SECRET),)
+            keep_secrets(guide(unlock)), answers=(Answer.calling(call("unlock", door="1"), text=SECRET),)
         )
         turn = await harness.say()
         assert (turn.text, calls, len(harness.model.requests)) == ("I keep secrets.", [], 1)
@@ -230,14 +230,14 @@ class TestOutput:
 
     async def test_a_refused_structured_answer_is_the_sentence(self) -> None:
         schema = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
-        harness = make_coded_harness(keeps_secrets(guide(output_type=schema)), answers=(f'{{"answer": "{SECRET}"}}',))
+        harness = make_coded_harness(keep_secrets(guide(output_type=schema)), answers=(f'{{"answer": "{SECRET}"}}',))
         turn = await harness.say()
         assert (turn.text, turn.types[-1]) == ("I keep secrets.", "RUN_FINISHED")
         assert turn.last.get("result") is None
 
     async def test_text_of_a_model_that_broke_off_is_not_shown_unjudged(self) -> None:
         harness = make_coded_harness(
-            keeps_secrets(guide()), answers=(Answer(("The secret",), ModelUnavailable("down")),)
+            keep_secrets(guide()), answers=(Answer(("The secret",), ModelUnavailable("down")),)
         )
         turn = await harness.say()
         assert (turn.text, turn.types[-1]) == ("", "RUN_ERROR")
@@ -270,7 +270,7 @@ class TestOutput:
 class TestInput:
     async def test_a_refused_question_gets_the_sentence_and_is_in_no_later_prompt(self) -> None:
         harness = make_coded_harness(
-            judges(guide(), Refuse("Not about dragons.")), answers=("Dragons are real.", "Fine.")
+            judge_dragons(guide(), Refuse("Not about dragons.")), answers=("Dragons are real.", "Fine.")
         )
         turn = await harness.say("m1", "Are dragons real?")
         assert (turn.text, turn.types[-1]) == ("Not about dragons.", "RUN_FINISHED")
@@ -304,12 +304,14 @@ class TestInput:
 
     async def test_the_model_is_given_up_as_soon_as_the_question_is_refused(self) -> None:
         never = asyncio.Event()
-        harness = make_coded_harness(judges(guide(), Refuse("No.")), answers=(Answer(("Dragons",), gate=never),))
+        harness = make_coded_harness(judge_dragons(guide(), Refuse("No.")), answers=(Answer(("Dragons",), gate=never),))
         assert (await harness.say("m1", "A dragon?")).text == "No."
         assert harness.model.abandoned == 1
 
     async def test_a_replaced_question_is_what_the_model_gets_and_what_is_stored(self) -> None:
-        harness = make_coded_harness(judges(guide(), Replace("Are lizards real?")), answers=("Stale.", "Yes.", "Fine."))
+        harness = make_coded_harness(
+            judge_dragons(guide(), Replace("Are lizards real?")), answers=("Stale.", "Yes.", "Fine.")
+        )
         turn = await harness.say("m1", "Are dragons real?")
         assert turn.text == "Yes."
         assert await list_stored(harness) == [("user", "Are lizards real?"), ("assistant", "Yes.")]
@@ -321,7 +323,7 @@ class TestInput:
         self, replacement: str | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         harness = make_coded_harness(
-            judges(guide(), Replace(replacement) if replacement else None), answers=("Yes.", "Yes.")
+            judge_dragons(guide(), Replace(replacement) if replacement else None), answers=("Yes.", "Yes.")
         )
         commits: list[Commit] = []
         commit = harness.store.commit
@@ -336,7 +338,7 @@ class TestInput:
 
     async def test_a_replaced_question_is_also_that_of_a_specialist(self) -> None:
         expert = Agent("expert", "Know.")
-        agent = judges(guide(handoffs=[Handoff(expert)]), Replace("Are lizards real?"))
+        agent = judge_dragons(guide(handoffs=[Handoff(expert)]), Replace("Are lizards real?"))
         moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
         harness = make_coded_harness(agent, expert, answers=("Stale.", moves, "Yes."))
         assert (await harness.say("m1", "Are dragons real?")).text == "Yes."
@@ -350,7 +352,7 @@ class TestInput:
     async def test_a_handoff_keeps_nothing_of_what_its_specialist_refuses_or_replaces(
         self, verdict: Any, text: str, triggers: list[str]
     ) -> None:
-        expert = judges(Agent("expert", "Know.", triggers=triggers), verdict)
+        expert = judge_dragons(Agent("expert", "Know.", triggers=triggers), verdict)
         agent = guide(handoffs=[Handoff(expert)])
         moves = Answer.calling(call("transfer_to_expert", reason="asks of dragons", context_summary="Wants a dragon."))
         harness = make_coded_harness(
@@ -369,7 +371,7 @@ class TestInput:
 
     async def test_a_question_that_a_trigger_would_hand_over_counts_as_refused_if_a_hook_refuses_that(self) -> None:
         expert = Agent("expert", "Know.", triggers=["dragons"])
-        agent = judges(guide(handoffs=[Handoff(expert)]), None)
+        agent = judge_dragons(guide(handoffs=[Handoff(expert)]), None)
 
         @agent.on_handoff
         def never() -> Refuse:
@@ -382,20 +384,20 @@ class TestInput:
 
     async def test_a_question_that_a_specialist_without_guardrails_answers_is_not_refused(self) -> None:
         expert = Agent("expert", "Know.", triggers=["dragons"])
-        agent = judges(guide(handoffs=[Handoff(expert)]), Refuse("No."))
+        agent = judge_dragons(guide(handoffs=[Handoff(expert)]), Refuse("No."))
         harness = make_coded_harness(agent, expert, answers=("A summary.", "Yes.", "Fine."))
         await harness.say("m1", "Are dragons real?")
         await harness.say("m2", "Well?")
         assert "Are dragons real?" in str(harness.model.requests[-1].prompts)
 
     async def test_a_question_whose_run_is_given_up_counts_as_refused(self) -> None:
-        harness = make_coded_harness(judges(guide(), None), answers=("Fine.",))
+        harness = make_coded_harness(judge_dragons(guide(), None), answers=("Fine.",))
         await harness.turns.run(harness.ada, harness.request("m1", "A dragon?"), [].append, seconds=20, gives_up=True)
         await harness.say("m2", "Well?")
         assert "dragon" not in str(harness.model.requests[-1].prompts)
 
     async def test_the_inspector_has_a_replaced_question_as_it_was_replaced(self) -> None:
-        expert = judges(Agent("expert", "Know."), Replace("Are lizards real?"))
+        expert = judge_dragons(Agent("expert", "Know."), Replace("Are lizards real?"))
         agent = guide(handoffs=[Handoff(expert, context_mode="full")])
         moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
         harness = make_coded_harness(agent, expert, answers=(moves, "Stale.", "Yes."))
@@ -406,7 +408,7 @@ class TestInput:
         assert all(item["estimatedTokens"] > 0 for item in record["calls"])
 
     async def test_a_question_that_comes_with_results_of_the_page_is_judged(self) -> None:
-        harness = make_coded_harness(judges(guide(), Refuse("Not about dragons.")))
+        harness = make_coded_harness(judge_dragons(guide(), Refuse("Not about dragons.")))
         [interrupt] = await run_until_interrupt(harness)
         harness.model.script("Stale.", "Fine.")
         turn = await harness.say("m2", "A dragon?", client=replace(PAGE, results=(result(interrupt),)))
@@ -415,7 +417,7 @@ class TestInput:
         assert "dragon" not in str(harness.model.requests[-1].prompts)
 
     async def test_files_of_a_replaced_question_stay(self) -> None:
-        harness = make_coded_harness(judges(guide(), Replace("Is this real?")), answers=("Stale.", "Yes."))
+        harness = make_coded_harness(judge_dragons(guide(), Replace("Is this real?")), answers=("Stale.", "Yes."))
         source = {"type": "url", "value": "https://pictures.example.com/dragon.png"}
         await harness.say("m1", [{"type": "text", "text": "Is this dragon real?"}, {"type": "image", "source": source}])
         [request] = [prompt.content for prompt in harness.model.requests[-1].prompts if prompt.role is Role.USER]
@@ -443,7 +445,9 @@ class TestMemory:
     @pytest.fixture
     async def harness(self) -> Harness:
         """A conversation with a refused question about dragons and an allowed one about cats."""
-        harness = make_coded_harness(judges(guide(), Refuse("Not about that.")), answers=("Stale.", "Cats purr."))
+        harness = make_coded_harness(
+            judge_dragons(guide(), Refuse("Not about that.")), answers=("Stale.", "Cats purr.")
+        )
         await harness.say("m1", "Do dragons purr?")
         await harness.say("m2", "Do cats purr?")
         harness.model.requests.clear()

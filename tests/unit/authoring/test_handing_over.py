@@ -26,7 +26,7 @@ def clerk(*others: Agent, **fields: Any) -> Agent:
     return Agent("assistant", "Sell.", main=True, handoffs=list(others), **fields)
 
 
-def angry(agent: Agent, *verdicts: HandOver) -> Agent:
+def hand_over_angry_users(agent: Agent, *verdicts: HandOver) -> Agent:
     """Give the agent a hook that hands angry users over, and return the agent."""
     verdict = verdicts[0] if verdicts else HandOver(SUPPORT, summary="Ada is angry.")
 
@@ -49,7 +49,7 @@ async def list_handoffs(harness: Harness) -> list[tuple[str, str, str]]:
 
 
 async def test_a_hook_hands_over_to_people_before_any_model_speaks() -> None:
-    harness = make_coded_harness(angry(clerk(SUPPORT)), SUPPORT)
+    harness = make_coded_harness(hand_over_angry_users(clerk(SUPPORT)), SUPPORT)
     assert (await harness.say("m1", "Hello")).text == "Hello there."
     request_count = len(harness.model.requests)
     turn = await harness.say("m2", "This is outrageous")
@@ -93,7 +93,7 @@ async def test_a_hook_takes_an_answer_back_and_a_specialist_answers_in_the_same_
 
 @pytest.mark.parametrize("refuses", [False, True])
 async def test_people_get_what_guardrails_have_left_of_the_question(refuses: bool) -> None:
-    agent = angry(clerk(SUPPORT))
+    agent = hand_over_angry_users(clerk(SUPPORT))
 
     @agent.input_guardrail
     async def judge(text: str) -> Replace | Refuse | None:
@@ -112,12 +112,12 @@ async def test_people_get_what_guardrails_have_left_of_the_question(refuses: boo
 
 async def test_handoffs_of_hooks_obey_the_rules_of_handoffs() -> None:
     forbidden = Desk("support", required_permissions=["shop:vip"])
-    harness = make_coded_harness(angry(clerk(forbidden)), forbidden)
+    harness = make_coded_harness(hand_over_angry_users(clerk(forbidden)), forbidden)
     turn = await harness.say("m1", "outrageous")
     assert turn.text == "You don't have permission to use Support. Can I help with something else?"
     assert await active(harness) == "assistant"
 
-    agent = angry(clerk(SUPPORT))
+    agent = hand_over_angry_users(clerk(SUPPORT))
 
     @agent.on_handoff
     def closed(agent: str) -> Refuse:
@@ -129,10 +129,10 @@ async def test_handoffs_of_hooks_obey_the_rules_of_handoffs() -> None:
 
 
 async def test_a_hook_that_hands_over_where_it_cannot_has_failed() -> None:
-    harness = make_coded_harness(angry(clerk(), HandOver("support")), SUPPORT)
+    harness = make_coded_harness(hand_over_angry_users(clerk(), HandOver("support")), SUPPORT)
     assert (await harness.say("m1", "outrageous")).text == UNCHECKED
 
-    helper = angry(Agent("helper", "Help.", handoffs=[SUPPORT]))
+    helper = hand_over_angry_users(Agent("helper", "Help.", handoffs=[SUPPORT]))
     harness = make_coded_harness(
         Agent("assistant", "Sell.", main=True, sub_agents=[helper]),
         helper,
@@ -144,7 +144,7 @@ async def test_a_hook_that_hands_over_where_it_cannot_has_failed() -> None:
 
 
 async def test_a_desk_that_is_not_deployed_gets_nothing_and_the_user_a_sentence() -> None:
-    harness = make_coded_harness(angry(clerk(SUPPORT)))
+    harness = make_coded_harness(hand_over_angry_users(clerk(SUPPORT)))
     assert (await harness.say("m1", "outrageous")).text.startswith("The support is currently unavailable.")
     assert await active(harness) == "assistant"
 

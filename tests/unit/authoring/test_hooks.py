@@ -61,7 +61,7 @@ def clerk(*tools: Any, **fields: Any) -> Agent:
     return Agent("assistant", "Sell.", main=True, tools=tools, **fields)
 
 
-def paying(euros: int = 90) -> tuple[Answer | str, ...]:
+def answer_with_payment(euros: int = 90) -> tuple[Answer | str, ...]:
     return Answer.calling(call("pay", euros=euros)), "Done."
 
 
@@ -96,7 +96,7 @@ class TestTools:
             assert (name, context.agent_id) == ("pay", "assistant")
             return Refuse("At most 50 euros.") if arguments["euros"] > 50 else None
 
-        harness = make_coded_harness(agent, answers=paying())
+        harness = make_coded_harness(agent, answers=answer_with_payment())
         turn = await harness.say()
         assert (payments, results(turn)) == ([], ["Error: At most 50 euros."])
         assert "At most 50 euros." in read_last_prompt(harness)
@@ -108,7 +108,7 @@ class TestTools:
         def cap(arguments: dict[str, Any]) -> Replace:
             return Replace({**arguments, "euros": 50})
 
-        harness = make_coded_harness(agent, answers=paying())
+        harness = make_coded_harness(agent, answers=answer_with_payment())
         await harness.say()
         assert payments == [{"euros": 50, "to": "shop"}]
         [record] = await list_records(harness)
@@ -121,7 +121,7 @@ class TestTools:
         def careless(arguments: dict[str, Any]) -> None:
             arguments["euros"] = 1
 
-        await make_coded_harness(agent, answers=paying()).say()
+        await make_coded_harness(agent, answers=answer_with_payment()).say()
         assert payments == [{"euros": 90, "to": "shop"}]
 
     async def test_arguments_of_a_hook_must_fit_the_tool(self) -> None:
@@ -131,7 +131,7 @@ class TestTools:
         def wrong() -> Replace:
             return Replace({"euros": "many"})
 
-        turn = await make_coded_harness(agent, answers=paying()).say()
+        turn = await make_coded_harness(agent, answers=answer_with_payment()).say()
         assert payments == []
         assert results(turn)[0].startswith("Error: the call was not made: a hook has changed its arguments, which do")
 
@@ -208,7 +208,7 @@ class TestTools:
             judged.append(arguments)
             return Replace({"euros": 50})
 
-        harness = make_coded_harness(agent, answers=(*paying(), *paying()))
+        harness = make_coded_harness(agent, answers=(*answer_with_payment(), *answer_with_payment()))
         fail_once(monkeypatch, harness.store, "put_message", after=1)
         with pytest.raises(StoreUnavailable):
             await harness.say()
@@ -228,7 +228,7 @@ class TestTools:
             is_judging.set()
             await asyncio.Event().wait()
 
-        harness = make_coded_harness(agent, answers=paying())
+        harness = make_coded_harness(agent, answers=answer_with_payment())
         saying = asyncio.ensure_future(harness.say())
         await is_judging.wait()
         await harness.controls.cancel(harness.ada, harness.thread_id, None)
@@ -247,7 +247,7 @@ class TestTools:
         def note(arguments: dict[str, Any]) -> None:
             seen.append(arguments)
 
-        await make_coded_harness(agent, answers=paying()).say()
+        await make_coded_harness(agent, answers=answer_with_payment()).say()
         assert seen == [{"euros": 90}]
 
     async def test_an_approved_call_is_judged_before_it_is_asked_for_and_before_it_is_made(self) -> None:
@@ -269,7 +269,7 @@ class TestTools:
         def mask(result: str) -> Replace:
             return Replace(result.replace("4111", "[card]"))
 
-        harness = make_coded_harness(agent, answers=paying())
+        harness = make_coded_harness(agent, answers=answer_with_payment())
         turn = await harness.say()
         assert results(turn) == ["paid 90 by card [card]"]
         assert "4111" not in read_last_prompt(harness)
@@ -283,7 +283,7 @@ class TestTools:
         def lengthen() -> Replace:
             return Replace("x" * 50_000)
 
-        assert results(await make_coded_harness(agent, answers=paying()).say()) == ["x" * 50_000]
+        assert results(await make_coded_harness(agent, answers=answer_with_payment()).say()) == ["x" * 50_000]
 
     async def test_a_refused_result_is_a_failed_call(self) -> None:
         agent = clerk(pay)
@@ -292,7 +292,7 @@ class TestTools:
         def never(arguments: dict[str, Any], result: str) -> Refuse:
             return Refuse("The result is secret.")
 
-        harness = make_coded_harness(agent, answers=paying())
+        harness = make_coded_harness(agent, answers=answer_with_payment())
         assert results(await harness.say()) == ["Error: The result is secret."]
         [record] = await list_records(harness)
         assert (record.succeeded, record.output) == (False, None)
@@ -305,7 +305,7 @@ class TestTools:
         def broken() -> None:
             raise RuntimeError("down")
 
-        await make_coded_harness(agent, answers=paying()).say()
+        await make_coded_harness(agent, answers=answer_with_payment()).say()
         assert len(payments) == count
 
     async def test_a_hook_that_does_not_answer_in_time_has_failed(self) -> None:
@@ -315,7 +315,7 @@ class TestTools:
         async def endless() -> None:
             await asyncio.Event().wait()
 
-        await make_coded_harness(agent, answers=paying()).say()
+        await make_coded_harness(agent, answers=answer_with_payment()).say()
         assert payments == []
 
 
@@ -327,7 +327,7 @@ class TestModel:
         def remind(messages: list[dict[str, str]]) -> str | None:
             return "Say thanks." if messages[-1]["role"] == "tool" else None
 
-        harness = make_coded_harness(agent, answers=paying())
+        harness = make_coded_harness(agent, answers=answer_with_payment())
         await harness.say()
         first, second = harness.model.requests
         assert "Say thanks." not in str(first.prompts)

@@ -53,7 +53,7 @@ faq = Agent("faq", "Answer.", description="Knows.")
 WIDE = {"model_calls": 100, "tool_calls": 500, "tokens": 10_000_000}
 
 
-def running(run: Run, *others: Agent, answers: tuple[Answer | str, ...] = (), **fields: Any) -> Harness:
+def make_harness(run: Run, *others: Agent, answers: tuple[Answer | str, ...] = (), **fields: Any) -> Harness:
     options = {"tools": [look, dump, take], "sub_agents": [faq, *others], "limits": WIDE, **fields}
     agent = Agent("assistant", "Sell.", main=True, **options)
     agent.run(run)
@@ -134,7 +134,7 @@ async def say_at_length(context: RunContext, message: str) -> str:
     ],
 )
 def test_a_coroutine_that_does_too_much_ends_with_a_limit(run: Run) -> None:
-    turn = run_to_end(running(run))
+    turn = run_to_end(make_harness(run))
     assert (turn.types[-1], turn.last.get("code")) == ("RUN_ERROR", "run_limit_reached")
 
 
@@ -151,7 +151,7 @@ async def test_the_agents_own_limits_count(limit: str, step: str) -> None:
                     await context.call(look, page=number)
         return "Done."
 
-    harness = running(run, limits={limit: 3})
+    harness = make_harness(run, limits={limit: 3})
     turn = await harness.say()
     assert (turn.last["code"], limit in turn.last["message"]) == ("run_limit_reached", True)
     assert len(harness.model.requests) == (0 if step == "call" else 3)
@@ -166,7 +166,7 @@ async def test_a_result_that_is_too_large_is_a_failure_of_its_step() -> None:
         return "Done."
 
     assert (
-        await running(run).say()
+        await make_harness(run).say()
     ).text == "The result has 262145 bytes; at most 262144 can be recorded. Ask for less."
 
 
@@ -183,7 +183,7 @@ async def sleep_whatever_happens(context: RunContext, message: str) -> str:
 
 @pytest.mark.parametrize("run", [sleep_for_ever, sleep_whatever_happens])
 def test_a_coroutine_that_never_ends_is_stopped_after_the_time_of_the_turn(run: Run) -> None:
-    turn = run_to_end(running(run, timeouts={"turn_seconds": 60}))
+    turn = run_to_end(make_harness(run, timeouts={"turn_seconds": 60}))
     assert turn.last["code"] == "turn_timeout"
 
 
@@ -202,7 +202,7 @@ def test_agents_that_ask_each_other_end_at_a_depth() -> None:
 
     one.run(run)
     two.run(run)
-    turn = run_to_end(running(run, one, two))
+    turn = run_to_end(make_harness(run, one, two))
     assert turn.text == "One has no agent two that it may ask for this user here. Agents: none."
     assert len(depths) == MAX_DEPTH + 1
 
@@ -254,7 +254,7 @@ FAILING = [raise_it, leave, raise_no_exception, leave_in_a_branch, cancel_itself
 async def test_a_coroutine_that_fails_ends_the_turn_and_the_log_says_why(
     run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
-    turn = await running(run).say()
+    turn = await make_harness(run).say()
     assert (turn.types[-1], turn.last["code"]) == ("RUN_ERROR", "internal_error")
     assert any(record.exc_info for record in caplog.records)
 
@@ -266,14 +266,14 @@ async def test_a_tool_that_exits_has_failed_and_its_worker_goes_on() -> None:
         except ToolFailed:
             return "It failed."
 
-    assert (await running(run, tools=[exits]).say()).text == "It failed."
+    assert (await make_harness(run, tools=[exits]).say()).text == "It failed."
 
 
 async def test_arguments_that_no_text_in_utf_8_can_have_are_mended() -> None:
     async def run(context: RunContext, message: str) -> str:
         return await context.ask(faq, "Half a \ud83d?")
 
-    harness = running(run, answers=("Yes.",))
+    harness = make_harness(run, answers=("Yes.",))
     assert (await harness.say()).text == "Yes."
     assert harness.model.requests[-1].prompts[-1].content == "Half a \ufffd?"
 
@@ -296,7 +296,7 @@ async def test_a_step_that_nobody_awaits_does_not_outlast_the_turn() -> None:
         assert not working.done()
         return "Goodbye."
 
-    turn = await running(run, tools=[slow]).say()
+    turn = await make_harness(run, tools=[slow]).say()
     assert (turn.text, has_begun) == ("Goodbye.", [1])
 
 
@@ -308,7 +308,7 @@ async def test_code_that_takes_another_step_than_the_recorded_one_ends_the_turn(
     async def run(context: RunContext, message: str) -> str:
         return await context.ask(faq, next(questions))
 
-    harness = running(run)
+    harness = make_harness(run)
     fail_once(monkeypatch, harness.store, "put_message", after=1)
     with pytest.raises(StoreUnavailable):
         await harness.say()
@@ -365,5 +365,5 @@ async def test_a_type_that_is_no_object_is_no_type_of_answers(wrong: Any, caplog
     async def run(context: RunContext, message: str) -> str:
         return str(await context.model("Count.", output_type=wrong))
 
-    assert (await running(run).say()).last["code"] == "internal_error"
+    assert (await make_harness(run).say()).last["code"] == "internal_error"
     assert "is no object in JSON" in caplog.text

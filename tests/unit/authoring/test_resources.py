@@ -91,11 +91,11 @@ async def test_a_resource_whose_module_was_imported_again_is_closed_when_no_call
 
 async def test_a_replaced_resource_that_cannot_be_closed_hinders_nothing(declare: Declare) -> None:
     @resource
-    async def broken() -> AsyncIterator[Pool]:
+    async def fail_to_close() -> AsyncIterator[Pool]:
         yield Pool()
         raise ConnectionError("down")
 
-    functions = declare(broken)
+    functions = declare(fail_to_close)
     await functions.call(ask, CONTEXT, {})
     declare(count_uses([]))
     await functions.close_replaced()

@@ -66,7 +66,7 @@ DAYS = {"first": "2027-05-02", "last": "2027-05-04"}
 BACK = {**DAYS, "last": "2027-05-01"}
 
 
-def booking(**arguments: Any) -> Answer:
+def call_book(**arguments: Any) -> Answer:
     return Answer.calling(ToolCall("c1", "book", json.dumps({**FITS, **arguments})))
 
 
@@ -90,7 +90,7 @@ async def ask(harness: Harness, *answers: Answer | str) -> Turn:
 )
 async def test_nobody_is_asked_about_a_call_that_can_never_be_made(wrong: dict[str, Any], reason: str) -> None:
     harness = make_coded_harness(Agent("assistant", "Rent bikes.", main=True, tools=[book]))
-    message = await ask(harness, booking(**wrong), "Which day?")
+    message = await ask(harness, call_book(**wrong), "Which day?")
     assert message.types[-1] == "RUN_FINISHED"
     assert message.last.get("outcome", {}).get("type") != "interrupt"
     [result] = call_results(harness)
@@ -100,7 +100,7 @@ async def test_nobody_is_asked_about_a_call_that_can_never_be_made(wrong: dict[s
 
 async def test_a_call_that_fits_is_asked_about_and_made_with_converted_values() -> None:
     harness = make_coded_harness(Agent("assistant", "Rent bikes.", main=True, tools=[book]))
-    [interrupt] = (await ask(harness, booking())).last["outcome"]["interrupts"]
+    [interrupt] = (await ask(harness, call_book())).last["outcome"]["interrupts"]
     assert interrupt["message"] == "Book a ebike from 2 May 2027 for €90.50?"
     harness.model.script("Booked.")
     await answer(harness, yes(interrupt))
@@ -115,7 +115,7 @@ async def test_what_a_hook_makes_of_the_arguments_is_checked_by_the_types_too() 
         return Replace({**arguments, "price": "about ninety"})
 
     harness = make_coded_harness(agent)
-    message = await ask(harness, booking(), "No.")
+    message = await ask(harness, call_book(), "No.")
     assert message.last.get("outcome", {}).get("type") != "interrupt"
     assert "price: Input should be a valid decimal" in call_results(harness)[0]
 
@@ -162,7 +162,7 @@ class Consent(BaseModel):
     agreed: Literal[True]
 
 
-async def _rental(*answers: Answer | str) -> Harness:
+async def _make_rental_harness(*answers: Answer | str) -> Harness:
     @tool
     async def rent(first: date, last: date, price: Annotated[Decimal, Field(lt=1_000)] = Decimal(1)) -> str:
         """Rent."""
@@ -198,12 +198,12 @@ async def _rental(*answers: Answer | str) -> Harness:
     ],
 )
 async def test_a_step_takes_only_data_that_its_type_takes(state: str, data: dict[str, Any], reason: str) -> None:
-    harness = await _rental(advance(state, **data), "Again?")
+    harness = await _make_rental_harness(advance(state, **data), "Again?")
     assert reason in call_results(harness)[-1]
 
 
 async def test_a_step_takes_its_data_one_after_the_other() -> None:
-    harness = await _rental(
+    harness = await _make_rental_harness(
         advance("DAYS", first=DAYS["first"]), advance("CHECK", last=DAYS["last"]), advance("DONE", agreed=True), "Done."
     )
     assert accepted_values == [(date(2027, 5, 2), date(2027, 5, 4))]
@@ -211,14 +211,16 @@ async def test_a_step_takes_its_data_one_after_the_other() -> None:
 
 
 async def test_data_that_the_tool_at_the_end_cannot_take_sends_the_workflow_back() -> None:
-    harness = await _rental(advance("CHECK", **DAYS, price=2_000), advance("DONE", agreed=True), "Cheaper?")
+    harness = await _make_rental_harness(
+        advance("CHECK", **DAYS, price=2_000), advance("DONE", agreed=True), "Cheaper?"
+    )
     result = call_results(harness)[-1]
     assert "The workflow is not completed. rent: the arguments do not fit at price: 2000" in result
     assert "State: DAYS" in result
     assert accepted_values == []
 
 
-def _quoting() -> Agent:
+def _make_quoting_agent() -> Agent:
     return Agent("assistant", "Quote.", main=True, output_type=Period)
 
 
@@ -235,12 +237,12 @@ RIGHT = '{"first":"2027-05-02","last":"2027-05-04","price":"90"}'
     ],
 )
 async def test_an_answer_that_its_type_refuses_goes_back_to_the_model_with_the_reason(wrong: str, reason: str) -> None:
-    harness = make_coded_harness(_quoting())
+    harness = make_coded_harness(_make_quoting_agent())
     message = await ask(harness, wrong, RIGHT)
     assert message.last["result"] == {"first": "2027-05-02", "last": "2027-05-04", "price": "90"}
     assert reason in harness.model.requests[-1].contents[-1][1]
 
-    failed = await ask(make_coded_harness(_quoting()), wrong, wrong)
+    failed = await ask(make_coded_harness(_make_quoting_agent()), wrong, wrong)
     assert failed.last["code"] == "answer_invalid"
     assert reason in failed.last["message"]
 

@@ -94,7 +94,7 @@ def test_an_answer_is_yes_no_or_a_reason_to_refuse(
     assert answer["payload"] == payload
 
 
-def waiting(server: ScriptedServer) -> None:
+def serve_waiting_conversation(server: ScriptedServer) -> None:
     """Let the server have the conversation ``t``, which waits."""
     calls = [{"id": "c", "function": {"name": "refund", "arguments": ARGUMENTS}}]
     message = {"id": "m", "role": "assistant", "name": "Shop", "toolCalls": calls, "metadata": {"status": "complete"}}
@@ -107,7 +107,7 @@ def test_a_reopened_conversation_asks_with_the_arguments(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     typed = type_in(monkeypatch, answers=("y",))
-    waiting(server)
+    serve_waiting_conversation(server)
     server.answer("POST /v1/runs", stream(BEGUN, ENDED))
     output = server.run("chat", "t").output
     assert f"> Shop calls {CALL}" in output
@@ -116,14 +116,14 @@ def test_a_reopened_conversation_asks_with_the_arguments(
 
 
 def test_a_shown_conversation_has_the_question_and_the_calls(server: ScriptedServer) -> None:
-    waiting(server)
+    serve_waiting_conversation(server)
     output = server.run("threads", "show", "t").stdout
     assert f"> Shop calls {CALL}" in output
     assert f"? May I use refund? [{CALL}]" in output
 
 
 def test_a_followed_conversation_shows_the_question_with_the_arguments(server: ScriptedServer) -> None:
-    waiting(server)
+    serve_waiting_conversation(server)
     events = [{**event, "metadata": {"seq": number}} for number, event in enumerate(WAITS, 8)]
     server.answer("GET /v1/threads/t/events", stream(*events))
     output = server.run("tail", "t", "--one-run").stdout
@@ -172,7 +172,7 @@ def test_a_script_reads_one_line_with_the_command_that_answers(server: ScriptedS
     ("reply", "payload"), [("yes", {"approved": True}), ("too dear", {"approved": False, "comment": "too dear"})]
 )
 def test_a_script_answers_by_a_command(server: ScriptedServer, reply: str, payload: dict[str, object]) -> None:
-    waiting(server)
+    serve_waiting_conversation(server)
     server.answer("POST /v1/runs", stream(BEGUN, ENDED))
     assert server.run("chat", "t", "--answer", reply).exit_code == 0
     assert [answer["payload"] for [answer] in resumes(server)] == [payload]

@@ -98,16 +98,16 @@ def test_each_line_of_the_input_is_a_message(server: ScriptedServer) -> None:
 def test_a_lost_connection_is_taken_up_without_a_repeat(server: ScriptedServer) -> None:
     whole = [BEGUN, *make_message_events("One ", "two"), ENDED]
 
-    def rest(request: httpx.Request) -> httpx.Response:
+    def send_rest(request: httpx.Request) -> httpx.Response:
         assert request.url.params["after"] == "3"
         return stream(*whole)
 
-    def answered(request: httpx.Request) -> httpx.Response:
+    def send_beginning(request: httpx.Request) -> httpx.Response:
         thread_id = json.loads(request.content)["threadId"]
-        server.answer(f"GET /v1/threads/{thread_id}/events", rest)
+        server.answer(f"GET /v1/threads/{thread_id}/events", send_rest)
         return stream(*whole[:3])
 
-    server.answer("POST /v1/runs", answered)
+    server.answer("POST /v1/runs", send_beginning)
     assert server.run("chat", "-m", "Hi").stdout == "Assistant: One two\n"
 
 

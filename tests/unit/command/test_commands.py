@@ -234,10 +234,10 @@ def test_an_error_is_one_line_and_a_code(server: ScriptedServer, answer: httpx.R
 def test_a_server_that_is_not_there_is_code_5(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("baton_client.command.session.MAX_RETRIES", 0)
 
-    def refused(request: httpx.Request) -> httpx.Response:
+    def refuse_connection(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
 
-    server.answer("GET /v1/threads", refused)
+    server.answer("GET /v1/threads", refuse_connection)
     result = server.run("threads", "list")
     assert result.exit_code == 5
     assert "baton doctor" in result.stderr
@@ -299,7 +299,7 @@ def test_doctor_says_what_to_do(server: ScriptedServer) -> None:
 
 
 def test_a_clock_that_differs_by_the_way_of_the_answer_is_that_of_the_server(server: ScriptedServer) -> None:
-    healthy(server)
+    serve_health(server)
     date = email.utils.formatdate(time.time() - 2, usegmt=True)
     health = {"status": "ok", "version": version("baton-client")}
     server.answer("GET /health", httpx.Response(200, json=health, headers={"date": date}))
@@ -347,7 +347,7 @@ def test_a_document_that_the_server_refuses_is_named(server: ScriptedServer, tmp
 
 def test_doctor_tries_each_model_and_fails_if_agents_cannot_work_with_one(server: ScriptedServer) -> None:
     models = [make_model("big", agents=["assistant"]), make_model("small", uses=["light"])]
-    healthy(server, *models)
+    serve_health(server, *models)
     server.answer("POST /v1/models/check", lambda request: make_report(models, request, works=True))
     fine = server.run("doctor", "--models")
     assert fine.exit_code == 0
@@ -368,7 +368,7 @@ def test_doctor_tries_each_model_and_fails_if_agents_cannot_work_with_one(server
 
 
 def test_doctor_says_who_may_check_models(server: ScriptedServer) -> None:
-    healthy(server)
+    serve_health(server)
     server.answer("GET /v1/models", problem(403, "forbidden"))
     result = server.run("doctor", "--models")
     assert result.exit_code == 3
@@ -378,7 +378,7 @@ def test_doctor_says_who_may_check_models(server: ScriptedServer) -> None:
 
 def test_doctor_goes_on_after_a_model_that_could_not_be_checked(server: ScriptedServer) -> None:
     models = [make_model("big", agents=["assistant"]), make_model("small", uses=["light"])]
-    healthy(server, *models)
+    serve_health(server, *models)
     answers = iter([problem(429, "rate_limited", "Another check is running.")])
     server.answer(
         "POST /v1/models/check", lambda request: next(answers, None) or make_report(models, request, works=True)
@@ -391,14 +391,14 @@ def test_doctor_goes_on_after_a_model_that_could_not_be_checked(server: Scripted
 
 
 def test_doctor_tries_no_model_without_being_asked_or_without_a_token(server: ScriptedServer) -> None:
-    healthy(server)
+    serve_health(server)
     assert server.run("doctor").exit_code == 0
     server.answer("GET /v1/users/me", problem(401, "unauthorized"))
     assert server.run("doctor", "--models").exit_code == 3
     assert server.sent("GET /v1/models") == []
 
 
-def healthy(server: ScriptedServer, *models: dict[str, Any]) -> None:
+def serve_health(server: ScriptedServer, *models: dict[str, Any]) -> None:
     """A server of this release with models."""
     server.answer("GET /health", httpx.Response(200, json={"status": "ok", "version": version("baton-client")}))
     server.answer("GET /v1/users/me", httpx.Response(200, json={"userId": "boss", "tenantId": "acme"}))

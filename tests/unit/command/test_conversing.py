@@ -131,13 +131,19 @@ def test_a_lost_server_is_reported_once_and_the_answer_goes_on(
         ENDED,
     ]
 
-    def away(request: httpx.Request) -> httpx.Response:
+    def refuse_connection(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
 
     def begin(request: httpx.Request) -> httpx.Response:
         thread_id = json.loads(request.content)["threadId"]
         rest = [{**event, "metadata": {"seq": seq}} for seq, event in enumerate(events, 1)][3:]
-        server.answer(f"GET /v1/threads/{thread_id}/events", away, away, away, stream(*rest))
+        server.answer(
+            f"GET /v1/threads/{thread_id}/events",
+            refuse_connection,
+            refuse_connection,
+            refuse_connection,
+            stream(*rest),
+        )
         return stream(*events[:3])
 
     async def at_once(seconds: float) -> None:

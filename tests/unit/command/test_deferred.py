@@ -68,7 +68,7 @@ def test_signing_in_loads_no_events() -> None:
     assert {"ag_ui", "baton_client._generated.served", "keyring", "prompt_toolkit"}.isdisjoint(modules)
 
 
-def whole(command: DeferredCommand) -> str:
+def read_own_help(command: DeferredCommand) -> str:
     """The first words of the command's own help, on one line."""
     return " ".join((command.whole.help or "").split())
 
@@ -78,7 +78,7 @@ def test_the_list_of_commands_says_what_the_commands_say() -> None:
     listed = {name: commands.get_command(None, name) for name in commands.list_commands(None)}
     assert list(listed) == [*COMMANDS, *SERVER_COMMANDS]
     assert {name: command.help for name, command in listed.items()} == {
-        name: whole(command) for name, command in listed.items()
+        name: read_own_help(command) for name, command in listed.items()
     }
 
 

@@ -154,17 +154,17 @@ def test_an_absent_command_says_where_it_comes_from() -> None:
 
 
 def test_a_local_server_that_is_not_there_is_reported_by_its_address(server: ScriptedServer) -> None:
-    def refused(request: httpx.Request) -> httpx.Response:
+    def refuse_connection(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
 
-    server.answer("POST /local/token", refused)
+    server.answer("POST /local/token", refuse_connection)
     result = server.run("--url", "http://127.0.0.1:8090", "login", "--local", "--user", "ada")
     assert result.exit_code == 5
     assert "http://127.0.0.1:8090" in result.stderr
     assert "--url" in result.stderr
 
 
-def local_cloud(server: ScriptedServer, *lifetimes: float) -> None:
+def serve_local_tokens(server: ScriptedServer, *lifetimes: float) -> None:
     """A local cloud whose tokens are numbered, and live so many seconds; ``BATON_TOKEN`` is not set."""
     del server.variables["BATON_TOKEN"]
     tokens = [
@@ -187,7 +187,7 @@ LOCAL = ("login", "--local", "--user", "grace", "--permission", "agent:write", "
 def test_a_local_sign_in_lasts_as_long_as_its_token_says_and_is_renewed_for_the_same_user(
     server: ScriptedServer,
 ) -> None:
-    local_cloud(server, 8 * 3600, 30, 3600)
+    serve_local_tokens(server, 8 * 3600, 30, 3600)
     assert server.run(*LOCAL).exit_code == 0
     [file] = server.folder.glob("tokens-*.json")
     stored = json.loads(file.read_text())
@@ -200,7 +200,7 @@ def test_a_local_sign_in_lasts_as_long_as_its_token_says_and_is_renewed_for_the_
 
 
 def test_a_local_sign_in_says_who_the_person_is(server: ScriptedServer) -> None:
-    local_cloud(server, 3600)
+    serve_local_tokens(server, 3600)
     about = {"name": "Grace Hopper", "picture": "https://example.com/grace.png", "locale": "en-US"}
     options = [part for claim, value in about.items() for part in (f"--{claim}", value)]
     assert server.run(*LOCAL, *options).exit_code == 0
@@ -209,14 +209,14 @@ def test_a_local_sign_in_says_who_the_person_is(server: ScriptedServer) -> None:
 
 
 def test_another_local_cloud_at_the_same_address_is_signed_in_at_as_well(server: ScriptedServer) -> None:
-    local_cloud(server, 3600, 3600)
+    serve_local_tokens(server, 3600, 3600)
     assert server.run(*LOCAL).exit_code == 0
     assert server.run("threads", "list").exit_code == 0
     assert list(map(number_of, server.sent("GET /v1/threads"))) == [1], "the other cloud would log a refused token"
 
 
 def test_a_local_sign_in_at_what_is_no_local_cloud_any_more_says_so(server: ScriptedServer) -> None:
-    local_cloud(server, 1)
+    serve_local_tokens(server, 1)
     assert server.run(*LOCAL).exit_code == 0
     server.answer("POST /local/token", problem(404, "not_found"))
     result = server.run("threads", "list")
@@ -238,7 +238,7 @@ def test_a_token_that_a_local_cloud_does_not_sign_says_why(server: ScriptedServe
 
 
 def test_the_token_of_one_server_is_not_sent_to_another_one(server: ScriptedServer) -> None:
-    local_cloud(server, 3600)
+    serve_local_tokens(server, 3600)
     assert server.run(*LOCAL).exit_code == 0
     result = server.run("--url", "http://another.test", "threads", "list")
     assert result.exit_code == 3

@@ -55,7 +55,7 @@ SLEEPS = {
 
 def test_each_function_that_sleeps_has_a_reason() -> None:
     paths = sorted((ROOT / "shared" / "baton").rglob("*.py")) + sorted((ROOT / "functions").rglob("*.py"))
-    results = {f"{_name(path)}: {sleeper}" for path in paths for sleeper in sleepers(ast.parse(path.read_text()))}
+    results = {f"{_name(path)}: {sleeper}" for path in paths for sleeper in find_sleepers(ast.parse(path.read_text()))}
     assert results == SLEEPS.keys()
 
 
@@ -69,7 +69,7 @@ def test_each_function_that_sleeps_has_a_reason() -> None:
     ],
 )
 def test_functions_that_sleep_are_found(text: str, places: list[str]) -> None:
-    assert list(sleepers(ast.parse(text))) == places
+    assert list(find_sleepers(ast.parse(text))) == places
 
 
 def _name(path: Path) -> str:
@@ -77,7 +77,7 @@ def _name(path: Path) -> str:
     return str(path.relative_to(library if path.is_relative_to(library) else ROOT))
 
 
-def sleepers(tree: ast.AST, within: str = "") -> Iterator[str]:
+def find_sleepers(tree: ast.AST, within: str = "") -> Iterator[str]:
     """The functions that sleep. One that only gives other tasks a turn does not."""
     for node in ast.iter_child_nodes(tree):
         inner = node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else within
@@ -86,4 +86,4 @@ def sleepers(tree: ast.AST, within: str = "") -> Iterator[str]:
                 pass
             case ast.Call(func=ast.Attribute(attr="sleep" | "_sleep") | ast.Name(id="sleep")):
                 yield within
-        yield from sleepers(node, inner)
+        yield from find_sleepers(node, inner)

@@ -47,7 +47,7 @@ SMALL = sentence_graph.network(layers=LAYERS, heads=HEADS, width=WIDTH, inner=IN
 NETWORK = SentenceNetwork(GIVEN, layers=LAYERS, graph=SMALL)
 
 
-def plain(text: list[int]) -> Any:
+def compute_vector(text: list[int]) -> Any:
     """The vector of a text by the formulas of the paper, in double precision."""
     tensors = {name: tensor.astype(np.float64) for name, tensor in GIVEN.items()}
 
@@ -86,7 +86,7 @@ def test_vectors_are_those_of_the_formulas(lengths: list[int]) -> None:
     vectors = NETWORK.encode(texts)
     assert vectors.dtype == np.float32
     for text, vector in zip(texts, vectors, strict=True):
-        assert vector @ plain(text) > 0.9999
+        assert vector @ compute_vector(text) > 0.9999
         assert abs(np.linalg.norm(vector) - 1) < 1e-6
 
 

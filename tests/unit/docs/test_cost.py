@@ -28,7 +28,7 @@ share_at_desks: 0
 
 
 @cache
-def usual() -> Deployment:
+def read_default_deployment() -> Deployment:
     """The deployment of the template with its defaults."""
     return read_deployment()
 
@@ -36,7 +36,9 @@ def usual() -> Deployment:
 def calculator(
     deployment: Deployment | None = None, profile: Path | None = None, measured: Measured | None = None
 ) -> Calculator:
-    return Calculator(deployment or usual(), measured or read_measured(), read_prices(), read_profile(profile))
+    return Calculator(
+        deployment or read_default_deployment(), measured or read_measured(), read_prices(), read_profile(profile)
+    )
 
 
 def deployment_of(tmp_path: Path, replacements: Mapping[str, str]) -> Deployment:

@@ -38,13 +38,15 @@ def test_the_other_jobs_are_done_and_each_failure_is_counted(kinds: list[Callabl
     done: list[int] = []
     counter: Counter[Metric] = Counter()
 
-    async def noted(number: int) -> int:
+    async def run_and_note(number: int) -> int:
         result = await kinds[number](number)
         done.append(number)
         return result
 
     async def run() -> None:
-        jobs = [Job(str(number), partial(noted, number), METRICS[number], seconds=5) for number in range(len(kinds))]
+        jobs = [
+            Job(str(number), partial(run_and_note, number), METRICS[number], seconds=5) for number in range(len(kinds))
+        ]
         failing = {METRICS[number]: 1 for number, kind in enumerate(kinds) if kind is not work}
         expected = Counter(failing)
         expected[Metric.INTERNAL_FAULTS] += sum(kind is fail and number % 2 == 0 for number, kind in enumerate(kinds))

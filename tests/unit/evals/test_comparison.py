@@ -63,7 +63,7 @@ def test_what_was_not_judged_is_neither_passed_nor_failed() -> None:
 
 
 def test_a_measure_has_one_form_whatever_its_values_are() -> None:
-    def measured(*values: float) -> EvaluationRecord:
+    def make_measured(*values: float) -> EvaluationRecord:
         runs = tuple(
             RunRecord(passed=True, scores=(Score(metric="similarity.token_f1", value=value, passed=True),))
             for value in values
@@ -71,4 +71,7 @@ def test_a_measure_has_one_form_whatever_its_values_are() -> None:
         one = record([True])
         return one.model_copy(update={"cases": (one.cases[0].model_copy(update={"runs": runs}),)})
 
-    assert [summarise(measured(*values)).metrics[1].is_rate for values in [(1.0, 1.0), (0.5, 1.0)]] == [False, False]
+    assert [summarise(make_measured(*values)).metrics[1].is_rate for values in [(1.0, 1.0), (0.5, 1.0)]] == [
+        False,
+        False,
+    ]

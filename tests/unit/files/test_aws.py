@@ -27,7 +27,7 @@ def make_error(code: str, status: int) -> ClientError:
     return ClientError({"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}, "GetItem")  # type: ignore[typeddict-item]
 
 
-def failing(error: Exception) -> None:
+def fail(error: Exception) -> None:
     raise error
 
 
@@ -59,21 +59,21 @@ async def test_a_call_runs_in_another_thread_with_the_callers_context() -> None:
 )
 async def test_throttling_and_outages_are_an_unavailable_store(error: Exception) -> None:
     with pytest.raises(StoreUnavailable) as unavailable:
-        await aws.call(failing, error)
+        await aws.call(fail, error)
     assert unavailable.value.__cause__ is error
 
 
 @pytest.mark.parametrize("code", ["ConditionalCheckFailedException", "TransactionCanceledException", "NoSuchKey"])
 async def test_every_other_answer_goes_to_the_caller(code: str) -> None:
     with pytest.raises(ClientError) as answered:
-        await aws.call(failing, make_error(code, 400))
+        await aws.call(fail, make_error(code, 400))
     assert aws.error_code(answered.value) == code
 
 
 @pytest.mark.parametrize("error", [ParamValidationError(report="bug")])
 async def test_a_mistake_of_ours_is_not_an_outage(error: BotoCoreError) -> None:
     with pytest.raises(type(error)):
-        await aws.call(failing, error)
+        await aws.call(fail, error)
 
 
 def test_a_client_has_limits_and_keeps_them_under_more_settings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def files() -> Iterator[S3Files]:
         replace_session(former)
 
 
-def s3_would_take(method: str, url: str, headers: dict[str, str]) -> bool:
+def would_s3_accept(method: str, url: str, headers: dict[str, str]) -> bool:
     """Whether the signature in ``url`` is that of a request with these headers (the host is the address's)."""
     query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
     unsigned, signature = url.split("&X-Amz-Signature=")
@@ -72,7 +72,7 @@ async def test_the_client_puts_exactly_what_was_announced(files: S3Files) -> Non
         "Content-Length": "1234",
         "x-amz-meta-name": "%C3%9Cberblick%201.pdf",
     }
-    assert s3_would_take("PUT", upload.url, upload.headers)
+    assert would_s3_accept("PUT", upload.url, upload.headers)
 
 
 @pytest.mark.parametrize(
@@ -88,16 +88,16 @@ async def test_the_client_puts_exactly_what_was_announced(files: S3Files) -> Non
 )
 async def test_anything_else_has_another_signature(files: S3Files, header: str, value: str) -> None:
     upload = await files.presign_upload(ADA, THREAD, "a.pdf", "application/pdf", 1234)
-    assert not s3_would_take("PUT", upload.url, {**upload.headers, header: value})
+    assert not would_s3_accept("PUT", upload.url, {**upload.headers, header: value})
 
 
 async def test_an_upload_address_does_nothing_but_upload(files: S3Files) -> None:
     upload = await files.presign_upload(ADA, THREAD, "a.pdf", "application/pdf", 1234)
     for method in ("GET", "DELETE", "POST", "HEAD"):
-        assert not s3_would_take(method, upload.url, upload.headers)
+        assert not would_s3_accept(method, upload.url, upload.headers)
     other = upload.url.replace("/acme/", "/globex/")
     assert other != upload.url
-    assert not s3_would_take("PUT", other, upload.headers)
+    assert not would_s3_accept("PUT", other, upload.headers)
 
 
 async def test_the_address_is_the_regions_own_and_lasts_15_minutes(files: S3Files) -> None:

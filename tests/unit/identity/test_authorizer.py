@@ -50,7 +50,7 @@ def app(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def connecting(offered: str | None, *, header: str = "Sec-WebSocket-Protocol") -> dict[str, Any]:
+def make_connect_event(offered: str | None, *, header: str = "Sec-WebSocket-Protocol") -> dict[str, Any]:
     """A $connect event as API Gateway sends it to a REQUEST authorizer."""
     headers = {"Host": "abcdef1234.execute-api.eu-central-1.amazonaws.com", "Sec-WebSocket-Version": "13"}
     if offered is not None:
@@ -68,7 +68,7 @@ def test_a_good_token_may_connect_and_nothing_else(app: ModuleType) -> None:
     expiry = seconds_from_now(600)
     good = token(SECRET, permissions=["skill:create", "audit:read"], exp=expiry)
 
-    answer = app.handler(connecting(f"baton.v1, {good}"), Context())
+    answer = app.handler(make_connect_event(f"baton.v1, {good}"), Context())
 
     assert answer == {
         "principalId": "ada",
@@ -81,26 +81,31 @@ def test_a_good_token_may_connect_and_nothing_else(app: ModuleType) -> None:
 
 
 def test_the_name_and_the_language_of_the_user_go_with_the_connection(app: ModuleType) -> None:
-    named = app.handler(connecting(f"baton.v1, {token(SECRET, name='Ada Łovelace', locale='de_AT')}"), Context())
+    named = app.handler(
+        make_connect_event(f"baton.v1, {token(SECRET, name='Ada Łovelace', locale='de_AT')}"), Context()
+    )
     assert (named["context"]["name"], named["context"]["locale"]) == ("Ada Łovelace", "de-AT")
 
 
 @pytest.mark.parametrize("claim", ["", "german", "de-AT-<b>", "de;q=1", "x" * 40, 5, None, ["de"], "de-x-a"])
 def test_a_claim_that_is_no_language_counts_as_none(app: ModuleType, claim: object) -> None:
-    assert "locale" not in app.handler(connecting(f"baton.v1, {token(SECRET, locale=claim)}"), Context())["context"]
+    assert (
+        "locale"
+        not in app.handler(make_connect_event(f"baton.v1, {token(SECRET, locale=claim)}"), Context())["context"]
+    )
 
 
 @pytest.mark.parametrize("header", ["sec-websocket-protocol", "SEC-WEBSOCKET-PROTOCOL"])
 def test_the_header_is_found_in_any_case(app: ModuleType, header: str) -> None:
-    assert app.handler(connecting(f"baton.v1,{token(SECRET)}", header=header), Context())
+    assert app.handler(make_connect_event(f"baton.v1,{token(SECRET)}", header=header), Context())
 
 
 def test_the_header_may_come_in_two_lines_or_in_headers_alone(app: ModuleType) -> None:
-    event = connecting(None)
+    event = make_connect_event(None)
     event["multiValueHeaders"]["Sec-WebSocket-Protocol"] = ["baton.v1", token(SECRET)]
     assert app.handler(event, Context())
 
-    event = connecting(f"baton.v1, {token(SECRET)}")
+    event = make_connect_event(f"baton.v1, {token(SECRET)}")
     del event["multiValueHeaders"]
     assert app.handler(event, Context())
 
@@ -111,7 +116,7 @@ def test_what_is_passed_on_fits_api_gateways_8_kb(app: ModuleType) -> None:
     claims["permissions"] = [str(index).rjust(64, "x") for index in range(64)]
     longest = jwt.PyJWS().encode(json.dumps(claims, ensure_ascii=False).encode(), SECRET, "HS256", {"kid": "host"})
 
-    context = app.handler(connecting(f"baton.v1, {longest}"), Context())["context"]
+    context = app.handler(make_connect_event(f"baton.v1, {longest}"), Context())["context"]
 
     assert len(context["permissions"]) == 64 * 65 - 1
     assert all(isinstance(value, str) for value in context.values())
@@ -144,7 +149,7 @@ def test_everything_else_is_a_401(app: ModuleType, offered: str | None) -> None:
         "forged": token(SECRET + "!"),
     }
     with pytest.raises(Exception, match=r"^Unauthorized$") as refused:
-        app.handler(connecting(offered and offered.format(**tokens)), Context())
+        app.handler(make_connect_event(offered and offered.format(**tokens)), Context())
     # The runtime reports the class and text of what is raised: neither may be one of ours.
     assert type(refused.value) is Exception
 
@@ -157,9 +162,9 @@ def test_an_event_without_headers_is_a_401(app: ModuleType) -> None:
 
 def test_no_token_reaches_the_log(app: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
     good, bad = token(SECRET), token(SECRET + "!")
-    app.handler(connecting(f"baton.v1, {good}"), Context())
+    app.handler(make_connect_event(f"baton.v1, {good}"), Context())
     with pytest.raises(Exception, match=r"^Unauthorized$"):
-        app.handler(connecting(f"baton.v1, {bad}"), Context())
+        app.handler(make_connect_event(f"baton.v1, {bad}"), Context())
 
     written = "".join(str(vars(record)) for record in caplog.records)
     assert "Connection refused" in written
@@ -187,7 +192,7 @@ def test_why_a_connection_is_refused_is_in_the_log(
         "forged": token(SECRET + "!"),
     }
     with pytest.raises(Exception, match=r"^Unauthorized$"):
-        app.handler(connecting(offered.format(**tokens)), Context())
+        app.handler(make_connect_event(offered.format(**tokens)), Context())
     [line] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert line == f"Token refused: {reason}."
 
@@ -198,7 +203,7 @@ def test_the_sealed_token_goes_with_the_connection(app: ModuleType, monkeypatch:
     verifier = JwtVerifier(tuple, EmbedKeys(secret, "embed-keys"), subject_tokens=SubjectTokens(lambda: key))
     monkeypatch.setattr(app, "verifier", verifier)
     good = token(SECRET)
-    subject = app.handler(connecting(f"baton.v1, {good}"), Context())["context"]["subject"]
+    subject = app.handler(make_connect_event(f"baton.v1, {good}"), Context())["context"]["subject"]
     assert good not in subject
     assert SubjectTokens(lambda: key).open(Scope("acme", "ada", subject_token=subject))[0] == good
 
@@ -210,5 +215,5 @@ def test_a_token_that_is_too_long_for_the_context_stays_behind(
     secret = OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
     verifier = JwtVerifier(tuple, EmbedKeys(secret, "embed-keys"), subject_tokens=SubjectTokens(lambda: key))
     monkeypatch.setattr(app, "verifier", verifier)
-    answer = app.handler(connecting(f"baton.v1, {token(SECRET, note='x' * 5_000)}"), Context())
+    answer = app.handler(make_connect_event(f"baton.v1, {token(SECRET, note='x' * 5_000)}"), Context())
     assert "subject" not in answer["context"]

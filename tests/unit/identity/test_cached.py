@@ -80,8 +80,8 @@ def test_a_failing_source_is_read_every_five_seconds_at_most(
 
 
 def test_a_bug_is_not_an_outage(cached: CachedValue[int], time: Monotonic) -> None:
-    def broken() -> int:
+    def fail() -> int:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        CachedValue(broken, monotonic=time).get()
+        CachedValue(fail, monotonic=time).get()

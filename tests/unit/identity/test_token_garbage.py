@@ -62,7 +62,7 @@ def verifier() -> Iterator[JwtVerifier]:
         yield JwtVerifier(lambda: (oidc,), EmbedKeys(secret, "embed-keys"), allow_http=True)
 
 
-def refuses(verifier: JwtVerifier, garbage: str) -> None:
+def check_refusal(verifier: JwtVerifier, garbage: str) -> None:
     with pytest.raises(Unauthorized) as refused:
         verifier.verify(garbage)
     assert type(refused.value) in (Unauthorized, TokenExpired)
@@ -75,7 +75,7 @@ def refuses(verifier: JwtVerifier, garbage: str) -> None:
 @example("\ud800.\ud800.\ud800")
 @example("a.b.c\n")
 def test_text_is_refused(verifier: JwtVerifier, garbage: str) -> None:
-    refuses(verifier, garbage)
+    check_refusal(verifier, garbage)
 
 
 @given(json_values | headers, json_values | claims, st.binary(max_size=80))
@@ -83,7 +83,7 @@ def test_text_is_refused(verifier: JwtVerifier, garbage: str) -> None:
 @example({"alg": "RS256", "kid": "invented"}, {"iss": "https://issuer.example"}, b"x")
 def test_unsigned_json_is_refused(verifier: JwtVerifier, header: Any, payload: Any, signature: bytes) -> None:
     parts = (json.dumps(header).encode(), json.dumps(payload).encode(), signature)
-    refuses(verifier, ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts))
+    check_refusal(verifier, ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts))
 
 
 @given(claims | json_values)
@@ -103,12 +103,12 @@ def test_a_token_with_one_changed_character_is_refused(verifier: JwtVerifier, po
     position %= last
     changed = good[:position] + character + good[position + 1 :]
     if changed != good:
-        refuses(verifier, changed)
+        check_refusal(verifier, changed)
 
 
 @pytest.mark.parametrize("nested", ["[" * 5000, '{"a":' * 1200])
 def test_deep_nesting_is_refused(verifier: JwtVerifier, nested: str) -> None:
     deep = base64.urlsafe_b64encode(nested.encode()).rstrip(b"=").decode()
     good = token(SECRET).split(".")
-    refuses(verifier, f"{deep}.{good[1]}.{good[2]}")
-    refuses(verifier, f"{good[0]}.{deep}.{good[2]}")
+    check_refusal(verifier, f"{deep}.{good[1]}.{good[2]}")
+    check_refusal(verifier, f"{good[0]}.{deep}.{good[2]}")

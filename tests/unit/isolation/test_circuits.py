@@ -38,7 +38,7 @@ def last_text(request: Body) -> str:
     return str(request["messages"][-1]["content"])
 
 
-def fails_for_crash(request: Body) -> httpx2.Response | None:
+def fail_for_crash(request: Body) -> httpx2.Response | None:
     return refuse("out of memory", status=500) if "CRASH" in last_text(request) else None
 
 
@@ -47,14 +47,14 @@ def is_silent_for_slow(request: Body) -> httpx2.Response | None:
 
 
 async def test_a_tenant_whose_turns_fail_leaves_the_model_to_others() -> None:
-    tenants = Tenants(fails_for_crash)
+    tenants = Tenants(fail_for_crash)
     for _ in range(7):
         assert (await tenants.ask("acme", "CRASH")).outcome == "model_unavailable"
     assert (await tenants.ask("globex")).outcome == "Yes."
 
 
 async def test_a_tenant_has_a_circuit_of_its_own() -> None:
-    tenants = Tenants(fails_for_crash)
+    tenants = Tenants(fail_for_crash)
     for _ in range(5):
         await tenants.ask("acme", "CRASH")
     left_alone = await tenants.ask("acme")
@@ -62,7 +62,7 @@ async def test_a_tenant_has_a_circuit_of_its_own() -> None:
 
 
 async def test_failures_of_one_conversation_leave_the_model_to_colleagues() -> None:
-    tenants = Tenants(fails_for_crash)
+    tenants = Tenants(fail_for_crash)
     thread = str(uuid.uuid4())
     for _ in range(5):
         assert (await tenants.ask("acme", "CRASH", thread=thread)).requests
@@ -110,10 +110,10 @@ async def test_texts_that_cannot_be_embedded_keep_no_others_from_it(status: int,
 
 
 async def test_a_short_time_limit_closes_no_circuit() -> None:
-    def fails_or_is_silent(request: Body) -> httpx2.Response | None:
-        return fails_for_crash(request) or is_silent_for_slow(request)
+    def fail_or_stay_silent(request: Body) -> httpx2.Response | None:
+        return fail_for_crash(request) or is_silent_for_slow(request)
 
-    tenants = Tenants(fails_or_is_silent, others=(HASTY,))
+    tenants = Tenants(fail_or_stay_silent, others=(HASTY,))
     for _ in range(4):
         await tenants.ask("acme", "CRASH", agent="assistant")
     await tenants.ask("acme", "SLOW", agent="hasty")

@@ -59,7 +59,7 @@ def strings(value: Any) -> Iterator[str]:
         yield value
 
 
-def refuses_once(words: str, message: str) -> Callable[[Body], httpx2.Response | None]:
+def make_rule_that_refuses_once(words: str, message: str) -> Callable[[Body], httpx2.Response | None]:
     """A rule that refuses the first form of each request with the words, and takes the next form whatever it is."""
     refused: list[str] = []
 
@@ -85,7 +85,7 @@ def form(turn: Turn) -> Body:
     return {**turn.sent, "messages": messages, "prompt_cache_key": None}
 
 
-async def before_and_after(tenants: Tenants, **spoiled: Any) -> tuple[Body, Body]:
+async def read_forms_before_and_after(tenants: Tenants, **spoiled: Any) -> tuple[Body, Body]:
     """The form of another tenant's request before and after one that is refused."""
     before = form(await tenants.ask("globex", tools=offer()))
     for _ in range(2):
@@ -97,27 +97,29 @@ async def before_and_after(tenants: Tenants, **spoiled: Any) -> tuple[Body, Body
 class TestQuotedWords:
     async def test_names_of_properties_teach_nothing(self, words: str) -> None:
         message = f"Invalid schema for function 'book': In context=('properties', '{words}'), 'uri' is not a format."
-        tenants = Tenants(refuses_once(words, message), agent=AGENT)
-        before, after = await before_and_after(
+        tenants = Tenants(make_rule_that_refuses_once(words, message), agent=AGENT)
+        before, after = await read_forms_before_and_after(
             tenants, tools=offer(type="object", properties={words: {"type": "string", "format": "uri"}})
         )
         assert after == before
 
     async def test_values_of_parameters_teach_nothing(self, words: str) -> None:
-        tenants = Tenants(refuses_once(words, f"Invalid value in 'enum': '{words}' of book."), agent=AGENT)
+        tenants = Tenants(
+            make_rule_that_refuses_once(words, f"Invalid value in 'enum': '{words}' of book."), agent=AGENT
+        )
         schema = {"day": {"enum": [words]}}
-        before, after = await before_and_after(tenants, tools=offer(type="object", properties=schema))
+        before, after = await read_forms_before_and_after(tenants, tools=offer(type="object", properties=schema))
         assert after == before
 
     async def test_descriptions_of_tools_teach_nothing(self, words: str) -> None:
-        tenants = Tenants(refuses_once(words, f"The tool book is odd: {words}"), agent=AGENT)
-        before, after = await before_and_after(
+        tenants = Tenants(make_rule_that_refuses_once(words, f"The tool book is odd: {words}"), agent=AGENT)
+        before, after = await read_forms_before_and_after(
             tenants, tools=offer(description=f"Books a day, so {words}", type="object", properties={})
         )
         assert after == before
 
     async def test_texts_of_users_teach_their_own_tenant_nothing_either(self, words: str) -> None:
-        tenants = Tenants(refuses_once(words, f'Cannot read "Hello, {words}" in messages'), agent=AGENT)
+        tenants = Tenants(make_rule_that_refuses_once(words, f'Cannot read "Hello, {words}" in messages'), agent=AGENT)
         before = form(await tenants.ask("acme"))
         await tenants.ask("acme", f"Hello, {words}")
         assert form(await tenants.ask("acme", user="bob")) == before
@@ -127,9 +129,11 @@ class TestQuotedWords:
             ASSISTANT.model_dump() | AGENT | {"id": "odd", "name": "Odd", "system_prompt": f"Say that {words}."}
         )
         tenants = Tenants(
-            refuses_once(words, f"messages[0]: cannot read: Say that {words}."), agent=AGENT, others=(odd,)
+            make_rule_that_refuses_once(words, f"messages[0]: cannot read: Say that {words}."),
+            agent=AGENT,
+            others=(odd,),
         )
-        before, after = await before_and_after(tenants, agent="odd")
+        before, after = await read_forms_before_and_after(tenants, agent="odd")
         assert after == before
 
 
@@ -138,16 +142,19 @@ class TestQuotedWords:
 )
 async def test_names_of_tools_teach_nothing(name: str) -> None:
     tenants = Tenants(
-        refuses_once(name, f"Invalid schema for function '{name}': tools[0] is not supported"), agent=AGENT
+        make_rule_that_refuses_once(name, f"Invalid schema for function '{name}': tools[0] is not supported"),
+        agent=AGENT,
     )
-    before, after = await before_and_after(tenants, tools=offer(name))
+    before, after = await read_forms_before_and_after(tenants, tools=offer(name))
     assert after == before
 
 
 async def test_a_request_whose_own_words_are_refused_is_still_answered() -> None:
     words = "this model does not support system messages"
     tenants = Tenants(
-        refuses_once(words, f"Invalid schema for function 'book': In context=('properties', '{words}'), 'uri' is bad"),
+        make_rule_that_refuses_once(
+            words, f"Invalid schema for function 'book': In context=('properties', '{words}'), 'uri' is bad"
+        ),
         agent=AGENT,
     )
     tools = offer(type="object", properties={words: {"type": "string", "format": "uri"}})
@@ -188,7 +195,7 @@ class TestRefusedValues:
         assert [len((await tenants.ask("acme", agent="odd")).requests) for _ in range(2)] == [2, 1]
 
 
-def refuses_temperature(request: Body) -> str | None:
+def refuse_temperature(request: Body) -> str | None:
     return (
         "Unsupported parameter: 'temperature' is not supported with this model." if "temperature" in request else None
     )
@@ -196,7 +203,7 @@ def refuses_temperature(request: Body) -> str | None:
 
 class TestFactsOfAModel:
     async def test_a_fact_holds_for_its_tenant_until_another_has_seen_it(self) -> None:
-        tenants = Tenants(refuses_temperature, agent=AGENT)
+        tenants = Tenants(refuse_temperature, agent=AGENT)
         request = [
             len((await tenants.ask(tenant)).requests) for tenant in ("acme", "acme", "globex", "globex", "initech")
         ]
@@ -219,7 +226,7 @@ class TestFactsOfAModel:
         from baton.agents.checks.model_probes import ModelProbes
         from baton.domain.agents.agent_settings import ModelChoice
 
-        tenants = Tenants(refuses_temperature, agent=AGENT)
+        tenants = Tenants(refuse_temperature, agent=AGENT)
         await ModelProbes(tenants.model).check(tenants.default_model, (ModelChoice(temperature=0.5),))
         assert len((await tenants.ask("acme")).requests) == 1
 

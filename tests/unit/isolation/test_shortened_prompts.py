@@ -15,12 +15,12 @@ def characters(request: Body) -> int:
     return sum(len(str(message["content"])) for message in request["messages"])
 
 
-def refuses_long(request: Body) -> str | None:
+def refuse_long(request: Body) -> str | None:
     return "prompt is too long: 9000 tokens > 8000 maximum" if characters(request) > 20_000 else None
 
 
 async def test_a_prompt_of_one_tenant_leaves_those_of_another_as_they_are() -> None:
-    tenants = Tenants(refuses_long)
+    tenants = Tenants(refuse_long)
     acme, globex = str(uuid.uuid4()), str(uuid.uuid4())
     await tenants.ask("globex", SHORT, thread=globex)
     before = characters((await tenants.ask("globex", "Well?", thread=globex)).sent)

@@ -100,7 +100,7 @@ class Pipeline:
         )
 
     async def create(self, number: int = 1, content_type: str = "text/plain") -> DocumentRef:
-        """A document whose first version waits for its content."""
+        """Create a document whose first version waits for its content."""
         now = self.clock.now()
         document_id = f"doc_{number:032x}"
         first = DocumentVersion(1, VersionStatus.WAITING, "a.txt", content_type, 5, "ada", now)
@@ -109,7 +109,7 @@ class Pipeline:
         return DocumentRef(self.scope.tenant_id, AGENT, document_id, 1)
 
     async def replace(self, ref: DocumentRef) -> DocumentRef:
-        """A newer version, which waits for its content."""
+        """Create a newer version, which waits for its content."""
         document = await self.get(ref)
         assert document is not None
         number, now = document.latest.number + 1, self.clock.now()
@@ -134,7 +134,7 @@ class Pipeline:
     async def get(self, ref: DocumentRef) -> Document | None:
         return await self.documents.get(self.scope, ref.agent_id, ref.document_id)
 
-    async def existing(self, ref: DocumentRef) -> Document:
+    async def get_existing(self, ref: DocumentRef) -> Document:
         document = await self.get(ref)
         assert document is not None
         return document
@@ -148,18 +148,18 @@ class Pipeline:
         return await self.app.knowledge.ingestion_events.run_step({"step": step, "document": document, **overrides})
 
     async def run(self, ref: DocumentRef, *, order: random.Random | None = None, waits: bool = True) -> None:
-        """One execution: the steps in their order, those of a map in any, then the removals, twice."""
+        """Run the steps in their order, those of a map in ``order``, then the removals."""
         checked = await self.step(ref, "check")
         if checked["next"] == "extract":
             parts = [
                 {"format": checked["format"], "part": part, "index": index, "count": checked["count"]}
                 for index, part in enumerate(checked["parts"])
             ]
-            for part in mix(parts, order):
+            for part in shuffle(parts, order):
                 await self.step(ref, "extract", **part)
             chunked = await self.step(ref, "chunk", parts=checked["count"])
             if chunked["next"] == "index":
-                for batch in mix(chunked["batches"], order):
+                for batch in shuffle(chunked["batches"], order):
                     await self.step(ref, "index", batch=batch, count=chunked["count"])
                 await self.step(ref, "activate")
         if checked["next"] != "done":
@@ -171,8 +171,8 @@ class Pipeline:
             self.clock.advance(cleaned["waitSeconds"])
             cleaned = await self.step(ref, "clean")
 
-    def indexed(self) -> dict[str, list[str]]:
-        """The texts in the index, by document and version."""
+    def list_indexed_texts(self) -> dict[str, list[str]]:
+        """Return the texts in the index, by document and version."""
         results: dict[str, list[str]] = {}
         for (_, tenant, _), documents in self.index.documents.items():
             for document in documents.values():
@@ -180,8 +180,8 @@ class Pipeline:
                     results.setdefault(document.source_id, []).append(document.fields["text"])
         return results
 
-    def stored(self) -> dict[int, set[str]]:
-        """The names of all files, by version."""
+    def list_stored_files(self) -> dict[int, set[str]]:
+        """Return the names of all files, by version."""
         return {
             version: set(files)
             for (tenant, _, _, version), files in self.files.bodies.items()
@@ -189,10 +189,10 @@ class Pipeline:
         }
 
 
-def mix(items: Sequence[Any], order: random.Random | None) -> list[Any]:
+def shuffle(items: Sequence[Any], order: random.Random | None) -> list[Any]:
     return list(items) if order is None else order.sample(list(items), len(items))
 
 
 def text_of(pages: int, word: str) -> str:
-    """A text of so many pages, each with a heading."""
+    """Return a text of ``pages`` pages, each with a heading."""
     return "\f".join(f"# Page {number}\n\n{word} on page {number}. " * 8 for number in range(1, pages + 1))

@@ -46,10 +46,10 @@ class World:
         self.ada, self.clock = self.harness.ada, self.harness.clock
         self.store, self.web, self.objects = FakeSources(), FakeWebPages(), FakeSourceObjects()
         self.documents, self.files = FakeDocuments(), FakeDocumentFiles()
-        self.app = self.allowing(self.rules)
+        self.app = self.build_with_rules(self.rules)
 
-    def allowing(self, rules: SourceRules) -> App:
-        """The application, with other rules."""
+    def build_with_rules(self, rules: SourceRules) -> App:
+        """Return the application with other rules."""
         return build(
             self.harness.with_ports(
                 sources=self.store,
@@ -69,20 +69,20 @@ class World:
     async def refresh(self, *, slice_seconds: float = SLICE_SECONDS) -> RefreshReport:
         return await self.app.knowledge.source_refreshes.refresh_due(seconds=30, slice_seconds=slice_seconds)
 
-    async def later(self, elapsed: timedelta = DAY) -> RefreshReport:
+    async def refresh_after(self, elapsed: timedelta = DAY) -> RefreshReport:
         self.clock.advance(elapsed.total_seconds())
         return await self.refresh()
 
     async def source(self, source: Source) -> Source:
         return await self.app.knowledge.sources.get(Scope("acme", "ada"), AGENT, source.id)
 
-    def alive(self) -> dict[str, Document]:
-        """The documents that are not deleted, by their address or name."""
+    def list_existing(self) -> dict[str, Document]:
+        """Return the documents that are not deleted, by their address or name."""
         alive = [document for document in self.documents.records.values() if document.deleted_at is None]
         return {(document.url or document.latest.name).removeprefix(SITE): document for document in alive}
 
     def contents(self, path: str) -> list[str]:
-        """The stored contents of a document, version by version."""
-        document = self.alive()[path]
+        """Return the stored contents of a document, version by version."""
+        document = self.list_existing()[path]
         places = sorted(body for body in self.files.bodies if body[2] == document.id)
         return [self.files.bodies[location]["original"].decode() for location in places]

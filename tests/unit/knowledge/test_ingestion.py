@@ -46,10 +46,10 @@ async def test_a_document_is_ready_when_all_of_it_is_in_the_index(pipeline: Pipe
     version = document.active
     assert version is not None
     assert (version.status, version.progress, version.pages, version.step) == (VersionStatus.READY, 100, 7, None)
-    texts = pipeline.indexed()[f"{ref.document_id}@1"]
+    texts = pipeline.list_indexed_texts()[f"{ref.document_id}@1"]
     assert len(texts) == version.chunks
     assert all(f"Bolts on page {number}." in "".join(texts) for number in range(1, 8))
-    assert pipeline.stored() == {1: {"original"}}, "what steps keep for each other is gone"
+    assert pipeline.list_stored_files() == {1: {"original"}}, "what steps keep for each other is gone"
     assert document.check_at is None
 
 
@@ -59,7 +59,7 @@ async def test_the_charset_of_the_content_type_reaches_the_extraction(pipeline: 
     assert document is not None
     await pipeline.files.write(pipeline.scope, document, 1, "original", "Двадцать восемь дней.".encode("cp1251"))
     await pipeline.run(ref)
-    [[text]] = pipeline.indexed().values()
+    [[text]] = pipeline.list_indexed_texts().values()
     assert "Двадцать восемь дней." in text
 
 
@@ -107,8 +107,8 @@ async def test_what_cannot_be_read_fails_with_a_reason_and_leaves_nothing(
     assert document is not None
     assert (document.latest.status, document.latest.error_code) == (VersionStatus.FAILED, code)
     assert document.latest.error
-    assert pipeline.indexed() == {}
-    assert pipeline.stored() == {}
+    assert pipeline.list_indexed_texts() == {}
+    assert pipeline.list_stored_files() == {}
     assert document.check_at is None
 
 
@@ -151,9 +151,9 @@ async def test_the_version_before_is_used_until_the_next_is_ready_and_then_remov
     assert document is not None
     assert document.active is not None
     assert document.active.number == 2
-    assert set(pipeline.indexed()) == {f"{first.document_id}@2"}
+    assert set(pipeline.list_indexed_texts()) == {f"{first.document_id}@2"}
     await pipeline.clean(second)
-    assert pipeline.stored() == {2: {"original"}}
+    assert pipeline.list_stored_files() == {2: {"original"}}
 
 
 async def test_a_version_that_fails_leaves_the_one_before_in_use(pipeline: Pipeline) -> None:
@@ -167,11 +167,11 @@ async def test_a_version_that_fails_leaves_the_one_before_in_use(pipeline: Pipel
     assert document is not None
     assert document.active is not None
     assert (document.active.number, document.latest.status) == (1, VersionStatus.FAILED)
-    assert set(pipeline.indexed()) == {f"{first.document_id}@1"}
-    assert pipeline.stored() == {1: {"original"}}
+    assert set(pipeline.list_indexed_texts()) == {f"{first.document_id}@1"}
+    assert pipeline.list_stored_files() == {1: {"original"}}
 
 
-async def writes_of_a_run() -> int:
+async def count_writes_of_a_run() -> int:
     pipeline = Pipeline()
     first = await pipeline.create()
     await pipeline.upload(first, text_of(3, "Bolts"))
@@ -185,7 +185,7 @@ async def writes_of_a_run() -> int:
 
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_run_that_is_killed_at_any_write_is_made_good_by_another(when: str) -> None:
-    for index in range(1, await writes_of_a_run() + 1):
+    for index in range(1, await count_writes_of_a_run() + 1):
         pipeline = Pipeline()
         first = await pipeline.create()
         await pipeline.upload(first, text_of(3, "Bolts"))
@@ -198,15 +198,15 @@ async def test_a_run_that_is_killed_at_any_write_is_made_good_by_another(when: s
         document = await pipeline.get(first)
         assert document is not None
         assert document.active is not None
-        whole = len(pipeline.indexed()[f"{first.document_id}@{document.active.number}"])
+        whole = len(pipeline.list_indexed_texts()[f"{first.document_id}@{document.active.number}"])
         assert whole == document.active.chunks, f"the version in use is in the index as a whole, killed at {index}"
         await pipeline.run(second)
         document = await pipeline.get(first)
         assert document is not None
         assert document.active is not None
         assert (document.active.number, document.next, document.stale) == (2, None, ())
-        assert set(pipeline.indexed()) == {f"{first.document_id}@2"}
-        assert pipeline.stored() == {2: {"original"}}
+        assert set(pipeline.list_indexed_texts()) == {f"{first.document_id}@2"}
+        assert pipeline.list_stored_files() == {2: {"original"}}
         assert document.check_at is None
 
 
@@ -225,7 +225,7 @@ async def test_a_removal_that_is_killed_at_any_write_is_made_good_by_another(whe
         except Killed:
             killed = True
         await pipeline.run(ref)
-        assert (pipeline.indexed(), pipeline.stored(), await pipeline.get(ref)) == ({}, {}, None)
+        assert (pipeline.list_indexed_texts(), pipeline.list_stored_files(), await pipeline.get(ref)) == ({}, {}, None)
         if not killed:
             break
 
@@ -241,7 +241,7 @@ async def test_more_text_than_fits_into_memory_is_a_status_of_the_document(
     document = await pipeline.get(ref)
     assert document is not None
     assert (document.latest.status, document.latest.error_code) == (VersionStatus.FAILED, "document_too_long")
-    assert (pipeline.indexed(), pipeline.stored()) == ({}, {})
+    assert (pipeline.list_indexed_texts(), pipeline.list_stored_files()) == ({}, {})
 
 
 async def test_a_step_that_comes_too_early_is_tried_again_later(pipeline: Pipeline) -> None:
@@ -291,20 +291,20 @@ async def test_steps_in_any_order_and_number_never_leave_anything_half_done(
             await pipeline.step(about, step, **details, count=3, parts=3, batch=index)
         document = await pipeline.get(ref)
         if document is not None and document.active is not None and document.deleted_at is None:
-            whole = pipeline.indexed().get(f"{ref.document_id}@{document.active.number}", [])
+            whole = pipeline.list_indexed_texts().get(f"{ref.document_id}@{document.active.number}", [])
             assert len(whole) == document.active.chunks
         if document is None:
             break
     await pipeline.run(newest, order=random.Random(seed))  # noqa: S311 - a test's choice
     document = await pipeline.get(ref)
     if event == "delete":
-        assert (pipeline.indexed(), pipeline.stored(), document) == ({}, {}, None)
+        assert (pipeline.list_indexed_texts(), pipeline.list_stored_files(), document) == ({}, {}, None)
         return
     assert document is not None
     assert document.stale == ()
     used = {f"{ref.document_id}@{document.active.number}"} if document.active is not None else set()
-    assert set(pipeline.indexed()) == used
-    assert set(pipeline.stored()) == ({document.active.number} if document.active is not None else set())
+    assert set(pipeline.list_indexed_texts()) == used
+    assert set(pipeline.list_stored_files()) == ({document.active.number} if document.active is not None else set())
     if event == "replace" and document.active is not None and document.latest.status is VersionStatus.READY:
         assert document.active.number == 2
 
@@ -326,8 +326,8 @@ async def test_a_newer_version_wins_over_one_in_progress(pipeline: Pipeline) -> 
     assert document is not None
     assert document.active is not None
     assert document.active.number == 2
-    assert set(pipeline.indexed()) == {f"{first.document_id}@2"}
-    assert pipeline.stored() == {2: {"original"}}
+    assert set(pipeline.list_indexed_texts()) == {f"{first.document_id}@2"}
+    assert pipeline.list_stored_files() == {2: {"original"}}
 
 
 async def test_what_a_worker_writes_after_the_first_removal_is_removed_by_the_second(pipeline: Pipeline) -> None:
@@ -343,7 +343,7 @@ async def test_what_a_worker_writes_after_the_first_removal_is_removed_by_the_se
     assert again["next"] == "wait", "too early"
     pipeline.index.documents[IndexName.KNOWLEDGE, "acme", ""].update(remaining)
     await pipeline.clean(ref)
-    assert (pipeline.indexed(), await pipeline.get(ref)) == ({}, None)
+    assert (pipeline.list_indexed_texts(), await pipeline.get(ref)) == ({}, None)
 
 
 async def test_a_document_that_is_deleted_while_it_is_embedded_is_not_indexed(pipeline: Pipeline) -> None:
@@ -358,7 +358,7 @@ async def test_a_document_that_is_deleted_while_it_is_embedded_is_not_indexed(pi
 
     pipeline.embedder.embed = delete_meanwhile  # type: ignore[assignment, method-assign]
     await pipeline.run(ref)
-    assert (pipeline.indexed(), pipeline.stored(), await pipeline.get(ref)) == ({}, {}, None)
+    assert (pipeline.list_indexed_texts(), pipeline.list_stored_files(), await pipeline.get(ref)) == ({}, {}, None)
 
 
 async def test_a_busy_embedder_is_an_error_to_be_repeated_and_then_a_reason(pipeline: Pipeline) -> None:
@@ -382,7 +382,7 @@ async def test_an_embedder_of_another_length_fails_the_document_at_once_and_says
     assert document is not None
     assert document.latest.error_code == "wrong_embedding_dimension"
     assert "BATON_EMBEDDING_DIMENSIONS is 1536" in (document.latest.error or "")
-    assert not pipeline.indexed()
+    assert not pipeline.list_indexed_texts()
 
 
 async def test_a_version_without_room_in_the_index_fails_with_a_remedy_and_the_one_before_stays_whole(
@@ -393,7 +393,7 @@ async def test_a_version_without_room_in_the_index_fails_with_a_remedy_and_the_o
     first = await pipeline.create()
     await pipeline.upload(first, text_of(3, "Bolts"))
     await pipeline.run(first)
-    before = await pipeline.existing(first)
+    before = await pipeline.get_existing(first)
     assert before.active is not None
     texts = [item async for item in index.list(pipeline.scope, IndexName.KNOWLEDGE, SearchFilter(agent_id=AGENT))]
     monkeypatch.setattr("baton.adapters.sqlite_index.bounds.MAX_OWNER_DOCUMENTS", len(texts) + 20)
@@ -402,19 +402,19 @@ async def test_a_version_without_room_in_the_index_fails_with_a_remedy_and_the_o
 
     await pipeline.run(second)
 
-    failed = await pipeline.existing(first)
+    failed = await pipeline.get_existing(first)
     assert (failed.latest.status, failed.latest.error_code) == (VersionStatus.FAILED, "search_index_full")
     assert "remove documents" in (failed.latest.error or "")
     assert "OpenSearch" in (failed.latest.error or "")
     assert failed.active == before.active
     stored = [item async for item in index.list(pipeline.scope, IndexName.KNOWLEDGE, SearchFilter(agent_id=AGENT))]
     assert stored == texts
-    assert pipeline.stored() == {1: {"original"}}
+    assert pipeline.list_stored_files() == {1: {"original"}}
 
     third = await pipeline.replace(first)
     await pipeline.upload(third, text_of(2, "Gears"))
     await pipeline.run(third)
-    assert (await pipeline.existing(first)).active == (await pipeline.existing(third)).latest
+    assert (await pipeline.get_existing(first)).active == (await pipeline.get_existing(third)).latest
 
 
 async def test_without_an_embedder_texts_are_indexed_by_their_words(pipeline: Pipeline) -> None:
@@ -423,7 +423,7 @@ async def test_without_an_embedder_texts_are_indexed_by_their_words(pipeline: Pi
     ref = await pipeline.create()
     await pipeline.upload(ref, text_of(3, "Bolts"))
     await pipeline.run(ref)
-    assert pipeline.indexed()
+    assert pipeline.list_indexed_texts()
     [result] = {document.embedder for document in pipeline.index.documents[IndexName.KNOWLEDGE, "acme", ""].values()}
     assert result is None
 
@@ -494,7 +494,7 @@ async def test_a_run_without_progress_is_started_again_and_given_up_after_some_a
     assert document is not None
     assert document.latest.error_code == "document_not_processed"
     await pipeline.run(ref)
-    assert pipeline.stored() == {}
+    assert pipeline.list_stored_files() == {}
 
 
 async def test_a_run_with_progress_is_left_alone(pipeline: Pipeline) -> None:
@@ -560,13 +560,13 @@ async def test_a_document_that_ends_while_it_is_looked_at_stays_as_it_is(
 
     async def end_now() -> None:
         await end(pipeline, ref)
-        documents.append(await pipeline.existing(ref))
+        documents.append(await pipeline.get_existing(ref))
 
     pipeline.ingestions = EndingIngestions(end_now)
     pipeline.use(pipeline.documents, pipeline.files, pipeline.index)
     pipeline.clock.advance(UPLOAD_WAIT.total_seconds())
     assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 0
-    assert [await pipeline.existing(ref)] == documents
+    assert [await pipeline.get_existing(ref)] == documents
 
 
 async def test_documents_that_began_after_their_engine_wait_as_ever(pipeline: Pipeline) -> None:
@@ -626,7 +626,7 @@ async def test_tenants_with_the_same_ids_never_touch_each_others_documents(doing
             await tenant.step(refs[number], "fail", error="Exception")
             expected.setdefault(number, "")
     for number, tenant in enumerate(tenants):
-        texts = "".join(text for result in tenant.indexed().values() for text in result)
+        texts = "".join(text for result in tenant.list_indexed_texts().values() for text in result)
         word = expected.get(number)
         assert (f"Tenant{number} on page 3." in texts) == bool(word)
         assert not any(f"Tenant{other}" in texts for other in range(3) if other != number)

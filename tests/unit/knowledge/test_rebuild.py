@@ -98,7 +98,9 @@ async def test_a_lost_index_is_rebuilt_and_the_records_stay_as_they_are() -> Non
     world = World("acme")
     [acme] = world.pipelines
     refs = [await world.ready(acme, number, word) for number, word in enumerate(("Bolts", "Nuts", "Gears"), start=1)]
-    before = {ref: (await acme.existing(ref), sorted(acme.indexed()[f"{ref.document_id}@1"])) for ref in refs}
+    before = {
+        ref: (await acme.get_existing(ref), sorted(acme.list_indexed_texts()[f"{ref.document_id}@1"])) for ref in refs
+    }
     world.index.documents.clear()
     missing = (await world.check.verify("acme", [AGENT])).missing
     assert set(missing) == set(refs)
@@ -107,10 +109,10 @@ async def test_a_lost_index_is_rebuilt_and_the_records_stay_as_they_are() -> Non
     await world.run_pipelines()
     assert await world.is_sound()
     for ref, (document, texts) in before.items():
-        after = await acme.existing(ref)
+        after = await acme.get_existing(ref)
         assert replace(after, revision=document.revision) == document
-        assert sorted(acme.indexed()[f"{ref.document_id}@1"]) == texts
-    assert acme.stored() == {1: {"original"}}
+        assert sorted(acme.list_indexed_texts()[f"{ref.document_id}@1"]) == texts
+    assert acme.list_stored_files() == {1: {"original"}}
 
 
 async def test_damaged_files_are_looked_for_once_and_among_those_of_the_named_tenants() -> None:
@@ -148,7 +150,7 @@ async def test_only_what_is_missing_is_rebuilt_and_only_once() -> None:
     await world.run_pipelines()
     checked = await world.check.verify("acme", [AGENT])
     assert (checked.documents, checked.indexed, checked.is_sound) == (2, 2, True)
-    assert await acme.existing(whole) is not None
+    assert await acme.get_existing(whole) is not None
 
 
 async def test_a_version_in_progress_is_left_to_its_own_run() -> None:
@@ -157,7 +159,7 @@ async def test_a_version_in_progress_is_left_to_its_own_run() -> None:
     waiting = await acme.create()
     assert (await world.rebuild()).documents_started == 0
     assert (await world.check.verify("acme", [AGENT])).documents == 0
-    assert (await acme.existing(waiting)).latest.status is VersionStatus.WAITING
+    assert (await acme.get_existing(waiting)).latest.status is VersionStatus.WAITING
 
 
 @pytest.mark.parametrize("change", ["replaced", "deleted"])
@@ -181,19 +183,19 @@ async def test_a_document_that_changes_during_its_rebuild_leaves_no_old_chunks(c
     chunked = await acme.step(rebuild, "chunk", parts=checked["count"])
     assert chunked["next"] == "clean"
     await acme.clean(rebuild)
-    assert set(acme.indexed()) == ({f"{ref.document_id}@2"} if change == "replaced" else set())
+    assert set(acme.list_indexed_texts()) == ({f"{ref.document_id}@2"} if change == "replaced" else set())
 
 
 async def test_a_document_whose_content_is_lost_stays_ready_and_is_reported() -> None:
     world = World("acme")
     [acme] = world.pipelines
     ref = await world.ready(acme, 1)
-    before = await acme.existing(ref)
+    before = await acme.get_existing(ref)
     world.index.documents.clear()
     acme.files.bodies.clear()
     await world.rebuild()
     await world.run_pipelines()
-    assert await acme.existing(ref) == before
+    assert await acme.get_existing(ref) == before
     assert (await world.check.verify("acme", [AGENT])).missing == (ref,)
 
 
@@ -286,8 +288,8 @@ async def test_chunks_of_documents_that_are_not_stored_are_removed() -> None:
     checks = await world.check.verify("acme", [AGENT])
     assert checks.orphaned == (f"{gone.document_id}@1",)
     await world.check.remove("acme", [AGENT], replace(checks, orphaned=(*checks.orphaned, f"{stays.document_id}@1")))
-    assert set(acme.indexed()) == {f"{stays.document_id}@1"}, "it is stored after all"
-    assert set(globex.indexed()) == {f"{other.document_id}@1"}
+    assert set(acme.list_indexed_texts()) == {f"{stays.document_id}@1"}, "it is stored after all"
+    assert set(globex.list_indexed_texts()) == {f"{other.document_id}@1"}
 
 
 async def test_chunks_under_an_id_of_no_document_are_removed_with_the_others() -> None:

@@ -37,7 +37,7 @@ async def test_every_page_becomes_a_document_of_its_agent(world: World) -> None:
     source = await world.create(urls=[f"{SITE}/a", f"{SITE}/b.md#part"], required_permission="hr:read")
     report = await world.refresh()
     assert (report.sources, report.pages_changed, report.failed) == (1, 2, 0)
-    result = world.alive()
+    result = world.list_existing()
     assert {path: document.title for path, document in result.items()} == {"/a": "First page", "/b.md": "Second"}
     assert {document.latest.content_type for document in result.values()} == {"text/html", "text/markdown"}
     assert {(document.agent_id, document.source_id) for document in result.values()} == {(AGENT, source.id)}
@@ -57,9 +57,9 @@ async def test_what_is_as_it_was_is_not_taken_in_again(world: World) -> None:
     source = await world.create(urls=list(world.web.pages))
     await world.refresh()
     world.web.read.clear()
-    await world.later()
+    await world.refresh_after()
     assert world.web.read == [f"{SITE}/neither"]
-    assert {document.latest.number for document in world.alive().values()} == {1}
+    assert {document.latest.number for document in world.list_existing().values()} == {1}
     assert (await world.source(source)).counts.unchanged == 3
 
 
@@ -69,12 +69,12 @@ async def test_what_is_as_it_was_is_taken_in_again_if_its_ingestion_failed(world
     await world.create(urls=list(world.web.pages))
     await world.create(kind="s3", prefix="s3://manuals/acme/")
     await world.refresh()
-    for document in world.alive().values():
+    for document in world.list_existing().values():
         ref = DocumentRef(world.ada.tenant_id, AGENT, document.id, 1)
         await world.app.knowledge.ingestion.fail(ref, "EmbedderUnavailable")
-    await world.later()
-    assert [document.latest.number for document in world.alive().values()] == [2, 2]
-    assert [document.latest.status for document in world.alive().values()] == [VersionStatus.WAITING] * 2
+    await world.refresh_after()
+    assert [document.latest.number for document in world.list_existing().values()] == [2, 2]
+    assert [document.latest.status for document in world.list_existing().values()] == [VersionStatus.WAITING] * 2
     assert world.contents("/etag") == ["A", "A"]
 
 
@@ -87,8 +87,8 @@ async def test_a_changed_page_is_a_new_version_while_the_old_one_stays(world: Wo
     ready = replace(document.latest, status=VersionStatus.READY)
     world.documents.records[location] = document.activate(ready, world.clock.now())
     world.web.pages = {f"{SITE}/a": page("new", etag='"2"')}
-    await world.later()
-    document = world.alive()["/a"]
+    await world.refresh_after()
+    document = world.list_existing()["/a"]
     assert document.active is not None
     assert (document.active.number, document.latest.number) == (1, 2)
     assert world.contents("/a") == ["old", "new"]
@@ -98,8 +98,8 @@ async def test_nothing_is_read_before_its_time(world: World) -> None:
     world.web.pages = {f"{SITE}/a": page("A")}
     await world.create(urls=[f"{SITE}/a"], refresh_hours=1)
     await world.refresh()
-    assert (await world.later(timedelta(minutes=59))).sources == 0
-    assert (await world.later(timedelta(minutes=1))).sources == 1
+    assert (await world.refresh_after(timedelta(minutes=59))).sources == 0
+    assert (await world.refresh_after(timedelta(minutes=1))).sources == 1
 
 
 async def test_a_failing_page_keeps_its_document_and_is_reported(world: World) -> None:
@@ -107,8 +107,8 @@ async def test_a_failing_page_keeps_its_document_and_is_reported(world: World) -
     source = await world.create(urls=list(world.web.pages))
     await world.refresh()
     world.web.pages[f"{SITE}/a"] = PageUnavailable("The server answers HTTP 503.")
-    await world.later()
-    assert set(world.alive()) == {"/a", "/b"}
+    await world.refresh_after()
+    assert set(world.list_existing()) == {"/a", "/b"}
     read = await world.source(source)
     assert [(error.url, error.message) for error in read.errors] == [(f"{SITE}/a", "The server answers HTTP 503.")]
     assert (read.status, read.counts.failed, read.counts.unchanged, read.documents) == (SourceStatus.READY, 1, 1, 2)
@@ -128,7 +128,7 @@ async def test_what_is_no_document_is_reported_and_leaves_nothing(
     world.web.pages = {f"{SITE}/a": content}
     source = await world.create(urls=[f"{SITE}/a"])
     await world.refresh()
-    assert world.alive() == {}
+    assert world.list_existing() == {}
     [error] = (await world.source(source)).errors
     assert error.message.startswith(expected)
 
@@ -152,7 +152,7 @@ async def test_a_title_is_decoded_as_the_text_is(
     world.web.pages = {f"{SITE}{path}": PageContent(body.encode("cp1251"), content_type)}
     await world.create(urls=list(world.web.pages))
     await world.refresh()
-    document = world.alive()[path]
+    document = world.list_existing()[path]
     assert (document.title, document.latest.content_type) == ("Отпуск & больничный", taken)
 
 
@@ -160,7 +160,7 @@ async def test_a_page_without_an_ending_and_a_type_is_recognised_by_its_content(
     world.web.pages = {f"{SITE}/a": page("Text.", content_type=""), f"{SITE}/b.png": page("", content_type="")}
     source = await world.create(urls=list(world.web.pages))
     await world.refresh()
-    assert set(world.alive()) == {"/a"}
+    assert set(world.list_existing()) == {"/a"}
     [error] = (await world.source(source)).errors
     assert error.message.startswith("It is of no known type")
 
@@ -170,8 +170,8 @@ async def test_a_page_that_its_server_says_is_gone_is_deleted(world: World) -> N
     source = await world.create(urls=list(world.web.pages))
     await world.refresh()
     del world.web.pages[f"{SITE}/a"]
-    await world.later()
-    assert set(world.alive()) == {"/b"}
+    await world.refresh_after()
+    assert set(world.list_existing()) == {"/b"}
     read = await world.source(source)
     assert (read.counts.deleted, read.documents) == (1, 1)
 
@@ -180,10 +180,10 @@ async def test_a_page_that_has_left_the_sitemap_is_deleted(world: World) -> None
     world.web.pages = {f"{SITE}/sitemap.xml": sitemap("/a", "/b"), f"{SITE}/a": page("A"), f"{SITE}/b": page("B")}
     await world.create(kind="sitemap", url=f"{SITE}/sitemap.xml")
     await world.refresh()
-    assert set(world.alive()) == {"/a", "/b"}
+    assert set(world.list_existing()) == {"/a", "/b"}
     world.web.pages[f"{SITE}/sitemap.xml"] = sitemap("/b")
-    await world.later()
-    assert set(world.alive()) == {"/b"}
+    await world.refresh_after()
+    assert set(world.list_existing()) == {"/b"}
 
 
 async def test_an_index_leads_to_the_pages_of_its_sitemaps(world: World) -> None:
@@ -200,7 +200,7 @@ async def test_an_index_leads_to_the_pages_of_its_sitemaps(world: World) -> None
     }
     await world.create(kind="sitemap", url=f"{SITE}/index.xml")
     await world.refresh()
-    assert set(world.alive()) == {"/a", "/b"}
+    assert set(world.list_existing()) == {"/a", "/b"}
     assert not any("elsewhere" in url for url in world.web.requests)
 
 
@@ -230,14 +230,14 @@ async def test_a_list_that_cannot_be_read_deletes_nothing(world: World, broken: 
     source = await world.create(kind="sitemap", url=f"{SITE}/sitemap.xml")
     await world.refresh()
     world.web.pages[f"{SITE}/sitemap.xml"] = broken
-    await world.later()
-    assert set(world.alive()) == {"/a"}
+    await world.refresh_after()
+    assert set(world.list_existing()) == {"/a"}
     read = await world.source(source)
     assert read.status is SourceStatus.FAILED
     assert read.error
     assert (read.documents, read.check_at) == (1, world.clock.now() + DAY)
     world.web.pages[f"{SITE}/sitemap.xml"] = sitemap("/a")
-    await world.later()
+    await world.refresh_after()
     assert ((await world.source(source)).status, (await world.source(source)).error) == (SourceStatus.READY, None)
 
 
@@ -251,8 +251,8 @@ async def test_a_list_that_is_too_long_is_cut_and_deletes_nothing(
     await world.create(kind="sitemap", url=f"{SITE}/sitemap.xml")
     await world.refresh()
     world.web.pages[f"{SITE}/sitemap.xml"] = sitemap("/4", "/5", "/1", "/2")
-    await world.later()
-    assert set(world.alive()) == {"/0", "/1", "/2", "/4", "/5"}
+    await world.refresh_after()
+    assert set(world.list_existing()) == {"/0", "/1", "/2", "/4", "/5"}
 
 
 async def test_a_sitemap_that_is_not_read_for_lack_of_room_deletes_nothing(
@@ -270,8 +270,8 @@ async def test_a_sitemap_that_is_not_read_for_lack_of_room_deletes_nothing(
     await world.create(kind="sitemap", url=f"{SITE}/index.xml")
     await world.refresh()
     world.web.pages[f"{SITE}/1.xml"] = sitemap("/a", *(f"https://elsewhere.example/{n}" for n in range(3)))
-    await world.later()
-    assert set(world.alive()) == {"/a", "/b"}
+    await world.refresh_after()
+    assert set(world.list_existing()) == {"/a", "/b"}
 
 
 async def test_objects_below_a_prefix_are_read_when_their_etag_has_changed(world: World) -> None:
@@ -285,22 +285,22 @@ async def test_objects_below_a_prefix_are_read_when_their_etag_has_changed(world
     put("acme/cars/", "", "5")
     await world.create(kind="s3", prefix="s3://manuals/acme/cars/")
     await world.refresh()
-    assert {document.title for document in world.alive().values()} == {"Cars", "b#1?.txt"}
-    assert {document.url for document in world.alive().values()} == {None}
+    assert {document.title for document in world.list_existing().values()} == {"Cars", "b#1?.txt"}
+    assert {document.url for document in world.list_existing().values()} == {None}
     world.objects.read_keys.clear()
     put("acme/cars/a.md", "# New cars", "6")
     del world.objects.contents["manuals", "acme/cars/b#1?.txt"]
-    await world.later()
+    await world.refresh_after()
     assert world.objects.read_keys == ["acme/cars/a.md"]
-    assert {document.title for document in world.alive().values()} == {"New cars"}
+    assert {document.title for document in world.list_existing().values()} == {"New cars"}
 
 
 async def test_a_prefix_that_is_no_longer_allowed_is_not_read(world: World) -> None:
     world.objects.contents["manuals", "acme/a.txt"] = page("A", etag="1", content_type="text/plain")
     source = await world.create(kind="s3", prefix="s3://manuals/acme/")
-    world.app = world.allowing(SourceRules())
+    world.app = world.build_with_rules(SourceRules())
     await world.refresh()
-    assert world.alive() == {}
+    assert world.list_existing() == {}
     assert "does not allow" in ((await world.source(source)).error or "")
 
 
@@ -311,8 +311,8 @@ async def test_a_deleted_source_takes_its_documents_with_it(world: World) -> Non
     await world.refresh()
     await world.app.knowledge.sources.delete(world.ada, AGENT, source.id)
     await world.refresh()
-    assert [document.source_id for document in world.alive().values()] == [other.id]
-    await world.later(LEASE)
+    assert [document.source_id for document in world.list_existing().values()] == [other.id]
+    await world.refresh_after(LEASE)
     assert set(world.store.records) == {("acme", AGENT, other.id)}
     with pytest.raises(UnknownSource):
         await world.source(source)
@@ -329,8 +329,8 @@ async def test_a_source_that_is_deleted_while_it_is_read_leaves_nothing(world: W
     world.web.before_fetch = delete
     await world.refresh()
     await world.refresh()
-    await world.later(LEASE)
-    assert world.alive() == {}
+    await world.refresh_after(LEASE)
+    assert world.list_existing() == {}
     assert world.store.records == {}
     assert not any(world.store.page_records.values())
 
@@ -339,10 +339,10 @@ async def test_a_large_source_is_read_in_slices(world: World) -> None:
     world.web.pages = {f"{SITE}/{n}": page(f"{n}") for n in range(5)}
     source = await world.create(urls=list(world.web.pages))
     report = await world.refresh(slice_seconds=0)
-    assert (report.pages_changed, world.alive()) == (0, {})
+    assert (report.pages_changed, world.list_existing()) == (0, {})
     assert (await world.source(source)).status is SourceStatus.REFRESHING
     await world.refresh()
-    assert len(world.alive()) == 5
+    assert len(world.list_existing()) == 5
     assert (await world.source(source)).counts.changed == 5
 
 
@@ -359,10 +359,10 @@ async def test_a_worker_that_died_is_taken_over_after_its_lease(world: World) ->
     world.web.before_fetch = None
     assert (await world.refresh()).sources == 0
     world.web.requests.clear()
-    await world.later(LEASE)
+    await world.refresh_after(LEASE)
     assert world.web.requests == [f"{SITE}/3", f"{SITE}/4"]
-    assert len(world.alive()) == 5
-    assert {document.latest.number for document in world.alive().values()} == {1}
+    assert len(world.list_existing()) == 5
+    assert {document.latest.number for document in world.list_existing().values()} == {1}
     assert (await world.source(source)).status is SourceStatus.READY
 
 
@@ -381,9 +381,9 @@ async def test_a_refresh_that_fails_at_any_write_is_completed_by_the_next(world:
     world.store.before_write = world.documents.before_write = world.files.before_write = fail
     await world.refresh()
     world.store.before_write = world.documents.before_write = world.files.before_write = None
-    await world.later(LEASE)
-    await world.later()
-    assert {path: world.contents(path) for path in world.alive()} == {"/0": ["0"], "/1": ["1"], "/2": ["2"]}
+    await world.refresh_after(LEASE)
+    await world.refresh_after()
+    assert {path: world.contents(path) for path in world.list_existing()} == {"/0": ["0"], "/1": ["1"], "/2": ["2"]}
 
 
 async def test_a_page_whose_document_cannot_be_stored_is_read_again_after_the_lease(world: World) -> None:
@@ -396,7 +396,7 @@ async def test_a_page_whose_document_cannot_be_stored_is_read_again_after_the_le
 
     world.documents.before_write = fail_once
     assert (await world.refresh()).failed == 1
-    await world.later(LEASE)
+    await world.refresh_after(LEASE)
     assert world.contents("/a") == ["A"]
     assert (await world.source(source)).errors == ()
 
@@ -420,17 +420,17 @@ async def test_a_page_that_comes_back_is_a_document_again(world: World) -> None:
     source = await world.create(urls=list(world.web.pages))
     await world.refresh()
     gone = world.web.pages.pop(f"{SITE}/a")
-    await world.later()
+    await world.refresh_after()
     world.web.pages[f"{SITE}/a"] = gone
-    await world.later()
+    await world.refresh_after()
     # Its old document is still being removed.
     [error] = (await world.source(source)).errors
     assert error.url == f"{SITE}/a"
     world.documents.records = {
         location: document for location, document in world.documents.records.items() if document.deleted_at is None
     }
-    await world.later()
-    assert set(world.alive()) == {"/a", "/b"}
+    await world.refresh_after()
+    assert set(world.list_existing()) == {"/a", "/b"}
 
 
 async def test_only_so_many_errors_are_kept(world: World) -> None:
@@ -448,10 +448,10 @@ async def test_documents_of_a_source_are_changed_by_it_alone(world: World) -> No
     world.web.pages = {f"{SITE}/a": page("A")}
     await world.create(urls=[f"{SITE}/a"])
     await world.refresh()
-    [document] = world.alive().values()
+    [document] = world.list_existing().values()
     with pytest.raises(DocumentOfSource):
         await world.app.knowledge.documents.delete(world.ada, AGENT, document.id)
-    assert set(world.alive()) == {"/a"}
+    assert set(world.list_existing()) == {"/a"}
 
 
 async def test_one_source_that_breaks_does_not_stop_the_others(world: World) -> None:
@@ -466,7 +466,7 @@ async def test_one_source_that_breaks_does_not_stop_the_others(world: World) -> 
     world.web.before_fetch = die
     report = await world.refresh()
     assert (report.sources, report.failed) == (2, 1)
-    assert set(world.alive()) == {"/b"}
+    assert set(world.list_existing()) == {"/b"}
 
 
 async def test_a_run_ends_when_its_time_is_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

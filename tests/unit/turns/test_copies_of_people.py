@@ -126,10 +126,10 @@ async def test_a_sandbox_of_a_turn_at_a_desk_is_answered_by_the_main_agent(harne
 async def test_a_dry_run_reaches_no_people(harness: DeskHarness) -> None:
     await help_user(harness)
     served = Rerunning(harness)
-    before = served.stored()
+    before = served.read_stored_state()
     again = await served.rerun("m1")
     assert again.status_code == 200, again.text
-    assert served.stored() == before
+    assert served.read_stored_state() == before
     assert [thread.id for thread in await harness.desk_places.threads(harness.ada, "support", limit=5)] == []
     delivered = await served.rerun("m2")
     assert (delivered.status_code, delivered.json()["code"]) == (409, "rerun_unavailable")

@@ -63,7 +63,9 @@ REQUESTS: dict[str, Ask] = {
 }
 
 
-def seconds_until_unavailable(ask: Callable[[], Coroutine[Any, Any, object]], answers_after: float = NEVER) -> float:
+def measure_seconds_until_unavailable(
+    ask: Callable[[], Coroutine[Any, Any, object]], answers_after: float = NEVER
+) -> float:
     """The wait for an answer before the store counts as unavailable."""
     loop = DeterministicLoop(lambda: (answers_after, 0.0))
     try:
@@ -76,7 +78,7 @@ def seconds_until_unavailable(ask: Callable[[], Coroutine[Any, Any, object]], an
 
 @pytest.mark.parametrize("ask", REQUESTS.values(), ids=REQUESTS)
 def test_a_request_that_is_never_answered_fails_while_a_renewal_could_still_follow(ask: Ask) -> None:
-    waited = seconds_until_unavailable(lambda: ask(table()))
+    waited = measure_seconds_until_unavailable(lambda: ask(table()))
     # Renewals come every ten seconds: one may fall due right after another request has begun.
     assert 10 + waited + waited < SAFE_SECONDS
 
@@ -92,12 +94,12 @@ def test_an_answer_in_time_is_taken(ask: Ask) -> None:
 def test_a_process_that_stood_still_takes_the_answer_that_came_meanwhile() -> None:
     """A worker that is starved of its processor must not take its own absence for the table's."""
 
-    async def suspended_while_it_waits() -> None:
+    async def wait_while_suspended() -> None:
         loop.call_later(0.1, loop.advance, 24.0)
         await table().get(KEY)
 
     loop = DeterministicLoop(lambda: (25.0, 0.0))
-    loop.run_until_complete(suspended_while_it_waits())
+    loop.run_until_complete(wait_while_suspended())
     assert loop.time() == pytest.approx(25.0)
     loop.close()
 

@@ -339,10 +339,10 @@ async def test_models_may_be_asked_from_several_loops() -> None:
     bedrock = ScriptedBedrock()
     model = model_over(bedrock)
 
-    async def once() -> None:
+    async def close() -> None:
         await ask(bedrock, model=model)
         await model.aclose()
 
-    await once()
-    await asyncio.to_thread(asyncio.run, once())
+    await close()
+    await asyncio.to_thread(asyncio.run, close())
     assert len(bedrock.requests) == 2

@@ -52,19 +52,19 @@ def bedrock(operation: OperationModel) -> Iterator[ScriptedBedrock]:
     yield scripted
     for body in scripted.bodies:
         shape: Any = operation.input_shape
-        report = ParamValidator().validate({"modelId": CLAUDE, **_blobs_decoded(body)}, shape)
+        report = ParamValidator().validate({"modelId": CLAUDE, **_decode_blobs(body)}, shape)
         assert not report.has_errors(), report.generate_report()
         roles = [message["role"] for message in body["messages"]]
         assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"], "roles alternate"
 
 
-def _blobs_decoded(value: Any) -> Any:
+def _decode_blobs(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            key: base64.b64decode(item) if key in ("bytes", "redactedContent") else _blobs_decoded(item)
+            key: base64.b64decode(item) if key in ("bytes", "redactedContent") else _decode_blobs(item)
             for key, item in value.items()
         }
-    return [_blobs_decoded(item) for item in value] if isinstance(value, list) else value
+    return [_decode_blobs(item) for item in value] if isinstance(value, list) else value
 
 
 async def test_system_messages_come_first_and_notes_are_the_users(bedrock: ScriptedBedrock) -> None:

@@ -67,11 +67,11 @@ async def ask(model: OpenAIChatModel, content: Content = "Hello", **settings: An
     return end
 
 
-def refuses(name: str) -> Rule:
+def refuse_field(name: str) -> Rule:
     return lambda body: f"{name} is not supported by this model" if name in body else None
 
 
-def refuses_parts(body: dict[str, Any]) -> str | None:
+def refuse_parts(body: dict[str, Any]) -> str | None:
     kinds = {
         part["type"]
         for message in body["messages"]
@@ -90,7 +90,7 @@ async def test_an_error_has_the_providers_reason_and_not_its_key_and_users_do_no
 
 
 async def test_a_setting_that_was_learned_to_be_refused_is_dropped_and_can_be_declared() -> None:
-    async with serve_rule(refuses("temperature")) as model:
+    async with serve_rule(refuse_field("temperature")) as model:
         assert isinstance(model, LearningModel)
         assert (await ask(model)).dropped == ()
         assert model.list_learned_facts("m") == {}
@@ -99,7 +99,7 @@ async def test_a_setting_that_was_learned_to_be_refused_is_dropped_and_can_be_de
 
 
 async def test_images_that_the_model_does_not_get_are_dropped() -> None:
-    async with serve_rule(refuses_parts) as model:
+    async with serve_rule(refuse_parts) as model:
         end = await ask(model, (image(b"\x89PNG\r\n\x1a\n and so on"),))
         assert end.dropped == ("images",)
         assert model.list_learned_facts("m")["images"] is False
@@ -107,7 +107,7 @@ async def test_images_that_the_model_does_not_get_are_dropped() -> None:
 
 
 async def test_a_document_whose_text_the_model_gets_is_dropped() -> None:
-    async with serve_rule(refuses_parts) as model:
+    async with serve_rule(refuse_parts) as model:
         end = await ask(model, (document(b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n", "application/pdf", "a.pdf"),))
         assert end.dropped == ("documents",)
 

@@ -58,10 +58,10 @@ async def test_a_status_that_passes_is_an_outage_and_no_refusal(status: int, *, 
 
 
 async def test_the_largest_number_of_redirects_is_followed_and_no_more() -> None:
-    def redirecting(times: int) -> httpx.MockTransport:
+    def make_redirecting_transport(times: int) -> httpx.MockTransport:
         steps = iter([httpx.Response(302, headers={"Location": f"/{step}"}) for step in range(times)])
         return httpx.MockTransport(lambda _: next(steps, httpx.Response(200, text="There")))
 
-    assert await send(redirecting(MAX_REDIRECTS)) == "There"
+    assert await send(make_redirecting_transport(MAX_REDIRECTS)) == "There"
     with pytest.raises(ToolFailed, match="again and again"):
-        await send(redirecting(MAX_REDIRECTS + 1))
+        await send(make_redirecting_transport(MAX_REDIRECTS + 1))

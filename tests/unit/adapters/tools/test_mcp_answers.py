@@ -107,10 +107,10 @@ async def test_a_lost_session_is_replaced_once(lost: Callable[[], Any]) -> None:
 
 
 async def test_a_session_that_does_not_end_well_spoils_no_answer() -> None:
-    def broken() -> Response:
+    def fail() -> Response:
         raise RuntimeError("the server is gone")
 
-    assert await Client(SessionServer(closing=broken)).call() == "found"
+    assert await Client(SessionServer(closing=fail)).call() == "found"
 
 
 async def test_a_tool_that_runs_as_a_task_only_is_not_offered() -> None:

@@ -92,10 +92,10 @@ def test_headers_come_from_the_secret_and_are_read_again_after_a_failure() -> No
 def test_a_secret_that_cannot_be_read_is_a_failure_like_another() -> None:
     dropped = SpansDropped()
 
-    def unreadable() -> Mapping[str, str]:
+    def fail_to_read() -> Mapping[str, str]:
         raise ValueError("no JSON")
 
-    sending = BoundedSending(RestingExporter(DEAD, unreadable, dropped), dropped)
+    sending = BoundedSending(RestingExporter(DEAD, fail_to_read, dropped), dropped)
     OtelTracer(sending, dropped, resource={}).begin(RUN).end()
     assert sending.flush(30)
     assert dropped.take() == 1

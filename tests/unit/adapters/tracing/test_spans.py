@@ -287,7 +287,7 @@ async def test_over_a2a_only_trusted_callers_choose_the_trace(
     }
     answer = await served.post_a2a(json.dumps(call).encode(), *permissions, headers={"traceparent": CALLER})
     assert "result" in answer.json()
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     assert isinstance(served.harness, TracedHarness)
     served.harness.wait_until_sent()
     [run] = collector.of("invoke_workflow")

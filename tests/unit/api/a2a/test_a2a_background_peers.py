@@ -71,7 +71,7 @@ class Peers:
     async def work(self) -> None:
         """Let the peer do its work."""
         self.gate.set()
-        await self.peer.queue.settled()
+        await self.peer.queue.wait_until_idle()
 
     async def task(self) -> BackgroundTask:
         return (await self.due.background_tasks.of_thread(self.due.ada, self.due.thread_id))[0]
@@ -127,14 +127,14 @@ async def test_a_cancelled_task_is_stopped_there(peers: Peers) -> None:
     await peers.due.app.self_started.background_work.cancel(peers.due.ada, peers.due.thread_id, (await peers.task()).id)
     await peers.due.run_queue()
     async with asyncio.timeout(10):
-        await peers.peer.queue.settled()  # although its model has not answered
+        await peers.peer.queue.wait_until_idle()  # although its model has not answered
     assert await peers.results() == []
 
 
 async def test_an_approval_inside_is_a_question_for_the_user(peers: Peers) -> None:
     peers.peer.harness.model.script(Answer.calling(delete("home"), text="May I?"))
     await peers.ask("Delete the page home.")
-    await peers.peer.queue.settled()
+    await peers.peer.queue.wait_until_idle()
     await peers.due.pass_time(minutes=1)
     [question] = await peers.results()
     assert "keeps its task open" in question

@@ -227,7 +227,7 @@ def test_the_address_is_that_by_which_the_client_came(context: Any, has_stage: b
 KEY = private_jwk()
 
 
-def signing(**access: Any) -> A2AServed:
+def make_signing_api(**access: Any) -> A2AServed:
     """The API of a deployment that signs its cards."""
     harness = Harness()
     harness.card_signer = JwkCardSigner(lambda: key_set(KEY))
@@ -237,7 +237,7 @@ def signing(**access: Any) -> A2AServed:
 
 
 async def test_a_card_is_signed_at_an_address_that_the_deployment_vouches_for() -> None:
-    served = signing(public_url="https://api.example.com/v")
+    served = make_signing_api(public_url="https://api.example.com/v")
     reported = await card(served)
     assert reported["url"] == "https://api.example.com/v/a2a"
     verify_card(reported, read_public_keys({"keys": [public_jwk(KEY)]}))
@@ -248,21 +248,21 @@ async def test_a_card_is_signed_at_an_address_that_the_deployment_vouches_for() 
 
 
 async def test_nothing_is_signed_that_only_the_requests_host_says() -> None:
-    served = signing()
+    served = make_signing_api()
     assert "signatures" not in await card(served)
     extended = await served.call("GetExtendedAgentCard", {})
     assert "signatures" not in extended["result"]
 
 
 async def test_the_extended_card_is_signed_too() -> None:
-    served = signing(public_url="https://api.example.com")
+    served = make_signing_api(public_url="https://api.example.com")
     extended = (await served.call("GetExtendedAgentCard", {}))["result"]
     verify_card(extended, read_public_keys({"keys": [public_jwk(KEY)]}))
     assert "result" in await served.call("agent/getAuthenticatedExtendedCard", {})
 
 
 async def test_the_tag_of_a_signed_card_stays_and_differs_from_another_keys() -> None:
-    served = signing(public_url="https://api.example.com")
+    served = make_signing_api(public_url="https://api.example.com")
     first, second = await read(served), await read(served)
     tag = first.headers["ETag"]
     assert tag == second.headers["ETag"]
@@ -275,7 +275,7 @@ async def test_the_tag_of_a_signed_card_stays_and_differs_from_another_keys() ->
 
 
 async def test_without_readable_keys_cards_are_served_unsigned() -> None:
-    served = signing(public_url="https://api.example.com")
+    served = make_signing_api(public_url="https://api.example.com")
     served.harness.card_signer = JwkCardSigner(lambda: "no keys")
     broken = A2AServed(served.harness)
     broken.app.state.a2a = served.app.state.a2a

@@ -51,7 +51,7 @@ async def test_a_task_names_the_task_that_it_serves(served: A2AServed, is_blocki
     request = make_message("One", {"parent_task_id": "their-task"})
     task = await send(served, {"message": request, "configuration": {"blocking": is_blocking}})
     assert task["metadata"][EXTENSION_URI]["parent_task_id"] == "their-task"
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     read = (await served.call("tasks/get", {"id": task["id"]}))["result"]
     assert read["metadata"][EXTENSION_URI]["parent_task_id"] == "their-task"
 
@@ -65,7 +65,7 @@ async def test_a_stream_begins_with_the_parent_too(served: A2AServed) -> None:
 async def test_delegated_work_is_followed_to_its_origin_in_the_audit(served: A2AServed, is_blocking: bool) -> None:
     request = make_message("One", {"parent_task_id": "their-task", "handoff": HANDOFF})
     task = await send(served, {"message": request, "configuration": {"blocking": is_blocking}})
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     records = [record for record in served.harness.audit.records if record.action == "task.delegate"]
     (record,) = records
     assert (record.thread_id, record.outcome) == (task["contextId"], "requested")
@@ -85,7 +85,7 @@ async def test_the_agent_learns_that_the_conversation_was_handed_over(served: A2
     await send(
         served, {"message": make_message("One", {"handoff": HANDOFF}), "configuration": {"blocking": is_blocking}}
     )
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     reported = notes(served, Role.CONTEXT)
     assert "handed this conversation over to you" in reported
     assert '"Hotels are yours."' in reported

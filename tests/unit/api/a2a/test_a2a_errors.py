@@ -215,10 +215,10 @@ async def test_more_parts_than_a_message_may_have(served: A2AServed, method: str
 
 
 async def test_a_fault_says_nothing_of_itself(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def failing(*_: object, **__: object) -> None:
+    async def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr(served.harness.store, "get_thread", failing)
+    monkeypatch.setattr(served.harness.store, "get_thread", fail)
     reported = await served.call("tasks/get", {"id": "550e8400-e29b-41d4-a716-446655440000.m-1"})
     assert reported["error"]["code"] == -32603
     assert "secret" not in json.dumps(reported)
@@ -346,6 +346,6 @@ def test_any_body_gets_a_response_of_json_rpc(body: bytes) -> None:
         assert ("error" in reported) != ("result" in reported)
         if "error" in reported:
             assert reported["error"]["code"] in ERROR_CODES - {-32603}
-        await served.queue.settled()
+        await served.queue.wait_until_idle()
 
     asyncio.run(check())

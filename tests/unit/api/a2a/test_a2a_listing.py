@@ -50,7 +50,7 @@ def ids(tasks: list[Json]) -> list[str]:
     return [task["id"] for task in tasks]
 
 
-async def four(served: A2AServed) -> list[str]:
+async def create_four_tasks(served: A2AServed) -> list[str]:
     """Four tasks in three conversations, one without; the latest first, as they are listed."""
     one = await begin_task(served, "One", "m-1")
     two = await begin_task(served, "Two", "m-2")
@@ -62,7 +62,7 @@ async def four(served: A2AServed) -> list[str]:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 100])
 async def test_the_conversation_with_the_latest_activity_is_first(served: A2AServed, size: int) -> None:
-    expected = await four(served)
+    expected = await create_four_tasks(served)
     assert ids(await all_of(served, pageSize=size)) == expected
 
 
@@ -72,13 +72,13 @@ async def test_a_list_may_need_several_looks_at_many_conversations(
     monkeypatch.setattr(listing, "MAX_THREADS_READ", 1)
     monkeypatch.setattr(listing, "MAX_SEARCHED", 2)
     monkeypatch.setattr(listing, "THREADS_A_PAGE", 1)
-    expected = await four(served)
+    expected = await create_four_tasks(served)
     assert ids(await all_of(served)) == expected
 
 
 async def test_long_tasks_make_short_pages(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "MAX_BYTES", 100)
-    expected = await four(served)
+    expected = await create_four_tasks(served)
     assert len((await list_tasks(served))["tasks"]) == 1
     assert ids(await all_of(served)) == expected
 

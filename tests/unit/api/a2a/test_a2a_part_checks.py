@@ -14,12 +14,12 @@ from baton.api.a2a.json_text import MAX_DATA_VALUES, MAX_EXACT, check_parts
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message
 
 
-def older(part: Json) -> Json:
+def make_older_params(part: Json) -> Json:
     return {"message": {"parts": [part]}}
 
 
 def file_of(text: Any) -> Json:
-    return older({"kind": "file", "file": {"bytes": text}})
+    return make_older_params({"kind": "file", "file": {"bytes": text}})
 
 
 def problem(params: Json, *, is_older: bool) -> str:
@@ -36,7 +36,7 @@ def test_what_is_base64_is_taken(content: bytes) -> None:
     standard, for_urls = base64.b64encode(content).decode(), base64.urlsafe_b64encode(content).decode()
     assert problem(file_of(standard), is_older=True) == ""
     for text in (standard, standard.rstrip("="), for_urls, for_urls.rstrip("=")):
-        assert problem(older({"raw": text}), is_older=False) == ""
+        assert problem(make_older_params({"raw": text}), is_older=False) == ""
 
 
 @pytest.mark.parametrize(
@@ -61,26 +61,26 @@ def test_what_is_no_base64_is_reported_as_such(text: str, expected: str) -> None
     ("text", "expected"), [("!!!!", "is not base64"), ("a", "cut off"), ("", "is empty"), ("a+_b", "is not base64")]
 )
 def test_likewise_in_1_0(text: str, expected: str) -> None:
-    assert expected in problem(older({"raw": text}), is_older=False)
+    assert expected in problem(make_older_params({"raw": text}), is_older=False)
 
 
 @pytest.mark.parametrize("number", [MAX_EXACT + 1, -MAX_EXACT - 1, 2**63, 10**400])
 def test_numbers_that_would_be_rounded_are_refused(number: int) -> None:
     for data in ({"a": number}, {"a": [1, {"b": number}]}):
-        assert "as texts" in problem(older({"kind": "data", "data": data}), is_older=True)
-        assert "as texts" in problem(older({"data": data}), is_older=False)
+        assert "as texts" in problem(make_older_params({"kind": "data", "data": data}), is_older=True)
+        assert "as texts" in problem(make_older_params({"data": data}), is_older=False)
 
 
 @pytest.mark.parametrize(
     "data", [{"a": MAX_EXACT}, {"a": 1.5e300}, {"a": True}, {"a": str(2**64)}, {"a": [None, -MAX_EXACT]}]
 )
 def test_numbers_that_stay_the_same_are_taken(data: Json) -> None:
-    assert problem(older({"kind": "data", "data": data}), is_older=True) == ""
+    assert problem(make_older_params({"kind": "data", "data": data}), is_older=True) == ""
 
 
 def test_data_has_a_limited_number_of_values() -> None:
-    assert problem(older({"kind": "data", "data": {"a": [1] * (MAX_DATA_VALUES - 2)}}), is_older=True) == ""
-    assert "values" in problem(older({"kind": "data", "data": {"a": [1] * MAX_DATA_VALUES}}), is_older=True)
+    assert problem(make_older_params({"kind": "data", "data": {"a": [1] * (MAX_DATA_VALUES - 2)}}), is_older=True) == ""
+    assert "values" in problem(make_older_params({"kind": "data", "data": {"a": [1] * MAX_DATA_VALUES}}), is_older=True)
     half = {"kind": "data", "data": {"a": [1] * (MAX_DATA_VALUES // 2)}}
     assert "values" in problem({"message": {"parts": [half, half]}}, is_older=True)
 

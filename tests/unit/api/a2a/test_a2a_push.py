@@ -278,7 +278,7 @@ async def test_a_configuration_that_is_set_during_a_run_hears_of_its_end(served:
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
     await with_config(served, task)
     gate.set()
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     assert states(await work_off(served)) == ["completed"]
 
 
@@ -458,7 +458,7 @@ async def test_an_end_is_not_announced_before_it_is_committed(served: A2AServed)
     with pytest.raises(NotYet):
         await sender.run(early.model_dump_json(by_alias=True), "handle", 1)
     gate.set()
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     await sender.run(early.model_dump_json(by_alias=True), "handle", 2)
     assert sorted(states(await work_off(served))) == ["completed", "completed", "working"]
 

@@ -36,7 +36,7 @@ async def test_a_message_to_a_working_task_enters_its_run(monkeypatch: pytest.Mo
     await busy.wait_until_waiting("m2")
     busy.results_found.set()
     await sending
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     task = (await served.call("tasks/get", {"id": task["id"]}))["result"]
     assert task["status"]["state"] == "completed"
     assert texts(task) == ["Find a flight.", "To Graz, please.", "Here are flights to Graz."]
@@ -55,6 +55,6 @@ async def test_a_message_of_another_task_waits_for_its_turn(monkeypatch: pytest.
     other = message("Something else.", "m2", contextId=first["contextId"])
     second = (await served.call("message/send", {"message": other}))["result"]
     busy.results_found.set()
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     task = (await served.call("tasks/get", {"id": second["id"]}))["result"]
     assert texts(task) == ["Something else.", "Hello."]

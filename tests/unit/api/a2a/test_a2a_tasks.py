@@ -35,7 +35,7 @@ def hold_answer(served: A2AServed) -> asyncio.Event:
     return gate
 
 
-def current(text: str, message_id: str = "m-1", **fields: Any) -> Json:
+def make_current_params(text: str, message_id: str = "m-1", **fields: Any) -> Json:
     """The parameters of a message of A2A 1.0."""
     return {"message": {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": text}]} | fields}
 
@@ -104,12 +104,12 @@ async def test_a_step_that_was_answered_elsewhere_waits_no_more() -> None:
 
 async def test_both_lines_see_the_same_task(served: A2AServed) -> None:
     served.harness.model.script(Answer.calling(delete("home"), text="May I?"))
-    task = (await served.call("SendMessage", current("One")))["result"]["task"]
+    task = (await served.call("SendMessage", make_current_params("One")))["result"]["task"]
     assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
     older = (await served.call("tasks/get", {"id": task["id"]}))["result"]
     assert (older["id"], older["status"]["state"]) == (task["id"], "input-required")
     assert [text_of(item) for item in older["history"]] == [text_of(item) for item in task["history"]]
-    follow_up = await served.call("SendMessage", current("Two", "m-2", taskId=task["id"]), version="1.0")
+    follow_up = await served.call("SendMessage", make_current_params("Two", "m-2", taskId=task["id"]), version="1.0")
     assert follow_up["result"]["task"]["id"] == task["id"]
     assert follow_up["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
@@ -137,7 +137,7 @@ async def test_a_conversation_of_another_deployment_is_one_here_too(served: A2AS
     theirs = str(uuid.uuid5(uuid.NAMESPACE_DNS, "their conversation"))
     reported = message("One", "m-1", contextId=theirs, metadata={"thread_id": theirs, "tenant_id": "theirs"})
     task = (await served.call("message/send", blocking(reported, blocking=is_blocking)))["result"]
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     assert task["contextId"] != theirs
     after = await send(served, message("Two", "m-2", contextId=theirs))
     assert after["contextId"] == task["contextId"]
@@ -174,7 +174,7 @@ async def test_a_sender_that_does_not_wait_gets_the_task_with_its_message(served
     assert task["status"]["state"] == "working"
     assert [text_of(item) for item in task["history"]] == ["One"]
     gate.set()
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["status"]["state"] == "completed"
 
 
@@ -189,7 +189,7 @@ async def test_a_message_that_waits_in_the_queue_is_submitted(
     stored = (await served.call("tasks/get", {"id": task["id"]}))["result"]
     assert stored["status"]["state"] == "submitted"
     served.queue.work_off()
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["status"]["state"] == "completed"
 
 
@@ -204,7 +204,7 @@ async def test_a_message_that_waits_for_another_is_in_the_answer(
     assert follow_up["status"]["state"] == "working"
     assert [text_of(item) for item in follow_up["history"]] == ["One", "Two"]
     gate.set()
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     after = (await served.call("tasks/get", {"id": task["id"], "historyLength": 2}))["result"]
     assert [text_of(item) for item in after["history"]] == ["Two", "Hello there."]
 
@@ -271,7 +271,10 @@ async def test_a_stream_empties_the_artifact_of_an_answer_that_is_refused() -> N
 
 
 async def test_a_stream_of_the_current_line(served: A2AServed) -> None:
-    events = [call["result"] for call in await served.calls("SendStreamingMessage", current("Hello"), version="1.0")]
+    events = [
+        call["result"]
+        for call in await served.calls("SendStreamingMessage", make_current_params("Hello"), version="1.0")
+    ]
     assert [next(iter(event)) for event in events] == ["task", "artifactUpdate", "statusUpdate"]
     assert events[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
@@ -284,7 +287,7 @@ async def test_a_follow_up_in_a_stream_has_the_history(served: A2AServed) -> Non
 
 
 async def test_a_client_that_subscribes_again_gets_the_task_and_the_whole_answer(served: A2AServed) -> None:
-    streaming, again = await _twice(served, "tasks/resubscribe", hold_answer(served))
+    streaming, again = await _open_two_streams(served, "tasks/resubscribe", hold_answer(served))
     reported, repeated = await asyncio.gather(streaming, again)
     results = [task["result"] for task in repeated]
     assert [result["kind"] for result in results] == [
@@ -299,7 +302,7 @@ async def test_a_client_that_subscribes_again_gets_the_task_and_the_whole_answer
 async def test_a_subscription_of_the_current_line_stays_until_the_task_is_final(served: A2AServed) -> None:
     gate = asyncio.Event()
     served.harness.model.script(replace(Answer.calling(delete("home"), text="May I?"), gate=gate))
-    streaming, again = await _twice(served, "SubscribeToTask", gate)
+    streaming, again = await _open_two_streams(served, "SubscribeToTask", gate)
     task_id = (await streaming)[0]["result"]["id"]
     await send(served, message("Go on", "m-2", taskId=task_id))
     task, *updates = [item["result"] for item in await again]
@@ -312,7 +315,7 @@ async def test_a_subscription_of_the_current_line_stays_until_the_task_is_final(
     assert "".join(messages) == "May I?Hello there."
 
 
-async def _twice(
+async def _open_two_streams(
     served: A2AServed, method: str, gate: asyncio.Event
 ) -> tuple[asyncio.Task[list[Json]], asyncio.Task[list[Json]]]:
     """Two streams of one answer: the one that asked for it, and one that subscribed by ``method`` meanwhile."""
@@ -376,7 +379,7 @@ async def test_a_first_message_under_a_known_id_begins_its_own_conversation(
     second = (await served.call("message/send", blocking(other, blocking=is_blocking)))["result"]
     assert second["contextId"] != first["contextId"]
     assert text_of(second["history"][0]) == "Other"
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     again = [await send(served, text) for text in (one, other)]
     assert [task["id"] for task in again] == [first["id"], second["id"]]
     assert len(served.harness.model.requests) == 2
@@ -401,7 +404,7 @@ async def test_a_run_is_stopped(served: A2AServed) -> None:
     cancelled = (await served.call("tasks/cancel", {"id": task["id"]}))["result"]
     assert cancelled["status"]["state"] == "canceled"
     assert (await served.call("tasks/cancel", {"id": task["id"]}))["error"]["code"] == -32002
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["status"]["state"] == "canceled"
 
 
@@ -420,7 +423,7 @@ async def test_a_queued_message_of_a_cancelled_task_starts_no_turn(
     task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
     assert (await served.call("tasks/cancel", {"id": task["id"]}))["result"]["status"]["state"] == "canceled"
     served.queue.work_off()
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
     assert served.harness.model.requests == []
 
 
@@ -461,7 +464,7 @@ async def test_an_answer_continues_the_task(wiki_served: A2AServed, parts: list[
     wiki_served.harness.model.script("Done.")
     answer = message("", "m-2", taskId=task["id"]) | {"parts": parts}
     await wiki_served.call("message/send", blocking(answer, blocking=is_blocking))
-    await wiki_served.queue.settled()
+    await wiki_served.queue.wait_until_idle()
     after = (await wiki_served.call("tasks/get", {"id": task["id"]}))["result"]
     assert [called.arguments for called in wiki_served.harness.tools.calls] == [{"page": "home"}]
     assert text_of(after["status"]["message"]) == "Done."
@@ -638,7 +641,7 @@ async def test_an_agent_has_an_address_of_its_own() -> None:
     refused = await served.call("message/send", elsewhere, "archive:read", path="/a2a/assistant")
     assert refused["error"]["data"]["code"] == "agent_mismatch"
     gate.set()
-    await served.queue.settled()
+    await served.queue.wait_until_idle()
 
 
 @pytest.mark.parametrize("path", ["/a2a/librarian", "/a2a/nobody", f"/a2a/{'x' * 60}"])

@@ -154,11 +154,11 @@ async def test_a_reply_reads_the_conversation_once_before_its_run(
     await people.post("/take")
     reads, get_thread = [], people.harness.store.get_thread
 
-    async def counted(scope: Scope, thread_id: str) -> Thread:
+    async def note_read(scope: Scope, thread_id: str) -> Thread:
         reads.append(thread_id)
         return await get_thread(scope, thread_id)
 
-    monkeypatch.setattr(people.harness.store, "get_thread", counted)
+    monkeypatch.setattr(people.harness.store, "get_thread", note_read)
     assert (await people.post("/messages", {"messageId": "p1", "content": "Hello"})).status_code == 201
     assert reads == [people.harness.thread_id]
 

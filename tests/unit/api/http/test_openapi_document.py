@@ -207,7 +207,7 @@ def test_the_document_states_the_form_of_tags(document: Json, method: str, path:
         assert not check.is_valid(wrong)
 
 
-def described(document: Json) -> Iterator[tuple[str, str, Json]]:
+def list_described(document: Json) -> Iterator[tuple[str, str, Json]]:
     """Yield the operations but those of A2A's HTTP+JSON binding, whose problems have another form."""
     return (entry for entry in operations(document) if not re.match(r"/a2a/(\{agent_id\}/)?v1/", entry[1]))
 
@@ -218,7 +218,7 @@ def test_the_document_is_valid_openapi(document: Json) -> None:
 
 
 def test_every_route_is_described_with_examples(document: Json) -> None:
-    for method, path, operation in described(document):
+    for method, path, operation in list_described(document):
         where = f"{method} {path}"
         assert operation["summary"], where
         assert operation["description"], where
@@ -237,7 +237,7 @@ def test_every_route_is_described_with_examples(document: Json) -> None:
 
 
 def test_every_protected_route_shows_its_problems(document: Json) -> None:
-    for method, path, operation in described(document):
+    for method, path, operation in list_described(document):
         if path in PUBLIC | SIGNED:
             continue
         assert "401" in operation["responses"], (method, path)

@@ -143,7 +143,7 @@ READ_ALL = ("context:inspect", "thread:read_all")
 async def test_dry_runs_count_as_messages_of_their_caller() -> None:
     served = Rerunning(limit_runs(user_messages_per_minute=2))
     await served.harness.say("m1")
-    await served.ran("m1")
+    await served.rerun_successfully("m1")
     check_problem(await served.rerun("m1"), 60)
     assert len(served.harness.model.requests) == 2
     assert (await served.rerun("m1", *READ_ALL, user="boss")).status_code == 200

@@ -22,7 +22,7 @@ NEVER_IDS = {
 """Words of routes that stand where other routes have an id. None of them can be such an id."""
 
 
-def words_in_places_of_ids(paths: list[str]) -> dict[str, set[str]]:
+def find_words_in_places_of_ids(paths: list[str]) -> dict[str, set[str]]:
     """Return the fixed segments that stand in the same place as a parameter, by the path up to that parameter."""
     results: dict[str, set[str]] = {}
     parts = [path.strip("/").split("/") for path in paths]
@@ -37,7 +37,7 @@ def words_in_places_of_ids(paths: list[str]) -> dict[str, set[str]]:
 
 
 def test_every_word_that_stands_in_the_place_of_an_id_is_reserved() -> None:
-    assert words_in_places_of_ids(list(openapi()["paths"])) == NEVER_IDS
+    assert find_words_in_places_of_ids(list(openapi()["paths"])) == NEVER_IDS
 
 
 @pytest.mark.parametrize("user", [ME, *sorted(DOT_SEGMENTS)])

@@ -82,10 +82,10 @@ async def test_answers_of_a2a_and_mcp() -> None:
 async def test_an_error_that_nobody_expects(monkeypatch: pytest.MonkeyPatch) -> None:
     served = Served()
 
-    async def broken(*_: object, **__: object) -> None:
+    async def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a fault of ours")
 
-    monkeypatch.setattr(type(served.harness.store), "get_thread", broken)
+    monkeypatch.setattr(type(served.harness.store), "get_thread", fail)
     transport = httpx.ASGITransport(served.app, raise_app_exceptions=False)
     headers = {"Authorization": "Bearer acme,ada"}
     async with httpx.AsyncClient(transport=transport, base_url="http://baton.test", headers=headers) as client:

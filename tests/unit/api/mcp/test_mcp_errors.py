@@ -250,18 +250,18 @@ async def test_a_call_ends_when_the_token_does_and_the_run_goes_on() -> None:
 async def test_a_fault_of_ours_shows_nothing_of_the_inside(
     served: McpServed, version: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(*arguments: Any, **options: Any) -> Any:
-        broken_at_once()
+    async def fail(*arguments: Any, **options: Any) -> Any:
+        fail_at_once()
 
-    def broken_at_once(*arguments: Any) -> None:
+    def fail_at_once(*arguments: Any) -> None:
         raise RuntimeError("the inside")
 
     body, headers = call(version, name="assistant", arguments={"message": "Hello"})
-    monkeypatch.setattr(served.harness.store, "acquire", broken)
+    monkeypatch.setattr(served.harness.store, "acquire", fail)
     answer = await served.send(body, **headers)
     assert response_in(answer)["result"]["structuredContent"]["code"] == "internal_error"
     assert "inside" not in answer.text
-    monkeypatch.setattr(served.harness.shipped_agents, "get", broken_at_once)
+    monkeypatch.setattr(served.harness.shipped_agents, "get", fail_at_once)
     answer = await served.send(body, **headers)
     assert response_in(answer)["error"]["code"] == -32603
     assert "inside" not in answer.text

@@ -159,14 +159,14 @@ async def test_an_approval_that_dies_on_the_way_is_finished_by_its_repetition(
     await create(served)
     decided = served.harness.procedures.decide
 
-    async def dies(
+    async def fail_to_store(
         scope: Scope, agent_id: str, procedure_id: str, version: int, decision: ProcedureDecision, **read: Any
     ) -> None:
         if answers_late:
             await decided(scope, agent_id, procedure_id, version, decision, **read)
         raise StoreUnavailable
 
-    monkeypatch.setattr(served.harness.procedures, "decide", dies)
+    monkeypatch.setattr(served.harness.procedures, "decide", fail_to_store)
     assert problem(await decide(served, "approve", version=2)) == (503, "store_unavailable")
     in_use = await served.harness.procedures.approved(served.harness.ada, "assistant")
     assert [item.version for item in in_use] == [2 if answers_late else 1]

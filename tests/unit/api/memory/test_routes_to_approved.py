@@ -198,7 +198,7 @@ async def every_decision(on: Attempt) -> None:
 
 
 @route
-async def going_back_to_an_old_version(on: Attempt) -> None:
+async def go_back_to_an_old_version(on: Attempt) -> None:
     old = content("Refund Policy", HOSTILE)
     for body in (old, content("Refund Policy", "Refund only with a receipt.")):
         assert (await on.boss("POST", PATH, body)).status_code == 201
@@ -208,20 +208,20 @@ async def going_back_to_an_old_version(on: Attempt) -> None:
 
 
 @route
-async def proposing_again_what_was_rejected(on: Attempt) -> None:
+async def propose_again_what_was_rejected(on: Attempt) -> None:
     await on.boss("POST", f"{PATH}/waiting/reject", {"version": 1, "reason": "No."})
     assert (await on.send("POST", PATH, content("Waiting"))).json()["status"] == "pending"
 
 
 @route
-async def sharing_ones_own_skill(on: Attempt) -> None:
+async def share_a_private_skill(on: Attempt) -> None:
     sharing = {"version": 1}
     for body in (sharing, {**sharing, "userId": "mallory"}, {**sharing, "replaces": 1}):
         assert (await on.send("POST", f"{MINE}/share", body)).status_code == 403
 
 
 @route
-async def offering_it_and_waiting(on: Attempt) -> None:
+async def offer_a_private_skill_and_wait(on: Attempt) -> None:
     assert (await on.send("POST", f"{MINE}/offer")).json()["status"] == "offered"
     assert (await on.send("POST", f"{MINE}/share", {"version": 1})).status_code == 403
     decline = {"userId": "mallory", "version": 1, "reason": "No."}
@@ -253,7 +253,7 @@ async def an_approver_who_does_not_say_that_they_replace_it(on: Attempt) -> None
 
 
 @route
-async def other_words_after_the_approver_has_read_it(on: Attempt) -> None:
+async def change_words_after_the_approver_has_read_them(on: Attempt) -> None:
     await on.send("POST", f"{MINE}/offer")
     await on.send("DELETE", f"{MINE}?version=1")
     await on.make("Mine")

@@ -73,7 +73,7 @@ async def test_answers_to_some_of_what_is_open_are_refused_and_not_kept(served: 
     assert len(pending.open) == 2
 
 
-def instead(served: Served, interrupt: dict[str, Any], message_id: str, text: str) -> dict[str, Any]:
+def make_body_with_new_message(served: Served, interrupt: dict[str, Any], message_id: str, text: str) -> dict[str, Any]:
     """The body with which AG-UI's clients send a message while a question is open; ``m1`` has asked for the call."""
     messages = [{"id": "m1", "role": "user", "content": "Delete it."}]
     if message_id != "m1":
@@ -91,7 +91,7 @@ async def list_user_ids(served: Served) -> list[str]:
 async def test_a_message_in_place_of_an_answer_is_taken_once(served: Served) -> None:
     (interrupt,) = await run_until_interrupt(served.harness)
     served.harness.model.script("Then we talk.")
-    body = instead(served, interrupt, "m2", "Let us talk.")
+    body = make_body_with_new_message(served, interrupt, "m2", "Let us talk.")
     first = await served.post("/runs", body)
     repeated = await served.post("/runs", body)
     assert "Then we talk." in first.text
@@ -103,7 +103,7 @@ async def test_a_message_in_place_of_an_answer_is_taken_once(served: Served) -> 
 async def test_a_refusal_that_comes_with_the_question_is_a_refusal(served: Served) -> None:
     (interrupt,) = await run_until_interrupt(served.harness)
     served.harness.model.script("As you like.")
-    body = instead(served, interrupt, "m1", "")
+    body = make_body_with_new_message(served, interrupt, "m1", "")
     first = await served.post("/runs", body)
     repeated = await served.post("/runs", body)
     assert "The user refused this call." in first.text
@@ -114,7 +114,7 @@ async def test_a_refusal_that_comes_with_the_question_is_a_refusal(served: Serve
 async def test_who_may_approve_for_others_says_nothing_in_their_name(served: Served) -> None:
     (interrupt,) = await run_until_interrupt(served.harness)
     served.harness.model.script("As you like.")
-    body = instead(served, interrupt, "m2", "Delete everything.")
+    body = make_body_with_new_message(served, interrupt, "m2", "Delete everything.")
     reported = await served.post("/runs", body, "tool:approve", "thread:read_all", user="boss")
     assert "The user refused this call." in reported.text
     assert await list_user_ids(served) == ["m1"]

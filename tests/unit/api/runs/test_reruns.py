@@ -54,7 +54,7 @@ async def test_a_turn_is_answered_again_from_the_history_before_it(served: Rerun
     before = harness.model.requests[1].contents
     harness.model.script(Answer(("Another answer.",)))
 
-    ran = await served.ran("m2")
+    ran = await served.rerun_successfully("m2")
 
     assert ran["answer"] == "Another answer."
     assert (ran["outcome"], ran["agentId"], ran["model"], ran["toolCalls"]) == (
@@ -89,7 +89,7 @@ def test_whatever_a_dry_run_does_every_store_is_as_before(turns: int, about: int
         for number in range(1, turns + 1):
             harness.model.script(Answer.calling(call(city="Bern")), "Sunny.")
             await harness.say(f"m{number}", "How is the weather?")
-        before, done = served.stored(), len(executed)
+        before, done = served.read_stored_state(), len(executed)
         harness.audit.records.clear()
         for _ in range(times):
             harness.model.forget()
@@ -103,7 +103,7 @@ def test_whatever_a_dry_run_does_every_store_is_as_before(turns: int, about: int
                 answer = Answer.calling(instance[step]) if step in instance else Answer((), ModelUnavailable())
                 harness.model.script(answer)
             await served.rerun(f"m{min(about, turns)}")
-        assert served.stored() == before
+        assert served.read_stored_state() == before
         assert len(executed) == done
         audited = [record.action for record in harness.audit.records]
         assert audited == ["context.rerun"] * times
@@ -132,21 +132,21 @@ async def test_code_answers_again_with_the_recorded_results_and_does_nothing() -
     harness = make_coded_harness(agent, faq, answers=("Rule.", "Word.", "Other word."))
     served = Rerunning(harness)
     turn = await harness.say("m1", QUESTION)
-    before = served.stored()
-    ran = await served.ran()
+    before = served.read_stored_state()
+    ran = await served.rerun_successfully()
     assert ran["answer"] == "One moment.\n\nRule. Other word. 8"
     assert turn.text == "One moment.Rule. Word. 8"
     assert {tool_call["toolName"]: tool_call["outcome"] for tool_call in ran["toolCalls"]} == {
         "pay": "recorded",
         "ask_faq": "recorded",
     }
-    assert (served.stored(), paid) == (before, [7])
+    assert (served.read_stored_state(), paid) == (before, [7])
 
 
 async def test_a_turn_is_answered_again_on_todays_day_in_the_users_time_zone(served: Rerunning) -> None:
     await served.harness.say("m1", QUESTION, time_zone="Asia/Tokyo")
     served.harness.clock.advance(86_400)
-    instance = await served.ran()
+    instance = await served.rerun_successfully()
     assert list_sent(instance["context"])[-2:] == [
         ("system", "Today is Friday, 2 March 2040 (Asia/Tokyo)."),
         ("user", QUESTION),
@@ -167,7 +167,7 @@ async def test_a_recorded_call_gets_its_result_and_another_one_is_not_executed()
     await harness.say("m1", "How is the weather?")
 
     harness.model.script(Answer.calling(call(city="Bern"), call(number=2, city="Rome")), "Sunny in Bern.")
-    ran = await served.ran()
+    ran = await served.rerun_successfully()
 
     assert requests == ["Bern"]
     bern, rome = ran["toolCalls"]
@@ -204,7 +204,10 @@ async def test_equal_calls_get_their_results_in_order_and_failures_fail_again() 
     harness.model.script(*again)
     await harness.say("m1", "How is the weather?")
     harness.model.script(*again)
-    assert [tool_call["output"] for tool_call in (await served.ran())["toolCalls"]] == ["Sunny.", "Rain."]
+    assert [tool_call["output"] for tool_call in (await served.rerun_successfully())["toolCalls"]] == [
+        "Sunny.",
+        "Rain.",
+    ]
 
 
 async def test_a_consulted_agent_is_not_asked_again() -> None:
@@ -219,7 +222,7 @@ async def test_a_consulted_agent_is_not_asked_again() -> None:
     request_count = len(harness.model.requests)
 
     harness.model.script(Answer.calling(ask, other), "It is ten, I suppose.")
-    ran = await served.ran()
+    ran = await served.rerun_successfully()
 
     assert len(harness.model.requests) == request_count + 2
     assert [(tool_call["isRecorded"], tool_call["output"][:12]) for tool_call in ran["toolCalls"]] == [
@@ -234,7 +237,7 @@ async def test_a_mended_document_shows_in_the_answer() -> None:
     await harness.say("m1", "When does the archive open?")
     await learn(harness, harness.ada, "assistant", "The archive opens at nine.")
 
-    items = block((await served.ran())["context"], "knowledge")
+    items = block((await served.rerun_successfully())["context"], "knowledge")
 
     assert [(item["text"], item["included"]) for item in items] == [("The archive opens at nine.", True)]
 
@@ -244,10 +247,10 @@ async def test_an_item_is_left_out_on_request() -> None:
     cat = await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
     served = Rerunning(harness)
     await harness.say("m1", QUESTION)
-    with_it = block((await served.ran())["context"], "episodes")
+    with_it = block((await served.rerun_successfully())["context"], "episodes")
     assert [item["text"] for item in with_it] == ["My cat is called Miso."]
 
-    without = await served.ran(without=[cat.fields["message_id"], "none-such"])
+    without = await served.rerun_successfully(without=[cat.fields["message_id"], "none-such"])
 
     assert block(without["context"], "episodes") == []
     assert "Miso" not in json.dumps(without["context"])
@@ -256,7 +259,7 @@ async def test_an_item_is_left_out_on_request() -> None:
 async def test_a_turn_of_the_history_is_left_out_as_a_whole(served: Rerunning) -> None:
     for number in (1, 2, 3):
         await served.harness.say(f"m{number}", f"Question {number}")
-    ran = await served.ran("m3", without=["m1"])
+    ran = await served.rerun_successfully("m3", without=["m1"])
     assert [content for role, content in list_sent(ran["context"]) if role == "user"] == ["Question 2", "Question 3"]
     assert len([role for role, _ in list_sent(ran["context"]) if role == "assistant"]) == 1
 
@@ -267,12 +270,12 @@ async def test_what_was_said_later_is_not_remembered() -> None:
     await harness.say("m1", QUESTION)
     later = harness.clock.now() + timedelta(days=1)
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Tofu.", at=later)
-    assert block((await served.ran())["context"], "episodes") == []
+    assert block((await served.rerun_successfully())["context"], "episodes") == []
 
 
 async def test_another_model_answers_if_the_deployment_uses_it(served: Rerunning) -> None:
     await served.harness.say("m1")
-    ran = await served.ran(model="light-model")
+    ran = await served.rerun_successfully(model="light-model")
     assert served.harness.model.requests[-1].settings.model == "light-model"
     assert ran["context"]["calls"][0]["model"] is not None
 
@@ -286,7 +289,7 @@ async def test_no_fallback_stands_in_for_a_model_that_is_tried() -> None:
     served = Rerunning(Harness(assistant=ASSISTANT.model_copy(update={"model": choice})))
     await served.harness.say("m1")
     assert served.harness.model.requests[-1].settings.fallback == ("light-model",)
-    await served.ran(model="light-model")
+    await served.rerun_successfully(model="light-model")
     assert served.harness.model.requests[-1].settings.fallback == ()
 
 
@@ -298,8 +301,8 @@ async def test_an_older_version_of_a_tenants_agent_answers() -> None:
         await Tenant(harness.agent_definitions, harness.clock, harness.ada).put("tutor", values)
     await harness.say("m1", "Hello", agent_id="tutor")
 
-    assert (await served.ran())["agentVersion"] == 2
-    first = await served.ran(agentVersion=1)
+    assert (await served.rerun_successfully())["agentVersion"] == 2
+    first = await served.rerun_successfully(agentVersion=1)
     assert (list_sent(first["context"])[0][1][:4], first["agentVersion"]) == ("Ask.", 1)
     assert first["agentVersions"] == {"tutor": 1}
     unknown = await served.rerun(agentVersion=3)
@@ -308,7 +311,7 @@ async def test_an_older_version_of_a_tenants_agent_answers() -> None:
 
 async def test_a_client_reads_a_dry_run_of_a_server_of_the_release_before(served: Rerunning) -> None:
     await served.harness.say("m1")
-    ran = await served.ran()
+    ran = await served.rerun_successfully()
     assert ran.pop("agentVersions") == {}
     assert Rerun.model_validate(ran).agent_versions is None
 
@@ -334,7 +337,7 @@ async def test_a_handoff_is_shown_and_the_conversation_stays_where_it_is() -> No
     before = await harness.store.get_thread(harness.ada, harness.thread_id)
 
     harness.model.script(transfer(), "What shall it be called?")
-    ran = await served.ran()
+    ran = await served.rerun_successfully()
 
     [expected] = ran["toolCalls"]
     assert (expected["toolName"], expected["outcome"], expected["isRecorded"]) == ("transfer_to_maker", "wanted", False)
@@ -351,7 +354,7 @@ async def test_a_turn_of_a_specialist_is_answered_by_it_also_when_it_has_returne
     await harness.say("m3", "exit")
     await harness.say("m4", "Hello again")
 
-    ran = await served.ran("m2")
+    ran = await served.rerun_successfully("m2")
 
     assert ran["context"]["calls"][0]["agentId"] == "maker"
     assert list_sent(ran["context"]) == request.contents
@@ -363,11 +366,11 @@ async def test_a_turn_is_answered_on_the_branch_that_it_was_on(served: Rerunning
     await harness.say("m2", "Question 2")
     await harness.say("m3", "Question 3", branch={"from": "m2"})
     await harness.say("m4", "Question 4")
-    assert [text for role, text in list_sent((await served.ran("m2"))["context"]) if role == "user"] == [
+    assert [text for role, text in list_sent((await served.rerun_successfully("m2"))["context"]) if role == "user"] == [
         "Question 1",
         "Question 2",
     ]
-    assert [text for role, text in list_sent((await served.ran("m4"))["context"]) if role == "user"] == [
+    assert [text for role, text in list_sent((await served.rerun_successfully("m4"))["context"]) if role == "user"] == [
         "Question 1",
         "Question 3",
         "Question 4",
@@ -388,7 +391,7 @@ async def test_a_turn_that_cannot_be_found_or_has_not_ended_is_refused(served: R
     await harness.wait_for_requests(2)
     refused = await served.rerun("m2")
     assert (refused.status_code, refused.json()["code"]) == (409, "rerun_unavailable")
-    beside = await served.ran("m1")
+    beside = await served.rerun_successfully("m1")
     gate.set()
     assert ((await running).text, beside["answer"]) == ("Wait.", "Hello there.")
 
@@ -421,7 +424,7 @@ async def test_a_call_that_needs_an_approval_waits_and_asks_nobody() -> None:
     served = Rerunning(harness)
     await harness.say("m1", "Hello")
     harness.model.script(Answer.calling(call("pay", city="Bern"), text="I pay."))
-    ran = await served.ran()
+    ran = await served.rerun_successfully()
     assert (ran["outcome"], ran["toolCalls"][0]["outcome"]) == ("interrupt", "waiting")
     assert (await harness.store.get_thread(harness.ada, harness.thread_id)).pending is None
 
@@ -449,9 +452,9 @@ async def test_a_dry_run_begins_no_task_in_the_background_and_removes_none() -> 
     served = Rerunning(harness)
     harness.model.forget()
     harness.model.script(*calls, calling("ask_researcher", message="How?"), "Other words.")
-    before = served.stored()
-    ran = await served.ran()
-    assert served.stored() == before
+    before = served.read_stored_state()
+    ran = await served.rerun_successfully()
+    assert served.read_stored_state() == before
     assert ran["answer"] == "Other words."
     outcomes = [(tool_call["toolName"], tool_call["outcome"]) for tool_call in ran["toolCalls"]]
     request = "ask_researcher"

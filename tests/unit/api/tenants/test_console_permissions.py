@@ -27,13 +27,13 @@ HELPER = re.compile(r"const (\w+) = \([^)]*\)[^=]*=> \[([^\]]*)\]")
 async def served() -> Served:
     """A tenant with conversations of ada's, agents, procedures and documents."""
     harness = RecordedHarness()
-    await harness.documents_added()
-    await harness.procedures_added()
-    await harness.agents_made()
+    await harness.add_documents()
+    await harness.add_procedures()
+    await harness.add_agents()
     await harness.calls()
     await harness.at_desks()
-    await harness.deliveries_died()
-    await harness.schedules_kept()
+    await harness.add_dead_deliveries()
+    await harness.add_schedules()
     return Served(harness)
 
 

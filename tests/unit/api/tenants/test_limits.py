@@ -173,11 +173,11 @@ async def test_limits_that_are_read_slowly_are_not_waited_for_while_the_copy_is_
     harness.clock.advance(60)
     read = store.get
 
-    async def slowly(scope: Scope) -> TenantLimits:
+    async def read_slowly(scope: Scope) -> TenantLimits:
         await answers.wait()
         return await read(scope)
 
-    store.get = slowly  # type: ignore[method-assign]
+    store.get = read_slowly  # type: ignore[method-assign]
     assert (await limits.of(ada)).thread_tokens is None
     answers.set()
     assert (await limits.of(ada)).thread_tokens == 1
@@ -186,8 +186,8 @@ async def test_limits_that_are_read_slowly_are_not_waited_for_while_the_copy_is_
 async def test_limits_that_cannot_be_read_stop_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
 
-    async def fails(scope: Scope) -> TenantLimits:
+    async def fail(scope: Scope) -> TenantLimits:
         raise StoreUnavailable
 
-    monkeypatch.setattr(harness.tenant_limits, "get", fails)
+    monkeypatch.setattr(harness.tenant_limits, "get", fail)
     await harness.say("m1")

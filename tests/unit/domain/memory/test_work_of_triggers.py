@@ -34,11 +34,11 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The work of each search."""
     done: list[int] = []
 
-    def compiled(pattern: str, **options: Any) -> Counted:
+    def compile_counted(pattern: str, **options: Any) -> Counted:
         return Counted(compile_pattern(pattern, **options), done)
 
-    monkeypatch.setattr(triggers, "compile_cached", compiled)
-    monkeypatch.setattr(procedure_set, "compile_pattern", compiled)
+    monkeypatch.setattr(triggers, "compile_cached", compile_counted)
+    monkeypatch.setattr(procedure_set, "compile_pattern", compile_counted)
     triggers._get_matcher.cache_clear()
     return done
 

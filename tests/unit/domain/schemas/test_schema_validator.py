@@ -190,11 +190,11 @@ def test_no_pattern_of_a_schema_is_given_to_re(monkeypatch: pytest.MonkeyPatch) 
     pattern = "^(a+)+$"
     compile_pattern = re._compile  # type: ignore[attr-defined]
 
-    def watched(text: Any, flags: Any) -> Any:
+    def note_pattern(text: Any, flags: Any) -> Any:
         assert pattern not in str(text)
         return compile_pattern(text, flags)
 
-    monkeypatch.setattr(re, "_compile", watched)
+    monkeypatch.setattr(re, "_compile", note_pattern)
     schema = {
         "patternProperties": {pattern: {"pattern": pattern}},
         "propertyNames": {"pattern": pattern},
