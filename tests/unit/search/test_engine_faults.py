@@ -16,7 +16,7 @@ from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.domain.metrics import Metric, collect_counts
 from baton.ports.clock import SystemClock
 from baton_local.engines.process import find_free_port
-from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, WORDS, document, ids, new_scope, query
+from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, MEANING, WORDS, document, ids, new_scope, query
 
 VERSION = {
     "baton-episodes-v1": {
@@ -161,6 +161,16 @@ async def test_what_an_index_expects_is_no_failure(engine: tuple[Scripted, OpenS
     counted: list[Any] = []
     with collect_counts(counted.append):
         await put(index, "a")
+    assert counted == []
+
+
+async def test_a_vector_of_another_models_length_is_no_failure(engine: tuple[Scripted, OpenSearchIndex]) -> None:
+    scripted, index = engine
+    error = {"type": "query_shard_exception", "reason": "Query vector has invalid dimension: 3"}
+    scripted.on("/_msearch", (200, {"responses": [{"status": 400, "error": error}]}))
+    counted: list[Any] = []
+    with collect_counts(counted.append), pytest.raises(WrongDimension):
+        await index.search(new_scope(), EPISODES, query("green", MEANING))
     assert counted == []
 
 

@@ -354,9 +354,14 @@ class OpenSearchIndex:
 
 @contextmanager
 def _note_failures() -> Iterator[None]:
-    """Count and log a ``SearchUnavailable`` that leaves the block, and raise it again."""
+    """Count and log a ``SearchUnavailable`` that leaves the block, and raise it again.
+
+    ``WrongDimension`` is not counted, because callers then search by words until the index is rebuilt.
+    """
     try:
         yield
+    except WrongDimension:
+        raise
     except SearchUnavailable as failure:
         count(Metric.SEARCHES_FAILED)
         reason = failure if isinstance(failure, EngineError) else failure.__cause__ or failure
