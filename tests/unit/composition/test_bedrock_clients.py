@@ -103,6 +103,9 @@ def test_no_provider_in_another_region_escapes_the_guardrail(monkeypatch: pytest
     with pytest.raises(ValueError, match="us-west-2 has no `guardrail`"):
         find_guardrail(ELSEWHERE)
     assert find_guardrail(ELSEWHERE.model_copy(update={"guardrail": "gr2:1"})) == BedrockGuardrail("gr2", "1")
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    assert find_guardrail(ELSEWHERE.model_copy(update={"guardrail": "gr2:1"})) == BedrockGuardrail("gr2", "1")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     in_the_functions_region = Provider(kind=ProviderKind.BEDROCK, region="eu-west-1")
     assert find_guardrail(in_the_functions_region) == BedrockGuardrail("gr1abc", "3")
     monkeypatch.setenv("BATON_BEDROCK_REGION", "us-west-2")
