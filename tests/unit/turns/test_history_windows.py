@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.errors import ModelUnavailable, StoreUnavailable
+from baton.domain.errors import BatonError, ModelUnavailable, NotFound, StoreUnavailable
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue
 from baton.domain.threads.message import Role, StoredMessage
@@ -184,12 +184,13 @@ async def test_a_commit_names_the_message_that_awaits_a_summary(monkeypatch: pyt
     assert commits == [*[None] * (len(commits) - 1), due.below]
 
 
-async def test_a_summary_that_fails_does_not_hold_the_window() -> None:
+@pytest.mark.parametrize("failure", [ModelUnavailable(), NotFound()])
+async def test_a_summary_that_fails_does_not_hold_the_window(failure: BatonError) -> None:
     talked = harness()
     for number in range(40):
         await talk(talked, number)
         if any(isinstance(message, QueuedSummary) for _, message in talked.queue.sent):
-            talked.model.script(ModelUnavailable())
+            talked.model.script(Answer((), error=failure))
             await work_off_summaries(talked)
     window = thread_windows(talked)[0]
     assert window.first_ordinal > 0

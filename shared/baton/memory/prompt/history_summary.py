@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
-from baton.domain.errors import ModelError, ThreadUnavailable
+from baton.domain.errors import BatonError, StoreUnavailable, ThreadUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue
@@ -107,7 +107,9 @@ class HistorySummaries:
         try:
             async with asyncio.timeout(SECONDS):
                 summary = await ask_for_short_answer(self.model, settings, prompts, max_characters=MAX_SUMMARY_CHARS)
-        except (ModelError, TimeoutError) as failure:
+        except StoreUnavailable:
+            raise
+        except (BatonError, TimeoutError) as failure:  # the secret with the model's key may be missing
             logger.warning("history not summarised", thread_id=due.thread_id, reason=type(failure).__name__)
             count(Metric.SUMMARIES_FAILED)
             return ""

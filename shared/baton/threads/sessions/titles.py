@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
-from baton.domain.errors import BatonError, ModelError, StoreUnavailable, ThreadUnavailable
+from baton.domain.errors import BatonError, StoreUnavailable, ThreadUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import make_thread_title, make_unsequenced
@@ -165,7 +165,9 @@ class MadeTitles:
                 short_answer = await ask_for_short_answer(
                     self.model, settings, prompts, max_characters=MAX_ANSWER_CHARACTERS
                 )
-        except (ModelError, TimeoutError) as failure:
+        except StoreUnavailable:
+            raise
+        except (BatonError, TimeoutError) as failure:  # the secret with the model's key may be missing
             self._count_failure(thread_id, failure)
             return ""
         title = to_title(short_answer.text)

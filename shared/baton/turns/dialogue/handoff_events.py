@@ -21,7 +21,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.guardrail import Origin
 from baton.domain.agents.handoff_rules import Refusal
 from baton.domain.agents.sentences import RESULT, fill_sentence, write_sentence
-from baton.domain.errors import ModelError
+from baton.domain.errors import BatonError, StoreUnavailable
 from baton.domain.handoffs.handoff import MAX_SUMMARY, ContextMode, HandoffOutcome, HandoffRequest
 from baton.domain.handoffs.workflow import Workflow, measure_progress
 from baton.domain.handoffs.workflow_moves import DefinitionChanged, ResumedWorkflow, resume
@@ -348,7 +348,7 @@ async def summarise_conversation(context: Attempt, history: Sequence[StoredMessa
 
     If the model fails, writes nothing, or takes longer than ``PATIENCE_SECONDS``, the summary is ``text`` itself.
     ``history`` has the messages before ``text``, the user's last message, which may be empty. Without any message, the
-    summary is empty.
+    summary is empty. Raises ``StoreUnavailable``.
     """
     messages = [(message, message.text_elsewhere) for message in select_spoken_messages(history)[-MESSAGES:]]
     question = context.facts.user_message
@@ -370,7 +370,9 @@ async def summarise_conversation(context: Attempt, history: Sequence[StoredMessa
             summary = await ask_for_short_answer(context.services.model, settings, prompts, max_characters=MAX_SUMMARY)
     except TimeoutError:
         return text, Usage()
-    except ModelError:
+    except StoreUnavailable:
+        raise
+    except BatonError:  # the secret with the model's key may be missing, too
         count(Metric.MODEL_FAILURES)
         return text, Usage()
     usage, finished = Usage(), summary.finished

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.errors import ModelUnavailable
+from baton.domain.errors import InternalError, ModelUnavailable, NotFound
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.content import Content
 from tests.fakes.chat_model import Answer
@@ -318,7 +318,16 @@ async def test_what_is_summed_up_is_material_that_stays_in_its_quotes() -> None:
     assert [message["role"] for message in messages if "refund" in message["text"]] == ["user"]
 
 
-@pytest.mark.parametrize("answers", [[Answer((), error=ModelUnavailable())], [Answer(())] * 2, [Answer(("  ",))] * 2])
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [Answer((), error=ModelUnavailable())],
+        [Answer((), error=NotFound())],  # the secret with the model's key is missing
+        [Answer((), error=InternalError())],  # or may not be read
+        [Answer(())] * 2,
+        [Answer(("  ",))] * 2,
+    ],
+)
 async def test_without_a_light_model_the_summary_is_the_users_message(answers: list[Answer]) -> None:
     harness = await hold_conversation(*BEFORE)
     harness.model.script(*answers, "How can I help?")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from baton.adapters.models.provider_models import ProviderModels
-from baton.domain.errors import ModelRateLimited
+from baton.domain.errors import ModelRateLimited, NotFound
 from baton.domain.threads.queued import QueuedTitle, RecordDelivery
 from baton.domain.threads.thread_title import TitleSource
 from baton_testing.fakes.threads.connections import FakeConnections, events_in
@@ -144,7 +144,7 @@ async def test_a_title_that_the_user_gives_while_the_model_writes_stays(monkeypa
     assert await title_events(harness) == [{"title": "Mine"}]
 
 
-@pytest.mark.parametrize("failure", [ModelRateLimited(), "", "\n**\n"])
+@pytest.mark.parametrize("failure", [ModelRateLimited(), Answer((), error=NotFound()), "", "\n**\n"])
 async def test_the_beginning_of_the_first_message_stands_in_for_a_model_that_fails(failure: Any) -> None:
     harness = make_titled()
     await answer(harness, "How do I\nget to Lisbon? " + "I have a week. " * 10)
