@@ -111,7 +111,7 @@ async def test_a_turn_of_the_queue_has_the_token_of_its_message() -> None:
 
 
 async def test_a_run_that_another_request_finishes_does_not_get_that_requests_token() -> None:
-    """It may be a wider one."""
+    """The other request's token may permit more."""
     died = harness()
     died.tools.add("look", look)
     died.model.script(Answer(("Let me",), gate=asyncio.Event(), gate_at=1))

@@ -34,7 +34,7 @@ async def test_an_agent_that_is_consulted_gets_neither() -> None:
 
 
 @pytest.mark.parametrize("takes", [True, False])
-async def test_a_specialist_gets_them_if_its_definition_allows_it(takes: bool) -> None:
+async def test_a_specialist_gets_client_tools_if_its_definition_allows_them(takes: bool) -> None:
     maker = AgentDefinition.model_validate(MAKER.model_dump() | {"client_tools": takes, "client_context": takes})
     harness = HandoffHarness(transfer(), Answer(("Name?",)), maker=maker)
     await harness.say(client=PAGE)

@@ -48,7 +48,7 @@ async def test_the_user_sees_one_answer_and_both_calls_are_counted(empty: Answer
     assert NO_WORDS not in str(harness.model.requests[-1].prompts)
 
 
-async def test_a_second_one_is_an_error_that_may_be_repeated() -> None:
+async def test_a_second_empty_answer_is_an_error_and_the_question_may_be_repeated() -> None:
     harness = Harness()
     harness.model.script(Answer(()), Answer(()))
     turn = await harness.say()
@@ -57,7 +57,7 @@ async def test_a_second_one_is_an_error_that_may_be_repeated() -> None:
     assert (await harness.say("m2", "Again")).text == "Hello there."
 
 
-async def test_a_failure_is_none() -> None:
+async def test_a_failure_is_no_empty_answer() -> None:
     harness = Harness()
     harness.model.script(ModelUnavailable())
     assert (await harness.say()).types[-1] == "RUN_ERROR"

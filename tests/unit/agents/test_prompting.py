@@ -23,7 +23,7 @@ from tests.harness.wiki import answer, delete, no, run_until_interrupt, wiki, ye
 
 
 async def teach(harness: Harness, name: str, *steps: str) -> None:
-    """The wiki's assistant has an active skill for wiping pages."""
+    """Give the wiki's assistant an active skill for wiping pages."""
     draft = ProcedureDraft(name, "Wipes pages.", ("wipe it",), tuple(map(ProcedureStep, steps)))
     procedure = Procedure(draft, "acme", "assistant", "bob", harness.clock.now())
     await add_approved(harness.procedures, harness.ada, procedure)
@@ -92,7 +92,7 @@ async def test_the_steps_of_the_best_procedure_are_shown_unless_they_are_too_lon
 
 
 async def read_note_after_collecting(name: str, *, mode: str = "summary") -> str:
-    """The note on the data of a workflow whose first state has collected ``name``, shown in the turn after."""
+    """Collect ``name`` in a workflow's first state, and return the note on its data in the next turn."""
     harness = HandoffHarness(context_mode=mode)
     await harness.say("m1", "make a thing")
     harness.model.script(advance("BUILD", name=name), "Building.")

@@ -60,7 +60,7 @@ def agent() -> AgentDefinition:
         ),
     ],
 )
-def test_its_sentences_are_said_word_for_word(agent: AgentDefinition, name: str, text: str) -> None:
+def test_the_sentences_of_the_agent_are_said_word_for_word(agent: AgentDefinition, name: str, text: str) -> None:
     assert write_sentence(agent, name, **FILLED) == text
     assert name in SENTENCES
     german = write_sentence(agent, name, locale="de-AT", **FILLED)
@@ -68,7 +68,7 @@ def test_its_sentences_are_said_word_for_word(agent: AgentDefinition, name: str,
     assert "{" not in german
 
 
-def test_it_needs_the_permission_to_create_skills(agent: AgentDefinition) -> None:
+def test_the_agent_needs_the_permission_to_create_skills(agent: AgentDefinition) -> None:
     assert agent.required_permissions == ("skill:create",)
     assert not agent.main
 
@@ -84,11 +84,11 @@ def test_it_needs_the_permission_to_create_skills(agent: AgentDefinition) -> Non
         "Kannst du mir einen Skill erstellen?",
     ],
 )
-def test_it_is_asked_for_in_users_words(agent: AgentDefinition, text: str) -> None:
+def test_users_words_trigger_the_agent(agent: AgentDefinition, text: str) -> None:
     assert find_first_match(agent.triggers, text)
 
 
-def test_it_is_left_in_users_words(agent: AgentDefinition) -> None:
+def test_users_words_leave_the_agent(agent: AgentDefinition) -> None:
     assert [find_exit_locale(agent.exit_words, text) for text in ("Cancel.", "exit!", "Abbrechen", "cancel it")] == [
         "en",
         "en",
@@ -97,7 +97,7 @@ def test_it_is_left_in_users_words(agent: AgentDefinition) -> None:
     ]
 
 
-def test_its_steps_are_those_of_the_card(agent: AgentDefinition) -> None:
+def test_the_steps_of_the_workflow_are_those_of_the_card(agent: AgentDefinition) -> None:
     assert agent.workflow is not None
     assert agent.workflow.card_states == [
         "gathering_requirements",
@@ -109,7 +109,7 @@ def test_its_steps_are_those_of_the_card(agent: AgentDefinition) -> None:
     assert [state.can_exit for state in agent.workflow.states] == [True] * 5
 
 
-def test_what_it_collects_makes_a_skill(agent: AgentDefinition) -> None:
+def test_the_collected_data_makes_a_skill(agent: AgentDefinition) -> None:
     steps = agent.workflow
     assert steps is not None
     workflow = begin(steps, id="w", agent_id=agent.id, thread_id="t", now=NOW)
@@ -127,7 +127,7 @@ def test_what_it_collects_makes_a_skill(agent: AgentDefinition) -> None:
     assert parse_skill_markdown(write_skill_markdown(draft)) == draft
 
 
-def test_the_main_agent_hands_over_to_it_and_its_workflow_makes_a_skill(agent: AgentDefinition) -> None:
+def test_the_main_agent_hands_over_and_the_workflow_makes_a_skill(agent: AgentDefinition) -> None:
     main = AgentFiles.load(ROOT / "agents").get_default_main()
     [handoff] = [handoff for handoff in main.handoffs if handoff.agent == agent.id]
     assert handoff.context_mode is ContextMode.SUMMARY

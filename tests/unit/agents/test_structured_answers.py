@@ -168,7 +168,7 @@ async def test_an_answer_that_does_not_fit_is_corrected_once(harness: Harness) -
     ],
     ids=["wrong type", "missing", "prose", "list", "infinite", "empty", "too many values"],
 )
-async def test_one_that_still_does_not_fit_is_an_error_and_no_answer(harness: Harness, text: str, why: str) -> None:
+async def test_a_second_answer_that_does_not_fit_is_an_error(harness: Harness, text: str, why: str) -> None:
     harness.model.script(text or Answer(()), text or Answer(()))
     code, message = problem(await harness.say())
     assert code == "answer_invalid"

@@ -36,7 +36,7 @@ class WorkedQueue(FakeTurnQueue):
             self.work_off()
 
     def work_off(self) -> None:
-        """Run what waits."""
+        """Run the waiting records."""
         self.is_held = False
         taken, self.sent = self.sent, []
         for _, message in taken:
@@ -52,7 +52,7 @@ class WorkedQueue(FakeTurnQueue):
         await runner.run(message.model_dump_json(by_alias=True), "handle", delivery, seconds=60)
 
     async def wait_until_idle(self) -> None:
-        """Wait until everything has run."""
+        """Wait until every record has run."""
         while any(not task.done() for task in self.working.values()):
             await asyncio.gather(*self.working.values())
 
@@ -79,7 +79,7 @@ class A2AServed(Served):
         request_id: Any = 1,
         version: str | None = None,
     ) -> Json:
-        """One call; its response. Of a stream, the first event."""
+        """Make a call, and return its response or the first event of its stream."""
         return (
             await self.calls(
                 method,
@@ -96,7 +96,7 @@ class A2AServed(Served):
     async def calls(
         self, method: str, params: Any, *permissions: str, request_id: Any = 1, version: str | None = None, **who: Any
     ) -> list[Json]:
-        """One call; all events of its stream."""
+        """Make a call, and return its response or all events of its stream."""
         body = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
         headers = {"A2A-Version": version} if version is not None else {}
         answer = await self.post_a2a(json.dumps(body).encode(), *permissions, headers=headers, **who)
@@ -115,7 +115,7 @@ class A2AServed(Served):
         path: str = "/a2a",
         headers: dict[str, str] | None = None,
     ) -> httpx.Response:
-        """Any body."""
+        """Send any body."""
         headers = dict(headers or {})
         if user is not None:
             token = ",".join([tenant or self.harness.ada.tenant_id, user, *permissions])
@@ -125,8 +125,8 @@ class A2AServed(Served):
         ) as client:
             return await client.post(path, content=body, headers={"Content-Type": "application/json"})
 
-    async def are_answered(self, calls: int) -> None:
-        """Wait until so many calls have an answer."""
+    async def wait_for_answers(self, calls: int) -> None:
+        """Wait until ``calls`` calls have an answer."""
         async with asyncio.timeout(10):
             while self.answered_calls < calls:  # noqa: ASYNC110 - an answer is counted where it is sent
                 await asyncio.sleep(0.001)

@@ -49,7 +49,7 @@ class Noted:
 
 
 def count_calls(served: Served) -> Counter[str]:
-    """Have the calls of the ports counted, of those that stand for a store or a service."""
+    """Wrap the ports that stand for a store or a service, and return the counter of their calls."""
     calls: Counter[str] = Counter()
     ports = served.harness
     wrapped = {

@@ -260,7 +260,7 @@ class ProbedTenant:
     async def read_visible_texts(self) -> str:
         """Return every text of the seeded data that Ada and the managers of her tenant can read.
 
-        Not the audit and the counts of the whole tenant: they also have what others rightly do in it.
+        The audit and the counts of the whole tenant are left out, because they contain permitted acts of other users.
         """
         texts = []
         for method, path in list_described_operations():

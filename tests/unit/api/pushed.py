@@ -20,7 +20,7 @@ def hooks_of(served: A2AServed) -> FakeWebhooks:
 
 
 async def work_off(served: A2AServed, receives: int = 1) -> list[Posted]:
-    """Everything that is sent when the queue is worked off; what fails stays in it, with what is behind it."""
+    """Run the queue, and return the sent notifications. It retains failed records and later ones of their groups."""
     await served.queue.wait_until_idle()
     sender, queue = Notifications.of(served.harness.app), queue_of(served)
     before, blocked = len(hooks_of(served).posted), set[str]()

@@ -45,7 +45,7 @@ class Rerunning(Served):
         return results
 
     def read_stored_state(self) -> str:
-        """Everything that the ports hold, as text."""
+        """Return the state of all ports as text."""
         ports = {name: value for name, value in vars(self.harness).items() if name in {*FAKED} - UNWATCHED}
         return "\n".join(f"{name}: {_list_state(port)}" for name, port in ports.items())
 

@@ -72,7 +72,7 @@ class Served:
             return await client.request(method, url, headers=headers)
 
     async def items(self, path: str, *permissions: str, **params: Any) -> tuple[list[Any], str | None]:
-        """One page of a list."""
+        """Return a page of a list."""
         answer = (await self.get(path, *permissions, **params)).raise_for_status().json()
         return answer["items"], answer["nextCursor"]
 

@@ -145,7 +145,7 @@ def test_arguments_and_fields_have_the_same_defaults() -> None:
 
 
 def make_agent_with_completion(completion: Any, **fields: Any) -> Agent:
-    """An agent whose workflow has a state for the order, one for a photo that can be skipped, and a last one."""
+    """Return an agent whose workflow has a state for the order, a skippable one for a photo, and a last one."""
     order = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
     photo = {"type": "object", "properties": {"damage": {"type": "string"}}, "required": ["damage"]}
     states = [

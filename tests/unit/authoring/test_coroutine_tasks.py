@@ -98,7 +98,7 @@ async def test_code_may_wait_for_an_agent_that_can_work_in_the_background() -> N
     assert await tasks_of(harness) == []
 
 
-async def test_equal_questions_are_tasks_of_their_own_and_only_so_many_are_open() -> None:
+async def test_equal_questions_are_separate_tasks_and_the_number_of_open_tasks_is_bounded() -> None:
     agent = desk_of()
 
     async def begin(context: RunContext) -> str:
@@ -134,7 +134,7 @@ async def test_code_cancels_a_task_by_its_id() -> None:
 
 
 def answer_with_task_id(agent: Agent) -> Agent:
-    """Have the agent answer with the id of a task, or with the refusal."""
+    """Add a coroutine that answers with the id of a new task, or with its refusal. Return the agent."""
 
     @agent.run
     async def run(context: RunContext, message: str) -> str:

@@ -26,7 +26,7 @@ payments: list[dict[str, Any]] = []
 
 
 class Rules:
-    """Something that is opened once."""
+    """A resource that is opened once."""
 
     sentence = "By the rules."
 

@@ -62,7 +62,7 @@ class Mortal:
 
 
 async def finish_and_read(harness: Harness) -> list[str]:
-    """Let the sweeper and the workers do what is left, and return the texts of the conversation."""
+    """Run the sweeper and the workers, and return the texts of the conversation."""
     harness.clock.advance(31 * 60)
     await harness.sweeper.sweep(seconds=60)
     while harness.queue.sent:

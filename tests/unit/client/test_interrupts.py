@@ -26,15 +26,15 @@ def call(name: str, arguments: str, call_id: str = "call-1") -> list[Json]:
     ]
 
 
-def wait_for_tool(name: str, arguments: str) -> Answer:
-    """A run that ends with a call of the program's own tool."""
+def stream_tool_call(name: str, arguments: str) -> Answer:
+    """Return the stream of a run that ends with a call of the program's own tool."""
     waits = {"id": "call-1", "reason": "client_tool", "toolCallId": "call-1", "metadata": {"toolName": name}}
     end = {name: value for name, value in make_end(metadata={"clientTools": [waits]}).items() if name != "outcome"}
     return stream(*number_events([make_start(), *call(name, arguments), end]))
 
 
-def wait_for_person() -> Answer:
-    """A run that ends with a question."""
+def stream_question() -> Answer:
+    """Return the stream of a run that ends with a question."""
     waits = {
         "id": "i-1",
         "reason": "tool_approval",
@@ -77,7 +77,9 @@ def test_a_function_is_offered_by_its_name_docstring_and_parameters() -> None:
 
 
 def test_a_function_is_called_and_the_run_goes_on_with_its_result(served: Served) -> None:
-    served.script.answer(RUNS, wait_for_tool("set_colour", '{"colour": "blue"}'), stream(*run("It is blue.", start=6)))
+    served.script.answer(
+        RUNS, stream_tool_call("set_colour", '{"colour": "blue"}'), stream(*run("It is blue.", start=6))
+    )
     result = served.client.runs.create("Make it blue", thread_id=THREAD_ID, tools=[set_colour])
     assert (result.text, result.outcome, result.interrupts) == ("It is blue.", "success", [])
     payload = {"was": "white", "is": "blue 5"}
@@ -97,7 +99,7 @@ def test_a_function_is_called_and_the_run_goes_on_with_its_result(served: Served
     ],
 )
 def test_a_function_that_fails_is_reported_to_the_model(served: Served, arguments: str, reason: str) -> None:
-    served.script.answer(RUNS, wait_for_tool("set_colour", arguments), stream(*run("I cannot.", start=6)))
+    served.script.answer(RUNS, stream_tool_call("set_colour", arguments), stream(*run("I cannot.", start=6)))
     assert served.client.runs.create("Do", thread_id=THREAD_ID, tools=[set_colour]).text == "I cannot."
     [answer] = answers(served)
     assert answer["status"] == "cancelled"
@@ -109,13 +111,13 @@ def test_a_result_that_is_too_large_is_reported_to_the_model(served: Served) -> 
         """Read everything."""
         return "x" * 40_000
 
-    served.script.answer(RUNS, wait_for_tool("read_everything", "{}"), stream(*run("Too much.", start=6)))
+    served.script.answer(RUNS, stream_tool_call("read_everything", "{}"), stream(*run("Too much.", start=6)))
     served.client.runs.create("Read", thread_id=THREAD_ID, tools=[read_everything])
     assert "40,002 bytes" in answers(served)[0]["payload"]["reason"]
 
 
 def test_a_call_of_somebody_elses_tool_is_left_waiting(served: Served) -> None:
-    served.script.answer(RUNS, wait_for_tool("print_page", "{}"))
+    served.script.answer(RUNS, stream_tool_call("print_page", "{}"))
     result = served.client.runs.create("Print", thread_id=THREAD_ID, tools=[set_colour])
     [waiting] = result.interrupts
     assert (result.outcome, waiting.tool_name, waiting.reason) == ("interrupt", "print_page", "client_tool")
@@ -136,15 +138,15 @@ def test_a_person_decides_by_the_programs_question(served: Served, decision: boo
         seen.append(interrupt)
         return decision
 
-    served.script.answer(RUNS, wait_for_person(), stream(*run("Done.", start=6)))
+    served.script.answer(RUNS, stream_question(), stream(*run("Done.", start=6)))
     result = served.client.runs.create("Delete", thread_id=THREAD_ID, approve=approve)
     assert result.text == "Done."
     assert answers(served) == [{"interruptId": "i-1", "status": "resolved", "payload": payload}]
     assert (seen[0].message, seen[0].tool_name, seen[0].arguments) == ("Delete it?", "delete_page", '{"page": 1}')
 
 
-def test_without_anybody_to_ask_it_waits_and_is_answered_later(served: Served) -> None:
-    served.script.answer(RUNS, wait_for_person(), stream(*run("Done.", start=6)))
+def test_a_run_without_anybody_to_ask_waits_and_is_answered_later(served: Served) -> None:
+    served.script.answer(RUNS, stream_question(), stream(*run("Done.", start=6)))
     result = served.client.runs.create("Delete", thread_id=THREAD_ID)
     assert result.outcome == "interrupt"
     later = [GivenAnswer.approval(result.interrupts[0].id, approved=True)]
@@ -157,7 +159,7 @@ def test_an_asynchronous_function_needs_the_asynchronous_client(served: Served) 
         """Fetch something."""
         return "never await_result"
 
-    served.script.answer(RUNS, wait_for_tool("fetch", "{}"))
+    served.script.answer(RUNS, stream_tool_call("fetch", "{}"))
     with pytest.raises(baton_client.ConfigurationError, match="Use AsyncBaton"):
         served.client.runs.create("Fetch", thread_id=THREAD_ID, tools=[fetch])
 
@@ -199,7 +201,7 @@ def test_the_arguments_of_a_call_that_was_not_seen_come_with_the_question(served
 def test_a_result_is_sent_again_until_a_restarted_server_has_it(served: Served) -> None:
     gone = httpx.ConnectError("refused")
     served.script.answer(
-        RUNS, wait_for_tool("set_colour", '{"colour": "blue"}'), *[gone] * 9, stream(*run("It is blue.", start=6))
+        RUNS, stream_tool_call("set_colour", '{"colour": "blue"}'), *[gone] * 9, stream(*run("It is blue.", start=6))
     )
     result = served.client.runs.create("Make it blue", thread_id=THREAD_ID, tools=[set_colour])
     assert result.text == "It is blue."
@@ -209,7 +211,7 @@ def test_a_result_is_sent_again_until_a_restarted_server_has_it(served: Served) 
 
 
 def test_a_result_that_cannot_be_sent_comes_with_the_error_and_its_conversation(served: Served) -> None:
-    served.script.answer(RUNS, wait_for_tool("set_colour", '{"colour": "blue"}'), httpx.ConnectError("refused"))
+    served.script.answer(RUNS, stream_tool_call("set_colour", '{"colour": "blue"}'), httpx.ConnectError("refused"))
     with pytest.raises(StreamInterruptedError) as failed:
         served.client.runs.create("Make it blue", thread_id="booking-1", tools=[set_colour])
     assert failed.value.thread_id == THREAD_ID

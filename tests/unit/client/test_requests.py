@@ -83,7 +83,7 @@ def test_what_may_be_sent_again_is_sent_again(served: Served, status: int) -> No
     assert len(served.clock.slept) == 2
 
 
-def test_it_is_sent_as_often_as_the_documentation_says(served: Served) -> None:
+def test_a_request_is_sent_as_often_as_the_documentation_says(served: Served) -> None:
     served.script.answer("*", REFUSED)
     with pytest.raises(baton_client.APIConnectionError, match=r"http://baton\.test cannot be reached"):
         served.client.with_options(max_retries=1).threads.get("t")

@@ -251,7 +251,7 @@ def test_a_token_that_expires_in_the_stream_is_renewed(served: Served) -> None:
     assert served.script.requests[-1].headers["authorization"] == "Bearer new"
 
 
-def test_a_token_that_nothing_renews_ends_it_and_says_so(served: Served) -> None:
+def test_an_expired_token_that_nothing_renews_ends_the_stream_with_an_error(served: Served) -> None:
     served.script.answer(RUNS, stream(*WHOLE[:4], EXPIRED))
     with pytest.raises(baton_client.AuthenticationError, match="the run goes on"):
         ask(served).result()
@@ -328,7 +328,7 @@ def test_an_interruption_from_the_keyboard_stops_the_run(served: Served) -> None
     assert len(served.script.sent(CANCEL)) == 1
 
 
-def test_leaving_early_lets_it_run_where_that_is_asked_for(served: Served) -> None:
+def test_leaving_early_lets_the_run_go_on_if_keep_running_is_set(served: Served) -> None:
     served.script.answer(RUNS, stream(*WHOLE))
     with ask(served, keep_running=True) as followed:
         next(followed.texts())

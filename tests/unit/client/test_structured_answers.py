@@ -68,7 +68,7 @@ async def test_an_answer_is_an_instance_of_the_callers_model(app: ServedApp) -> 
     assert page.items[-1].metadata.result_as(Order) == ORDER
 
 
-async def test_so_is_the_result_of_a_run(app: ServedApp) -> None:
+async def test_the_result_of_a_run_is_an_instance_of_the_callers_model(app: ServedApp) -> None:
     app.harness.model.script(WRITTEN, WRITTEN)
     async with client_of(app) as baton:
         created = await baton.runs.create("Two teas, please.")
@@ -79,7 +79,7 @@ async def test_so_is_the_result_of_a_run(app: ServedApp) -> None:
     assert created.text == WRITTEN
 
 
-async def test_other_types_with_fields_do_too(app: ServedApp) -> None:
+async def test_an_answer_is_an_instance_of_other_types_with_fields(app: ServedApp) -> None:
     app.harness.model.script(WRITTEN)
     async with client_of(app) as baton:
         answer = await baton.messages.create("Two teas, please.")

@@ -44,7 +44,7 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def link_zone(local: Path, target: str) -> Path:
-    """Let the machine be in a zone."""
+    """Link the machine's local time to a zone, and return the link."""
     zone = local.parent / target
     zone.parent.mkdir(parents=True, exist_ok=True)
     zone.touch()

@@ -33,7 +33,7 @@ def problem(status: int, code: str, detail: str = "Something is wrong.") -> http
 
 
 def listing(*items: Json, cursor: str | None = None) -> httpx.Response:
-    """One page of a list."""
+    """Return a page of a list."""
     return httpx.Response(200, json={"items": list(items), "nextCursor": cursor})
 
 

@@ -28,7 +28,7 @@ def make_change_answer(*changes: dict[str, str], is_new: bool = False) -> httpx.
 
 
 def serve_third_version(server: ScriptedServer) -> None:
-    """Let the server have the agent's third version."""
+    """Serve the agent's third version."""
     server.answer("GET /v1/agents/shop", httpx.Response(200, json={"id": "shop", "version": 3}))
 
 

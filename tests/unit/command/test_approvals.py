@@ -53,7 +53,7 @@ WAITS: list[dict[str, Any]] = [
 
 
 def type_in(monkeypatch: pytest.MonkeyPatch, *messages: str, answers: tuple[str, ...] = ()) -> Typed:
-    """Let somebody sit at the terminal."""
+    """Simulate a user at the terminal."""
     typed = Typed(*messages, answers=answers)
     monkeypatch.setattr("baton_client.command.chat.open_chat_input", lambda: typed)
     return typed
@@ -95,7 +95,7 @@ def test_an_answer_is_yes_no_or_a_reason_to_refuse(
 
 
 def serve_waiting_conversation(server: ScriptedServer) -> None:
-    """Let the server have the conversation ``t``, which waits."""
+    """Serve the conversation ``t``, which waits for an approval."""
     calls = [{"id": "c", "function": {"name": "refund", "arguments": ARGUMENTS}}]
     message = {"id": "m", "role": "assistant", "name": "Shop", "toolCalls": calls, "metadata": {"status": "complete"}}
     thread = {"id": "t", "status": "active", "interrupts": [ASKED], "lastSeq": 7}
@@ -137,7 +137,7 @@ def test_a_script_is_shown_what_waits_with_the_arguments(server: ScriptedServer)
 
 
 def ask_in_words(server: ScriptedServer) -> None:
-    """Let the next run wait for a question in words."""
+    """Make the next run wait for an answer in words."""
     start = {
         "type": "TOOL_CALL_START",
         "toolCallId": "c",

@@ -399,7 +399,7 @@ def test_doctor_tries_no_model_without_being_asked_or_without_a_token(server: Sc
 
 
 def serve_health(server: ScriptedServer, *models: dict[str, Any]) -> None:
-    """A server of this release with models."""
+    """Serve the health of this release with models."""
     server.answer("GET /health", httpx.Response(200, json={"status": "ok", "version": version("baton-client")}))
     server.answer("GET /v1/users/me", httpx.Response(200, json={"userId": "boss", "tenantId": "acme"}))
     server.answer("GET /v1/models", listing(*models))

@@ -1,4 +1,4 @@
-"""Commands that somebody types in a chat, and agents in a terminal."""
+"""Commands that a user types in a chat, and agents in a terminal."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_signing_in_loads_no_events() -> None:
 
 
 def read_own_help(command: DeferredCommand) -> str:
-    """The first words of the command's own help, on one line."""
+    """Return the help of the loaded command on one line."""
     return " ".join((command.whole.help or "").split())
 
 

@@ -165,7 +165,7 @@ def test_a_local_server_that_is_not_there_is_reported_by_its_address(server: Scr
 
 
 def serve_local_tokens(server: ScriptedServer, *lifetimes: float) -> None:
-    """A local cloud whose tokens are numbered, and live so many seconds; ``BATON_TOKEN`` is not set."""
+    """Serve numbered tokens of a local cloud, with their ``lifetimes`` in seconds, and unset ``BATON_TOKEN``."""
     del server.variables["BATON_TOKEN"]
     tokens = [
         jwt.encode({"exp": time.time() + seconds, "number": number}, "k" * 32)

@@ -1,4 +1,4 @@
-"""Somebody at a terminal, for the command's tests."""
+"""A user at a terminal, for the command's tests."""
 
 from __future__ import annotations
 

@@ -305,7 +305,7 @@ async def test_only_secrets_that_were_used_last_are_searched_for(monkeypatch: py
 def test_each_cache_of_the_library_is_in_the_table() -> None:
     tested = {str(Path(str(cache.module.__file__)).relative_to(LIBRARY)) for cache in CACHES}
     assert tested.isdisjoint(SIMPLE)
-    named = {name for name, tree in modules() if any(map(is_cache_name, ast.walk(tree)))}
+    named = {name for name, tree in modules() if any(map(imports_cachetools, ast.walk(tree)))}
     assert named == tested | SIMPLE
 
 
@@ -333,8 +333,8 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
         yield str(path.relative_to(LIBRARY)), ast.parse(path.read_text())
 
 
-def is_cache_name(node: ast.AST) -> bool:
-    """Whether the class is imported there."""
+def imports_cachetools(node: ast.AST) -> bool:
+    """Return whether the node imports from cachetools."""
     return isinstance(node, ast.ImportFrom) and node.module == "cachetools"
 
 

@@ -44,7 +44,7 @@ async def detect(make: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize("use", [cancel, embed, detect])
-async def test_it_is_made_once_and_not_on_the_event_loop(use: Callable[[Callable[[], Any]], Any]) -> None:
+async def test_a_deferred_adapter_is_made_once_and_off_the_event_loop(use: Callable[[Callable[[], Any]], Any]) -> None:
     threads = []
 
     def make() -> Adapter:

@@ -37,14 +37,14 @@ from tests.unit.demo_model.playing import Json, ask, get_shipped_engine, make_ca
         ([""], "I received your message, but there was no text in it."),
     ],
 )
-def test_it_answers(messages: list[str], answer: str) -> None:
+def test_the_script_answers(messages: list[str], answer: str) -> None:
     assert ask(get_shipped_engine(), *messages).text == answer
 
 
 @pytest.mark.parametrize(
     "message", ["What are you?", "Which model is this?", "What can you do?", "Hi!", "Blue elephants?"]
 )
-def test_it_says_that_it_is_the_demo_model(message: str) -> None:
+def test_the_model_says_that_it_is_the_demo_model(message: str) -> None:
     assert "offline demo model" in ask(get_shipped_engine(), message).text
 
 
@@ -59,7 +59,7 @@ def test_a_text_has_as_many_words_as_were_asked_for() -> None:
     assert "about bees" in ask(get_shipped_engine(), "Tell me a story about bees").text
 
 
-def test_it_answers_questions_about_its_story() -> None:
+def test_the_model_answers_questions_about_its_story() -> None:
     reported = ["Tell me a story about whales", ask(get_shipped_engine(), "Tell me a story about whales").text]
     for question, answer in [
         ("Who is Mara?", "Mara packed bread, a lamp and a small notebook"),
@@ -72,7 +72,7 @@ def test_it_answers_questions_about_its_story() -> None:
         assert answer in reported[-1]
 
 
-def test_it_ends_the_conversation_where_it_may() -> None:
+def test_the_model_ends_the_conversation_if_it_has_the_tool() -> None:
     bye = Call("end_conversation", {"reason": "The user said goodbye."})
     reply = ask(get_shipped_engine(), "That's all, thanks", tools=["end_conversation"])
     assert (reply.text[:8], reply.calls) == ("Goodbye!", (bye,))
@@ -82,7 +82,7 @@ def test_it_ends_the_conversation_where_it_may() -> None:
     assert (after.text, after.calls) == ("", ())
 
 
-def test_it_describes_what_is_attached() -> None:
+def test_the_model_describes_attachments() -> None:
     parts: list[Json] = [
         {"type": "text", "text": "Look"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
@@ -122,7 +122,7 @@ def test_a_specialist_that_the_script_does_not_know_hands_back(message: str) -> 
     assert call.name == "return_to_main"
 
 
-def test_it_sums_up_for_a_specialist() -> None:
+def test_the_model_summarises_for_a_specialist() -> None:
     reported = "user: Hello\nassistant: Hi!\nuser: I want to create a skill."
     assert ask(get_shipped_engine(), reported, task="handoff_summary").text == "User wants to create a skill."
     reported = {
@@ -158,11 +158,11 @@ ON_THE_DAY = "On 2026-03-14 you told me: “My cat is Miso.”"
         "Summarize",
     ],
 )
-def test_it_answers_from_what_is_recalled(message: str) -> None:
+def test_the_model_answers_from_recalled_messages(message: str) -> None:
     assert ask(get_shipped_engine(), message, recalled__1=json.dumps(MISO)).text == ON_THE_DAY
 
 
-def test_it_shows_everything_that_is_recalled_with_its_date() -> None:
+def test_the_model_shows_all_recalled_items_with_their_dates() -> None:
     recalled = {f"recalled__{number}": json.dumps(item) for number, item in enumerate((MISO, FACT, CHUNK), start=1)}
     assert ask(get_shipped_engine(), "And what about tea?", **recalled).text.split("\n\n") == [
         ON_THE_DAY,
@@ -199,7 +199,7 @@ def test_what_others_said_is_quoted_if_there_is_nothing_else() -> None:
     assert reported == "On 2026-03-14 you were told: “A tabby.”"
 
 
-def test_what_it_says_of_itself_is_no_memory() -> None:
+def test_the_models_description_of_itself_is_no_memory() -> None:
     boilerplate = of_miso(role="assistant", text=ask(get_shipped_engine(), "Blue elephants?").text)
     assert (
         ask(get_shipped_engine(), "What is my name?", recalled__1=boilerplate).text
@@ -247,12 +247,12 @@ PAGE = {"change_background": COLOUR, "show_on_map": {"type": "object", "properti
         ("Where is the Louvre on my map?", Call("show_on_map", {"place": "the Louvre"})),
     ],
 )
-def test_it_calls_what_a_page_offers(message: str, call: Call) -> None:
+def test_the_model_calls_tools_that_a_page_offers(message: str, call: Call) -> None:
     assert ask(get_shipped_engine(), message, tools=PAGE).calls == (call,)
     assert ask(get_shipped_engine(), message).calls == ()
 
 
-def test_it_says_what_the_page_has_answered() -> None:
+def test_the_model_reports_the_results_of_the_page() -> None:
     call = Call("change_background", {"color": "red"})
     reported = ask(
         get_shipped_engine(), "Make the background red", make_calls(call), *make_results("It is red now."), tools=PAGE

@@ -136,7 +136,7 @@ async def test_the_examples_of_events_have_the_fields_of_those_that_are_sent() -
 
 
 def _is_shown(event: Event) -> bool:
-    """Whether the page has an example of it; ``/resumable`` holds workflows, whose fields another page has."""
+    """Return whether the page has an example of the event. Workflows at ``/resumable`` are on another page."""
     is_conversation = event.type in ("ACTIVITY_SNAPSHOT", "STATE_DELTA", "STEP_STARTED", "STEP_FINISHED")
     return is_conversation and _value(event.body) not in (None, []) and "/resumable" not in _kind(event.body)
 

@@ -193,7 +193,7 @@ async def test_each_call_has_a_process_of_its_own(extractor_of: Extractors) -> N
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
-async def test_documents_are_read_in_the_order_of_their_arrival_and_so_many_at_once(
+async def test_documents_are_read_in_the_order_of_their_arrival_a_bounded_number_at_once(
     extractor_of: Extractors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     monkeypatch.setattr(document_reader, "MAX_AT_ONCE", at_once)

@@ -50,7 +50,7 @@ def files() -> Iterator[S3Files]:
 
 
 def would_s3_accept(method: str, url: str, headers: dict[str, str]) -> bool:
-    """Whether the signature in ``url`` is that of a request with these headers (the host is the address's)."""
+    """Return whether the signature in ``url`` is that of a request with these headers and the host of ``url``."""
     query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
     unsigned, signature = url.split("&X-Amz-Signature=")
     sent = {name.lower(): value for name, value in headers.items()}
@@ -187,7 +187,7 @@ class TestContentDisposition:
         header = make_content_disposition("report 1.pdf", inline=False)
         assert header == "attachment; filename=\"report 1.pdf\"; filename*=UTF-8''report%201.pdf"
 
-    def test_any_other_name_has_a_plain_stand_in(self) -> None:
+    def test_a_name_beyond_ascii_has_an_ascii_substitute(self) -> None:
         header = make_content_disposition('Ü"b\\e%r.png', inline=True)
         assert header == "inline; filename=\"__b_e_r.png\"; filename*=UTF-8''%C3%9C%22b%5Ce%25r.png"
 

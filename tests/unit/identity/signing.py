@@ -60,7 +60,7 @@ class OneSecret:
 
 @cache
 def rsa_key(name: str, bits: int = 2048) -> rsa.RSAPrivateKey:
-    """The RSA key called ``name``; made once, for that takes a while."""
+    """Return the RSA key called ``name``. It is cached, because its generation is slow."""
     return rsa.generate_private_key(65537, bits)
 
 
@@ -90,7 +90,7 @@ def jwk(key: PrivateKey, kid: str, algorithm: str = "RS256", **more: Any) -> dic
 
 
 def token(key: Any, algorithm: str = "HS256", kid: str | None = "host", **claims: Any) -> str:
-    """A token for ada of acme, good for ten minutes, with ``claims`` on top; a claim of None is left out."""
+    """Return a token for ada of acme, valid for ten minutes, with ``claims`` added; a claim of None is removed."""
     now = int(time.time())
     every = {"iss": "baton-embed", "sub": "ada", "tenant": "acme", "iat": now, "exp": now + 600, **claims}
     payload = {name: value for name, value in every.items() if value is not None}

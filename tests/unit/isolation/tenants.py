@@ -56,7 +56,7 @@ class Tenants(Harness):
         tools: ClientOffer | None = None,
         thread: str = "",
     ) -> Turn:
-        """Let a user say something in a new conversation, unless a ``thread`` is named."""
+        """Send a user's message in ``thread``, or in a new conversation if that is None."""
         before = len(self.endpoint.bodies)
         self.thread_id = thread or str(uuid.uuid4())
         scope = Scope(tenant, user)

@@ -60,7 +60,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def make_rule_that_refuses_once(words: str, message: str) -> Callable[[Body], httpx2.Response | None]:
-    """A rule that refuses the first form of each request with the words, and takes the next form whatever it is."""
+    """Return a rule that refuses the first form of each request with ``words``, and accepts the next form."""
     refused: list[str] = []
 
     def rule(request: Body) -> httpx2.Response | None:
@@ -86,7 +86,7 @@ def form(turn: Turn) -> Body:
 
 
 async def read_forms_before_and_after(tenants: Tenants, **spoiled: Any) -> tuple[Body, Body]:
-    """The form of another tenant's request before and after one that is refused."""
+    """Return the forms of a tenant's requests before and after another tenant's refused request."""
     before = form(await tenants.ask("globex", tools=offer()))
     for _ in range(2):
         await tenants.ask("acme", **spoiled)

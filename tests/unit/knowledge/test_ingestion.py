@@ -539,7 +539,7 @@ async def test_what_an_engine_of_executions_left_when_it_ended_is_started_again_
 
 
 class EndingIngestions(FakeIngestions):
-    """Pipelines whose runs end right after somebody has seen them pending."""
+    """Pipelines whose runs end right after a caller has seen them pending."""
 
     def __init__(self, end: Callable[[], Awaitable[None]]) -> None:
         super().__init__()

@@ -48,7 +48,7 @@ async def test_every_page_becomes_a_document_of_its_agent(world: World) -> None:
     assert (read.refresh, read.check_at) == (None, world.clock.now() + DAY)
 
 
-async def test_what_is_as_it_was_is_not_taken_in_again(world: World) -> None:
+async def test_unchanged_pages_are_not_ingested_again(world: World) -> None:
     world.web.pages = {
         f"{SITE}/etag": page("A", etag='"1"'),
         f"{SITE}/dated": page("B", last_modified="Mon, 02 Mar 2026 10:00:00 GMT"),
@@ -63,7 +63,7 @@ async def test_what_is_as_it_was_is_not_taken_in_again(world: World) -> None:
     assert (await world.source(source)).counts.unchanged == 3
 
 
-async def test_what_is_as_it_was_is_taken_in_again_if_its_ingestion_failed(world: World) -> None:
+async def test_unchanged_pages_are_ingested_again_if_their_ingestion_failed(world: World) -> None:
     world.web.pages = {f"{SITE}/etag": page("A", etag='"1"')}
     world.objects.contents["manuals", "acme/b.md"] = page("B", etag="1", content_type="text/markdown")
     await world.create(urls=list(world.web.pages))
@@ -433,7 +433,7 @@ async def test_a_page_that_comes_back_is_a_document_again(world: World) -> None:
     assert set(world.list_existing()) == {"/a", "/b"}
 
 
-async def test_only_so_many_errors_are_kept(world: World) -> None:
+async def test_the_number_of_stored_errors_is_bounded(world: World) -> None:
     world.web.pages = {f"{SITE}/{n}": PageUnavailable("No. " * 200) for n in range(30)}
     source = await world.create(urls=list(world.web.pages))
     await world.refresh()

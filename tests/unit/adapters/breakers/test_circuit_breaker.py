@@ -66,7 +66,7 @@ def street() -> Street:
     return Street()
 
 
-async def test_it_opens_after_so_many_failures_in_a_row(street: Street) -> None:
+async def test_a_circuit_opens_after_three_failures_in_a_row(street: Street) -> None:
     await street.fail(3)
     with pytest.raises(CircuitOpen) as turned_away:
         await street.call()
@@ -80,7 +80,7 @@ async def test_a_success_in_between_starts_the_count_again(street: Street) -> No
     assert not await street.is_open()
 
 
-async def test_what_is_turned_away_does_not_keep_it_open(street: Street) -> None:
+async def test_refused_calls_do_not_keep_the_circuit_open(street: Street) -> None:
     await street.fail(3)
     street.clock.now += 29.9
     assert await street.is_open()
@@ -88,13 +88,13 @@ async def test_what_is_turned_away_does_not_keep_it_open(street: Street) -> None
     assert not await street.is_open()
 
 
-async def test_each_endpoint_has_its_own(street: Street) -> None:
+async def test_each_endpoint_has_a_separate_circuit(street: Street) -> None:
     await street.fail(3, "one")
     assert await street.is_open("one")
     assert not await street.is_open("other")
 
 
-async def test_a_trial_that_succeeds_closes_it(street: Street) -> None:
+async def test_a_successful_trial_closes_the_circuit(street: Street) -> None:
     await street.fail(3)
     street.clock.now += 30
     await street.call()
@@ -102,7 +102,7 @@ async def test_a_trial_that_succeeds_closes_it(street: Street) -> None:
     assert not await street.is_open()
 
 
-async def test_a_trial_that_fails_opens_it_again(street: Street) -> None:
+async def test_a_failed_trial_opens_the_circuit_again(street: Street) -> None:
     await street.fail(3)
     street.clock.now += 30
     await street.fail()
@@ -154,7 +154,7 @@ async def test_a_trial_that_never_ends_holds_nobody_off_for_ever(street: Street)
         assert not await street.is_open()
 
 
-async def test_what_began_before_it_opened_does_not_close_it(street: Street) -> None:
+async def test_a_call_that_began_before_the_circuit_opened_does_not_close_it(street: Street) -> None:
     async with street.breakers.guard("model"):
         await street.fail(3)
     assert await street.is_open()
@@ -182,7 +182,7 @@ ACTS: dict[str, Callable[[], BaseException | None]] = {
 
 
 @given(st.lists(st.one_of(st.sampled_from(sorted(ACTS)), st.floats(0, 40))))
-async def test_it_is_never_open_without_three_failures_nor_longer_than_its_time(acts: list[str | float]) -> None:
+async def test_a_circuit_is_open_only_after_three_failures_and_for_a_bounded_time(acts: list[str | float]) -> None:
     street = Street()
     failures, opened_at = 0, -1000.0
     for act in acts:

@@ -150,13 +150,15 @@ class TestTls:
         read(table)
         assert secure.connections == 1
 
-    def test_any_other_server_is_not(self, secure: Server) -> None:
+    def test_an_untrusted_server_is_not_asked(self, secure: Server) -> None:
         with pytest.raises(StoreUnavailable) as failed:
             read(operations_at(secure.url))
         assert isinstance(failed.value.__cause__, SSLError)
         assert secure.requests == []
 
-    def test_nor_one_with_a_certificate_for_another_name(self, secure: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_server_with_a_certificate_for_another_name_is_not_asked(
+        self, secure: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("AWS_CA_BUNDLE", str(self.certificate))
         with pytest.raises(StoreUnavailable) as failed:
             read(operations_at(secure.url.replace("127.0.0.1", "localhost")))

@@ -1,4 +1,4 @@
-"""Both clients connect to the address that was checked, and give up at what is too much."""
+"""Both clients connect to the address that was checked, and refuse answers above the limits."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ LIMITS = StreamLimits(stream_bytes=10_000, event_bytes=60, event_values=5)
 
 
 def read(stream: bytes, cuts: list[int], limits: StreamLimits = LIMITS) -> bool:
-    """Whether the whole stream, cut into pieces, is within the limits."""
+    """Return whether the whole stream, cut into pieces, is within the limits."""
     meter = StreamMeter(limits)
     places = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     try:

@@ -240,7 +240,7 @@ async def test_a_robots_file_that_redirects_without_end_is_reported_as_such(site
         await reader().fetch(site.url("/a"), limit=LIMIT)
 
 
-async def test_only_so_many_hosts_are_remembered(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_remembered_hosts_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_pages, "MAX_HOSTS", 3)
     site.answers["/a"] = html()
     pages = reader()

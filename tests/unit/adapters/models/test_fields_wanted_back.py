@@ -72,9 +72,7 @@ async def ask(model: OpenAIChatModel, prompts: list[Prompt], *tools: ToolSpec) -
         ("scratchpad", [{"type": "note", "text": "Hm."}]),
     ],
 )
-async def test_it_goes_back_whatever_it_is_called_and_however_its_absence_is_refused(
-    wording: str, name: str, value: Any
-) -> None:
+async def test_a_required_field_of_any_name_goes_back_after_any_refusal(wording: str, name: str, value: Any) -> None:
     endpoint = Wanting(name, value, wording)
     model = model_at(endpoint)
     prompts = [Prompt(Role.USER, "What is 1 + 2?")]
@@ -86,7 +84,7 @@ async def test_it_goes_back_whatever_it_is_called_and_however_its_absence_is_ref
     assert endpoint.refused == 1  # it is learned
 
 
-async def test_it_goes_back_from_an_earlier_turn_too() -> None:
+async def test_a_required_field_of_an_earlier_turn_goes_back() -> None:
     endpoint = Wanting("thought_token", "c2ln", "thought_token is missing")
     prompts = [Prompt(Role.USER, "Hi")]
     await ask(model_at(endpoint), prompts)

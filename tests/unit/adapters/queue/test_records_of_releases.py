@@ -64,7 +64,7 @@ def notification(record: Json) -> Record:
 
 
 def is_within(older: Any, newer: Any) -> bool:
-    """Whether everything of ``older`` is in ``newer`` too, under the same names."""
+    """Return whether ``newer`` has every value of ``older`` under the same name."""
     if isinstance(older, dict) and isinstance(newer, dict):
         return all(name in newer and is_within(value, newer[name]) for name, value in older.items())
     if isinstance(older, list) and isinstance(newer, list):

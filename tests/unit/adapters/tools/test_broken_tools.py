@@ -112,7 +112,7 @@ async def test_a_broken_source_is_tried_again_beside_a_turn_that_does_not_wait_f
     assert await turns.list_offered() == (["look"], [])
 
 
-async def test_while_it_stays_broken_it_is_tried_once_in_each_interval() -> None:
+async def test_a_broken_source_is_tried_once_in_each_interval() -> None:
     turns = Turns(server := Server())
     for _ in range(10):
         await turns.list_offered()
@@ -121,7 +121,7 @@ async def test_while_it_stays_broken_it_is_tried_once_in_each_interval() -> None
     assert server.requests == 5
 
 
-async def test_what_cannot_pass_by_itself_is_not_tried_again() -> None:
+async def test_a_permanent_failure_is_not_tried_again() -> None:
     turns = Turns(server := Server(may_recover=False))
     await turns.list_offered()
     turns.time.pass_(1_000_000)
@@ -130,7 +130,7 @@ async def test_what_cannot_pass_by_itself_is_not_tried_again() -> None:
     assert server.requests == 1
 
 
-async def test_an_old_list_serves_while_it_is_asked_for_again() -> None:
+async def test_an_old_list_serves_while_the_list_is_read_again() -> None:
     turns = Turns(server := Server())
     server.is_up = True
     assert await turns.list_offered() == (["look"], [])
@@ -160,7 +160,9 @@ async def test_a_turn_that_is_stopped_leaves_the_attempt_alone() -> None:
     assert await turns.list_offered() == (["look"], [])
 
 
-async def test_it_learns_once_where_it_is_written_and_when_it_is_back(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_outage_and_its_end_are_logged_once_with_the_line_of_the_definition(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     turns = Turns(server := Server())
     for _ in range(4):
         await turns.list_offered()

@@ -45,7 +45,7 @@ async def test_an_answer_is_decoded_as_pages_are(body: bytes, content_type: str,
     assert await answer(body, content_type) == text
 
 
-async def test_so_is_the_reason_of_a_refusal() -> None:
+async def test_the_reason_of_a_refusal_is_decoded_as_pages_are() -> None:
     with pytest.raises(ToolFailed, match=TEXT):
         await answer(TEXT.encode("cp1252"), "text/plain; charset=latin1", 400)
 

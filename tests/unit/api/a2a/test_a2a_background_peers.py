@@ -50,7 +50,7 @@ class Peers:
         self.own = Served(self.due)
 
     async def ask(self, message: str = "How many pages are there?") -> None:
-        """Have the assistant ask the peer, which works until ``work``."""
+        """Make the assistant ask the peer, whose answer waits until ``work`` is called."""
         self.gate = asyncio.Event()
         self.peer.harness.model.script(Answer(("Three pages.",), gate=self.gate))
         self.due.model.script(calling("ask_wiki", message=message), "I have asked.")
@@ -69,7 +69,7 @@ class Peers:
         return statuses
 
     async def work(self) -> None:
-        """Let the peer do its work."""
+        """Release the peer's answer, and wait until the peer's queue is idle."""
         self.gate.set()
         await self.peer.queue.wait_until_idle()
 

@@ -51,7 +51,7 @@ def ids(tasks: list[Json]) -> list[str]:
 
 
 async def create_four_tasks(served: A2AServed) -> list[str]:
-    """Four tasks in three conversations, one without; the latest first, as they are listed."""
+    """Create four tasks, and return their ids as listed, the latest first."""
     one = await begin_task(served, "One", "m-1")
     two = await begin_task(served, "Two", "m-2")
     await served.harness.say("m-0", "By the web page")

@@ -321,10 +321,10 @@ async def _open_two_streams(
     """Two streams of one answer: the one that asked for it, and one that subscribed by ``method`` meanwhile."""
     streaming = asyncio.create_task(served.calls("message/stream", {"message": message("Count", "m-1")}))
     await served.harness.wait_for_requests()
-    await served.are_answered(1)
+    await served.wait_for_answers(1)
     task_id = next(iter(await _tasks(served)))
     again = asyncio.create_task(served.calls(method, {"id": task_id}))
-    await served.are_answered(2)
+    await served.wait_for_answers(2)
     gate.set()
     return streaming, again
 
@@ -667,7 +667,7 @@ async def test_two_streams_may_follow_one_task(served: A2AServed) -> None:
     task = (await served.call("message/send", {"message": message("Count", "m-1")}))["result"]
     await served.harness.wait_for_requests()
     streams = [asyncio.ensure_future(served.calls("tasks/resubscribe", {"id": task["id"]})) for _ in range(2)]
-    await served.are_answered(3)
+    await served.wait_for_answers(3)
     gate.set()
     one, other = await asyncio.gather(*streams)
     assert [item["result"]["kind"] for item in one] == [item["result"]["kind"] for item in other]

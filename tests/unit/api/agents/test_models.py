@@ -78,7 +78,7 @@ async def test_a_second_check_has_to_wait() -> None:
 
 
 @pytest.mark.parametrize("permission", ["user:manage", "audit:read"])
-async def test_both_need_the_permission(permission: str) -> None:
+async def test_listing_and_checking_models_need_the_permission(permission: str) -> None:
     model = AbleModel()
     served = serve_with(model)
     assert (await served.get("/models", permission)).status_code == 403

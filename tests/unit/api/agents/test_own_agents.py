@@ -477,7 +477,9 @@ async def test_the_author_is_warned_of_what_others_refer_to(authors: Authors) ->
     assert warning.startswith("tutor: handoffs.1: 'physics' has the trigger")
 
 
-async def test_a_tenant_has_so_many_agents_and_so_much_text(authors: Authors, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_a_tenants_agents_and_their_text_are_limited(
+    authors: Authors, monkeypatch: pytest.MonkeyPatch
+) -> None:
     harness = authors.served.harness
     await harness.tenant_limits.put(harness.ada, TenantLimits(agents=2, revision=1))
     assert [(await authors.put(f"tutor-{n}", TUTOR)).status_code for n in range(3)] == [201, 201, 409]

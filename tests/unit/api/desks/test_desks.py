@@ -355,7 +355,7 @@ async def test_the_people_of_another_desk_see_what_the_user_still_waits_for(peop
     assert item["unread"] == 2
 
 
-async def test_a_page_looks_at_so_many_conversations_and_continues_where_it_stopped(
+async def test_a_page_reads_a_bounded_number_of_conversations_and_the_next_page_continues(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(desk_access, "MAX_SEARCHED", 2)

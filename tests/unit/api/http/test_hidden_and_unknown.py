@@ -61,7 +61,7 @@ async def serve_with_agents(make: Callable[[], Served] = Served) -> Served:
 
 
 async def request(served: Served, method: str, path: str, body: Json | None) -> httpx.Response:
-    """Return the answer to somebody who may do everything but see the agents of the archive."""
+    """Return the answer to a user with every permission but that for the archive's agents."""
     async with served._client("eve", *Permission) as client:
         return await client.request(method, f"http://baton.test{path}", json=body)
 

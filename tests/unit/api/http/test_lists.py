@@ -12,7 +12,7 @@ def served() -> Served:
     return Served()
 
 
-async def test_one_request_reads_so_many_messages_only_and_says_where_to_go_on(served: Served) -> None:
+async def test_a_request_reads_a_bounded_number_of_messages_and_returns_a_cursor(served: Served) -> None:
     harness = served.harness
     for number in range(15):
         await harness.say(f"m{number}")

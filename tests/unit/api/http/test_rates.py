@@ -113,7 +113,7 @@ async def test_subscriptions_to_tasks_take_places_of_streams() -> None:
     started = {"message": message("One", "m-1"), "configuration": {"blocking": False}}
     task = (await served.call("message/send", started))["result"]
     following = asyncio.ensure_future(served.calls("SubscribeToTask", {"id": task["id"]}))
-    await served.are_answered(2)
+    await served.wait_for_answers(2)
     refused = await served.call("SubscribeToTask", {"id": task["id"]})
     assert "rate_limited" in json.dumps(refused["error"])
     await served.call("tasks/cancel", {"id": task["id"]})

@@ -61,7 +61,7 @@ async def remember(served: Served, messages: list[dict[str, Any]], **fields: Any
 
 
 def documents(served: Served) -> list[IndexDocument]:
-    """Everything in the search index."""
+    """Return all documents of the search index."""
     return [item for of_owner in served.harness.search.documents.values() for item in of_owner.values()]
 
 

@@ -59,7 +59,7 @@ def pending(harness: Harness) -> PendingInterrupts:
 
 
 async def check_still_asked(harness: Harness) -> None:
-    """Nothing was called and the question is open: an explicit yes is still taken."""
+    """Check that no tool was called and that the question is still open."""
     assert harness.tools.calls == []
     assert len(pending(harness).open) == 1
 

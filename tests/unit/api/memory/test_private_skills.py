@@ -73,7 +73,7 @@ async def test_a_maker_reads_lists_and_exports_their_own(served: Served) -> None
 
 
 @pytest.mark.parametrize("permissions", [(), (APPROVE,)])
-async def test_it_does_not_exist_for_others(served: Served, permissions: tuple[str, ...]) -> None:
+async def test_a_private_skill_does_not_exist_for_others(served: Served, permissions: tuple[str, ...]) -> None:
     for path in (MINE, f"{MINE}/SKILL.md"):
         assert problem(await served.get(path, *permissions, user="bob")) == (404, "unknown_procedure")
         named = await served.get(path, *permissions, user="bob", userId="ada")

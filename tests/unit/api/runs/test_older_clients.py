@@ -36,7 +36,7 @@ async def test_an_older_client_takes_whatever_baton_can_emit(
 
 
 def test_every_event_that_baton_emits_is_among_those() -> None:
-    """An event that somebody adds is tried with older clients, too."""
+    """A new event must be tried with older clients, too."""
     source = "".join(path.read_text() for path in Path(baton.__file__).parent.rglob("*.py"))
     instance = set(re.findall(r"\b(\w+Event)(?:\.model_validate)?\(", source)) & set(vars(ag_ui.core))
     types = {str(getattr(ag_ui.core, name).model_fields["type"].default) for name in instance}

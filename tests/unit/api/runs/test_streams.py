@@ -27,8 +27,8 @@ def slow_answer(served: Served) -> asyncio.Event:
     return gate
 
 
-async def silence(served: Served, gate: asyncio.Event) -> None:
-    """Let the model be silent for some time."""
+async def wait_in_silence(served: Served, gate: asyncio.Event) -> None:
+    """Wait while the model is silent, then open the gate."""
     await served.harness.wait_for_requests()
     await asyncio.sleep(SILENCE)
     gate.set()
@@ -98,7 +98,7 @@ async def test_a_run_that_waits_for_its_first_event_sets_the_short_pause() -> No
 async def test_a_silent_run_shows_that_it_lives() -> None:
     served = Served(timing=Timing(comment_seconds=SHORT))
     gate = slow_answer(served)
-    answer, _ = await asyncio.gather(served.post("/runs", run_input(served)), silence(served, gate))
+    answer, _ = await asyncio.gather(served.post("/runs", run_input(served)), wait_in_silence(served, gate))
     assert comments(answer) > 0
     assert '"type":"RUN_FINISHED"' in answer.text
 
@@ -116,7 +116,7 @@ async def test_followed_events_show_that_the_run_lives_and_end_with_it() -> None
     running = asyncio.ensure_future(served.harness.say())
     await served.harness.wait_for_requests()
     path = f"/threads/{served.harness.thread_id}/events"
-    answer, _ = await asyncio.gather(served.get(path), silence(served, gate))
+    answer, _ = await asyncio.gather(served.get(path), wait_in_silence(served, gate))
     await running
     assert comments(answer) > 0
     assert '"type":"RUN_FINISHED"' in answer.text
@@ -147,7 +147,7 @@ async def test_a_refusal_that_comes_late_is_an_event_without_a_number() -> None:
     with_permission = Scope("acme", "ada", frozenset({"archive:read"}))
     gate = slow_answer(served)
     running = asyncio.ensure_future(harness.say("m0", agent_id="librarian", scope=with_permission))
-    answer, _ = await asyncio.gather(served.post("/runs", run_input(served)), silence(served, gate))
+    answer, _ = await asyncio.gather(served.post("/runs", run_input(served)), wait_in_silence(served, gate))
     await running
     assert (answer.status_code, f'"code":"{UnknownAgent.code}"' in answer.text) == (200, True)
     assert "id:" not in answer.text

@@ -120,7 +120,7 @@ def list_paths() -> Iterator[str]:
 
 
 def matches(path: str, result: str) -> bool:
-    """Whether a path of the table is one that was found. A segment that is not literal may stand for any."""
+    """Return whether a path of the table matches a path of the console. A parameter matches any segment."""
     ours, theirs = path.split("/"), result.split("/")
     return len(ours) == len(theirs) and all(
         one == other or other == "{}" or one.startswith("{") for one, other in zip(ours, theirs, strict=True)

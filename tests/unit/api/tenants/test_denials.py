@@ -44,7 +44,7 @@ async def test_a_denial_can_be_read_in_the_audit(served: Served) -> None:
 
 
 async def test_an_agent_that_does_not_exist_is_audited_as_such(served: Served) -> None:
-    """So that the answer takes as long as for one that is hidden."""
+    """The answer then takes as long as that for a hidden agent."""
     assert (await served.get("/agents/nobody")).status_code == 404
     [record] = served.harness.audit.records
     assert (record.action, record.outcome, record.detail) == ("agent.read", "not_found", {"agentId": "nobody"})

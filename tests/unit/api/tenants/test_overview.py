@@ -105,7 +105,9 @@ async def test_an_empty_tenant_has_an_empty_overview(served: Served) -> None:
     assert len(page["firstTokens"]["counts"]) == len(page["firstTokens"]["boundsMs"]) + 1
 
 
-async def test_it_takes_a_permission_and_is_audited_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_overview_needs_a_permission_and_is_audited_once(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert (await served.get("/overview")).status_code == 403
     monkeypatch.setattr(overviews, "PAGE_THREADS", 1)
     for _ in range(3):

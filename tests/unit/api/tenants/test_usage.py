@@ -79,7 +79,7 @@ async def test_what_limits_have_counted_has_deleted_conversations_too(served: Se
     assert (april["turns"], april["meteredCost"]) == (1, 12.0)
 
 
-async def test_it_needs_the_permission_to_manage_the_tenant_and_is_audited_once(served: Served) -> None:
+async def test_usage_needs_the_permission_to_manage_the_tenant_and_is_audited_once(served: Served) -> None:
     assert (await served.get("/usage", "thread:read_all")).status_code == 403
     await total(served)
     records = [record for record in served.harness.audit.records if record.action == "usage.read"]

@@ -28,7 +28,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Served:
 
 
 @pytest.mark.parametrize("question", [{}, {"after": 0}, {"after": 3}])
-async def test_it_begins_with_a_snapshot_and_goes_on_with_the_newest_runs(served: Served, question: Any) -> None:
+async def test_a_stream_begins_with_a_snapshot_and_goes_on_with_the_newest_runs(served: Served, question: Any) -> None:
     for number in range(TURNS):
         turn = await served.harness.say(f"m{number}")
     events = events_of(await served.get(f"/threads/{served.harness.thread_id}/events", **question))
@@ -52,9 +52,7 @@ async def test_the_header_and_the_parameter_have_the_same_largest_sequence_numbe
     assert [answer.json()["code"] for answer in by_parameter] == codes
 
 
-async def test_a_stream_that_falls_behind_by_so_much_gets_the_snapshot_then(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_stream_that_falls_far_behind_gets_a_snapshot(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = asyncio.Event()
     served.harness.model.script(Answer(("One ", "two."), gate=gate, gate_at=1))
     running = asyncio.ensure_future(served.harness.say())

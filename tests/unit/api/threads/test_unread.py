@@ -34,7 +34,7 @@ async def mark(served: Served, ordinal: Any, *permissions: str, thread: str = TH
 
 
 async def leave_unread(served: Served, count: int) -> None:
-    """Have answers in the conversation that its user has not read: those of the last ``count`` turns."""
+    """Set the number of unread answers of the conversation to ``count``."""
     thread_id = resolve_thread_ref(served.harness.ada, THREAD).id
     row = served.harness.store.rows[served.harness.ada.tenant_id, thread_id]
     row.thread = replace(row.thread, unread=count)

@@ -61,7 +61,7 @@ def test_a_workflow_begins_in_the_first_state() -> None:
     )
 
 
-def test_it_goes_step_by_step_to_its_end() -> None:
+def test_a_workflow_goes_step_by_step_to_its_end() -> None:
     done = move(("build", NAMED), ("TEST", {}), ("DONE", {"approved": True}))
     assert (done.state, done.status, done.name) == ("DONE", WorkflowStatus.COMPLETED, "your Slack Alert skill")
     assert done.data == {"GATHER": NAMED, "BUILD": {}, "TEST": {"approved": True}, "DONE": {}}

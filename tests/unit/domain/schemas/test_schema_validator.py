@@ -150,7 +150,7 @@ ENDLESS: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize(("schema", "value"), ENDLESS.values(), ids=ENDLESS)
-def test_a_check_ends_after_so_many_steps(schema: Any, value: Any) -> None:
+def test_a_check_ends_after_a_bounded_number_of_steps(schema: Any, value: Any) -> None:
     with pytest.raises(UncheckableValue):
         find_validation_errors(schema, value)
 
@@ -219,7 +219,7 @@ def test_references_by_names_and_ids_are_not_followed(schema: Any) -> None:
         find_validation_errors(schema, {})
 
 
-def test_so_many_errors_are_collected() -> None:
+def test_the_number_of_collected_errors_is_bounded() -> None:
     errors = find_validation_errors({"items": {"type": "string"}}, [*range(5_000)])
     assert len(errors) == MAX_ERRORS
     assert sort_by_relevance(errors)[-1].validator == "type"
