@@ -92,12 +92,12 @@ class Harness:
         self.answers.setdefault("/local/token", {"token": token("ada")})
         self.answers.setdefault("/local/about", {"model": "baton-demo", "isDemoModel": True})
         await self.page.route(f"{ORIGIN}/**", self._answer)
-        await self.page.route_web_socket(f"{ORIGIN.replace('http', 'ws')}/ws", self._connected)
+        await self.page.route_web_socket(f"{ORIGIN.replace('http', 'ws')}/ws", self._accept_socket)
         await self.page.goto(ORIGIN)
-        await self.connected()
+        await self.wait_until_connected()
         return self
 
-    async def connected(self) -> None:
+    async def wait_until_connected(self) -> None:
         """Wait until there is a connection."""
         await expect(self.page.locator("[part=status]")).to_have_attribute("data-status", "open")
 
@@ -124,12 +124,12 @@ class Harness:
         """Type a message and send it; return the frame."""
         await self.page.get_by_role("textbox", name="Your message").fill(text)
         await self.page.keyboard.press("Enter")
-        frame = await self.sent("message")
+        frame = await self.take_frame("message")
         self.thread_id = frame["threadId"]
         return frame
 
-    async def sent(self, action: str) -> Json:
-        """Return the newest frame with this action, once there is one; it is taken away."""
+    async def take_frame(self, action: str) -> Json:
+        """Wait for a frame with this action; remove the newest one and return it."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 for index, frame in reversed(list(enumerate(self.frames))):
@@ -169,11 +169,11 @@ class Harness:
     async def play(self, *events: BaseEvent, run_id: str | None = "") -> None:
         """Send events with their numbers, as part of the run that has begun last (``None``: of none)."""
         for event in events:
-            await self.send(self._numbered(event, run_id))
+            await self.send(self._number_event(event, run_id))
 
     async def play_together(self, *events: BaseEvent) -> None:
         """Send events of the run that has begun last in one frame."""
-        await self.send([self._numbered(event) for event in events])
+        await self.send([self._number_event(event) for event in events])
 
     async def send(self, frame: Json | list[Json]) -> None:
         """Send a frame as it is. The page has it before anything that the test does next."""
@@ -186,7 +186,7 @@ class Harness:
         assert self._socket is not None
         await self._socket.close()
 
-    def _numbered(self, event: BaseEvent, run_id: str | None = "") -> Json:
+    def _number_event(self, event: BaseEvent, run_id: str | None = "") -> Json:
         self.seq += 1
         body = to_body(event)
         stamp = {"threadId": self.thread_id, "runId": run_id or None, "seq": self.seq, "attempt": self.attempt}
@@ -209,12 +209,12 @@ class Harness:
         else:
             await route.fulfill(status=404, json={"title": "Not found", "status": 404})
 
-    def _connected(self, socket: WebSocketRoute) -> None:
+    def _accept_socket(self, socket: WebSocketRoute) -> None:
         self._socket = socket
         self.connections += 1
-        socket.on_message(self._received)
+        socket.on_message(self._receive_frame)
 
-    def _received(self, message: str | bytes) -> None:
+    def _receive_frame(self, message: str | bytes) -> None:
         frame = json.loads(message)
         if frame["action"] == "resume" and frame["after"] == NEVER:
             self._answer_probe(frame)

@@ -147,7 +147,7 @@ def serving_guide(folder: Path, product: str, files: Mapping[str, str]) -> Itera
             process.kill()
 
 
-async def half_a_story(page: Talks, model: FaultModel) -> Gate:
+async def show_half_story(page: Talks, model: FaultModel) -> Gate:
     """Ask for a story and return once its first half is shown; the gate holds the rest."""
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)

@@ -110,7 +110,7 @@ async def test_a_page_shows_a_card_of_its_own_by_the_guides_example(page: Page, 
     await expect(card).to_contain_text("Book an e-bike from 5 December 2026 for C-7?")
     await expect(page.get_by_role("region", name="Approval needed")).to_be_hidden()
     await card.get_by_role("button", name="Book now").click()
-    frame = await harness.sent("answer")
+    frame = await harness.take_frame("answer")
     assert (frame["status"], frame["payload"]) == ("resolved", {"approved": True})
     await harness.run("answer-1", "", parent=question)
     booked = ToolCallResultEvent(
@@ -158,7 +158,7 @@ async def test_a_page_may_ask_elsewhere_and_hears_how_another_tab_has_answered(p
     await expect(page.get_by_role("region", name="Approval needed")).to_have_count(0)
     await expect(page.locator("[part=tool]")).to_have_count(0)
     await page.evaluate("window.asked.decline('Too dear')")
-    frame = await harness.sent("answer")
+    frame = await harness.take_frame("answer")
     assert (frame["status"], frame["payload"]) == ("resolved", {"approved": False, "comment": "Too dear"})
     await harness.run("answer-1", "", parent=question)
     await harness.end()

@@ -369,7 +369,7 @@ async def test_a_visitor_who_is_not_signed_in_gets_a_button_and_no_more_requests
     assert requests <= before + 1
     is_out = False
     await page.evaluate("document.querySelector('baton-chat').retry()")
-    await widget.connected()
+    await widget.wait_until_connected()
     await widget.say("Hello")
     await expect(widget.locate_bodies("assistant")).to_have_text(["Hello"])
 
@@ -390,7 +390,7 @@ async def test_a_token_route_that_fails_is_asked_again(page: Page, site: HostApp
     await becomes_true(page, "told.includes('token_failed')")
     fails = False
     widget = Widget(page, site.url)
-    await widget.connected()
+    await widget.wait_until_connected()
     await widget.say("Hello")
     await expect(widget.locate_bodies("assistant")).to_have_text(["Hello"])
 

@@ -235,16 +235,16 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
 ) -> None:
     widget = Widget(page, examples.url)
     await page.goto(examples.url)
-    await widget.connected()
+    await widget.wait_until_connected()
     await page.get_by_label("New conversations begin with").select_option(label="Operator")
     await widget.say("Please report an outage of Miller Ltd to #operations. Berta is at berta@miller.example.")
     await expect(widget.locate_bodies("assistant").last).to_contain_text("The outage at Miller Ltd")
 
-    async def waiting() -> list[Json]:
+    async def list_captured() -> list[Json]:
         results: list[Json] = (await reviewer.read("/procedures"))["items"]
         return results
 
-    [captured] = await poll_text(waiting)
+    [captured] = await poll_text(list_captured)
     assert page.context.browser is not None
     office = await page.context.browser.new_page(locale="en-US")
     office.set_default_timeout(60_000)
@@ -299,11 +299,11 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
     await widget.say("Report an outage of Contoso to #support")
     await expect(widget.locate_bodies("assistant").last).to_contain_text("I am following the skill Report an outage")
 
-    async def used() -> Json | None:
+    async def read_use() -> Json | None:
         result: Json = await reviewer.read(path)
         return result if result["used"] == 1 else None
 
-    await poll_text(used)
+    await poll_text(read_use)
     thread = (await reviewer.read("/threads", scope="tenant"))["items"][0]["id"]
     run = (await reviewer.read(f"/threads/{thread}/turns"))["items"][0]["runId"]
 

@@ -10,7 +10,7 @@ from playwright.async_api import Page, expect
 from baton_local import web
 from tests.browser.console import Console, say
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.documents import HANDBOOK, announce, put, wait_for_end
+from tests.e2e.documents import HANDBOOK, announce, upload_body, wait_for_end
 from tests.e2e.fixtures import NewUser
 from tests.fault_model import FaultModel, answers
 
@@ -30,7 +30,7 @@ async def test_an_answer_shows_its_passages_by_number_and_the_prompt_the_same_nu
 ) -> None:
     session, editor = str(uuid.uuid4()), new_user("editor", "document:write")
     announced = await announce(editor, HANDBOOK, title="Handbook")
-    assert await put(announced["upload"], HANDBOOK) == 200
+    assert await upload_body(announced["upload"], HANDBOOK) == 200
     assert (await wait_for_end(editor, announced["document"]["id"]))["status"] == "ready"
     model.script(answers("A night may cost 140 euros [1]."))
     run_id = await say(cloud, tenant, "ada", session, "What may a hotel room cost a night?")

@@ -174,11 +174,11 @@ async def test_both_see_that_the_other_is_typing(page: Page, ada: Customer) -> N
     await expect(field).to_be_focused()
     async with open_socket(ada.cloud.socket_url, ada.token) as socket:
         await socket.send(action="resume", threadId=ada.session, after=0)
-        await socket.until(lambda event: event["type"] == "STATE_SNAPSHOT")
+        await socket.receive_until(lambda event: event["type"] == "STATE_SNAPSHOT")
         await socket.send(action="typing", threadId=ada.session)
         await expect(anna.main).to_contain_text("ada is typing")
         await field.press_sequentially("Hello")
-        await socket.until(lambda event: event.get("name") == "typing" and event["value"] == {"who": "person"})
+        await socket.receive_until(lambda event: event.get("name") == "typing" and event["value"] == {"who": "person"})
 
 
 @pytest.mark.nightly

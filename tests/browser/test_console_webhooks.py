@@ -39,7 +39,7 @@ async def test_an_administrator_sends_events_again_that_their_receiver_refused(
             refused = []
             for text in ("Call me back", "And me"):
                 await say(cloud, tenant, "ada@example.com", str(uuid.uuid4()), text)
-                refused += [(await receiver.next()).json, (await receiver.next()).json]
+                refused += [(await receiver.receive()).json, (await receiver.next()).json]
             refused.pop()  # which it took
             console = Console(page, cloud.url)
             await console.open("/webhooks")
@@ -50,7 +50,7 @@ async def test_an_administrator_sends_events_again_that_their_receiver_refused(
             await expect(rows.first).to_contain_text("status 410")
             await rows.first.get_by_role("button", name="Send message.created again").click()
             await expect(rows).to_have_count(2)
-            assert (await receiver.next()).json == refused.pop()
+            assert (await receiver.receive()).json == refused.pop()
             await console.main.get_by_role("button", name="Send all again").click()
             await expect(console.main.get_by_text("Nothing was found.")).to_be_visible()
-            assert [(await receiver.next()).json for _ in refused] == refused
+            assert [(await receiver.receive()).json for _ in refused] == refused

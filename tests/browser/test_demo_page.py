@@ -32,7 +32,7 @@ async def widget(page: Page, cloud: RunningCloud, model: FaultModel) -> Widget:
     """The widget on the page, connected."""
     screen = Widget(page, cloud.url)
     await page.goto(cloud.url)
-    await screen.connected()
+    await screen.wait_until_connected()
     return screen
 
 
@@ -97,7 +97,7 @@ async def test_another_user_does_not_see_the_conversation(widget: Widget) -> Non
     await expect(widget.locate_bodies("assistant")).to_have_text(["For my eyes only"])
     await widget.page.evaluate("localStorage.setItem('demo.user', 'somebody else')")
     await widget.page.reload()
-    await widget.connected()
+    await widget.wait_until_connected()
     await expect(widget.locate_bodies("assistant")).to_have_count(0)
 
 
@@ -173,7 +173,7 @@ async def test_the_page_of_a_project_shows_its_agent_what_to_say_and_a_tool_that
     await expect(failure).to_be_hidden()
 
     await suggestions.last.click()
-    message = await harness.sent("message")
+    message = await harness.take_frame("message")
     await harness.run(message["messageId"], "Report damage")
     text = "Tool book failed: /velo/agents/rental.py:24: KeyError: 'terrace'"
     harness.answers["/local/about"] = about | {"toolFailures": [{"at": "2026-11-29T00:06:14+00:00", "text": text}]}
@@ -202,12 +202,12 @@ async def test_a_conversation_begins_with_the_agent_that_was_chosen(page: Page) 
     await choice.select_option("Operator")
     while await read_session(page) == before:
         await page.wait_for_timeout(20)
-    await harness.connected()
+    await harness.wait_until_connected()
     assert (await harness.say("Report an outage"))["agentId"] == "operator"
 
     await choice.select_option("the usual agent")
     await expect(page.locator("article")).to_have_count(0)
-    await harness.connected()
+    await harness.wait_until_connected()
     assert "agentId" not in await harness.say("Something else")
 
 
@@ -231,7 +231,7 @@ async def test_nothing_of_the_person_before_is_left_on_the_page(page: Page) -> N
     await page.get_by_role("button", name="Use these").click()
 
     await expect(page.locator("#who")).to_have_text("grace of tenant demo")
-    await harness.connected()
+    await harness.wait_until_connected()
     await expect(page.locator("article")).to_have_count(0)
     for text in ["Ada's", "ada.txt"]:
         await expect(page.get_by_text(text)).to_have_count(0)

@@ -124,11 +124,11 @@ async def test_a_message_too_large_for_a_frame_is_refused_and_the_next_one_answe
 
 
 async def test_several_events_may_come_in_one_frame_and_again(page: Page, host: HostApplication) -> None:
-    def twice(connection: WebSocketRoute) -> None:
+    def send_twice(connection: WebSocketRoute) -> None:
         server = connection.connect_to_server()
         server.on_message(lambda frame: connection.send(json.dumps([*events_in(frame), *events_in(frame)])))
 
-    await page.route_web_socket("**/ws", twice)
+    await page.route_web_socket("**/ws", send_twice)
     await page.goto(host.url)
     screen = Screen(page, host.url, "li.{role}")
     await screen.say("Hello")

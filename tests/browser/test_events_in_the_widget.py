@@ -212,7 +212,7 @@ async def test_events_reported_again_after_a_reload_find_their_places(page: Page
     }
     await harness.remember(thread_id)
     await harness.open()
-    assert (await harness.sent("resume"))["after"] == 0
+    assert (await harness.take_frame("resume"))["after"] == 0
     await harness.run("m-1", "How warm is it?")
     await harness.play(
         ToolCallStartEvent(tool_call_id="c-1", tool_call_name="get_weather"),
@@ -241,7 +241,7 @@ async def test_an_approval_is_answered_by_a_button(
     await expect(harness.announced).to_have_text("Send the invoice to Bob?")
 
     await card.get_by_role("button", name=button).click()
-    frame = await harness.sent("answer")
+    frame = await harness.take_frame("answer")
     payload = {"payload": {"approved": True}} if status == "resolved" else {}
     expected = {"action": "answer", "threadId": harness.thread_id, "interruptId": "i-1", "status": status}
     assert frame == expected | payload
@@ -258,7 +258,7 @@ async def test_a_refused_answer_to_an_approval_can_be_given_again(page: Page, ha
     await harness.begin("Send the invoice")
     await harness.end(APPROVE)
     await page.get_by_role("button", name="Approve").click()
-    await harness.sent("answer")
+    await harness.take_frame("answer")
     metadata = {"action": "answer", "threadId": harness.thread_id, "retryable": True, "requestId": "q-1"}
     await harness.send({"type": "RUN_ERROR", "message": "Not now.", "code": "busy", "metadata": metadata})
     await expect(page.get_by_role("alert")).to_have_text("Not now.")
@@ -307,7 +307,7 @@ async def test_a_workflow_shows_its_step_and_can_be_left(page: Page, harness: Ha
     await harness.end()
 
     await page.get_by_role("button", name="Exit").click()
-    assert await harness.sent("exit") == {"action": "exit", "threadId": harness.thread_id}
+    assert await harness.take_frame("exit") == {"action": "exit", "threadId": harness.thread_id}
     await harness.run("exit-1", "")
     await harness.end()
     await expect(harness.step).to_be_hidden()
@@ -334,7 +334,11 @@ async def test_work_that_was_left_is_offered(page: Page, harness: Harness) -> No
     offer = page.locator(".offers").get_by_role("button")
     await expect(offer).to_have_text("Continue: Create a skillStep 2 of 4: Triggers")
     await offer.click()
-    assert await harness.sent("continue") == {"action": "continue", "threadId": harness.thread_id, "workflowId": "w-1"}
+    assert await harness.take_frame("continue") == {
+        "action": "continue",
+        "threadId": harness.thread_id,
+        "workflowId": "w-1",
+    }
 
 
 @pytest.mark.nightly
@@ -367,7 +371,7 @@ async def test_a_run_can_be_stopped(page: Page, harness: Harness) -> None:
     start, started, _ = answer("It was a dark")
     await harness.play(start, started)
     await stop.click()
-    assert await harness.sent("cancel") == {"action": "cancel", "threadId": harness.thread_id, "runId": run_id}
+    assert await harness.take_frame("cancel") == {"action": "cancel", "threadId": harness.thread_id, "runId": run_id}
     await expect(stop).to_be_disabled()
     await harness.play(TextMessageEndEvent(message_id="t-1"))
     await harness.end(RunFinishedCancelledOutcome(type="cancelled"))
@@ -391,7 +395,7 @@ async def test_a_closed_conversation_says_so_and_how_it_reopens(
     await harness.begin("That is all")
     await harness.end()
     await page.get_by_role("button", name="End conversation").click()
-    assert await harness.sent("close") == {"action": "close", "threadId": harness.thread_id}
+    assert await harness.take_frame("close") == {"action": "close", "threadId": harness.thread_id}
     person = {"person": {"kind": "person", "id": "anna", "name": "Anna"}} if reason == "PersonClosed" else {}
     value = {"reason": reason, "episodeId": None, **person}
     await harness.play(CustomEvent(name="thread_closed", value=value), run_id=None)
@@ -448,6 +452,6 @@ async def test_trying_again_says_what_failed_once_more(page: Page, harness: Harn
     failure = page.locator("article.assistant [part=failure]")
     await expect(failure).to_contain_text("The model failed.")
     await failure.get_by_role("button", name="Try again").click()
-    assert (await harness.sent("message"))["content"] == "Hello"
+    assert (await harness.take_frame("message"))["content"] == "Hello"
     await expect(failure.get_by_role("button")).to_have_count(0)
     await expect(page.locator("article.user")).to_have_count(2)

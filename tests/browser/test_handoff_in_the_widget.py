@@ -37,7 +37,7 @@ def find_bodies(page: Page) -> Locator:
     return page.locator("article.assistant .body")
 
 
-async def at_step(page: Page, step: int, label: str) -> None:
+async def check_step(page: Page, step: int, label: str) -> None:
     """The page shows how far the workflow is, and the way out."""
     await expect(page.locator("[part=step]")).to_have_text(f"Step {step} of 4: {label}")
     await expect(page.get_by_role("progressbar")).to_have_js_property("value", step)
@@ -50,17 +50,17 @@ async def test_a_skill_is_made_in_front_of_the_readers_eyes(open_page: Page) -> 
     await page.get_by_role("button", name=REQUEST).click()
     await expect(find_bodies(page)).to_have_count(1)
     await expect(page.locator(".note.handoff")).to_have_text("You were connected with Skill Creation Assistant.")
-    await at_step(page, 1, "Gathering Requirements")
+    await check_step(page, 1, "Gathering Requirements")
     await say(page, "Post them to #ops, with the severity.", 2)
-    await at_step(page, 2, "Defining Triggers")
+    await check_step(page, 2, "Defining Triggers")
     await say(page, "yes", 3)
-    await at_step(page, 3, "Generating Skill")
+    await check_step(page, 3, "Generating Skill")
     await expect(find_bodies(page).last.locator("pre")).to_contain_text("name: Slack Alert")
     await say(page, "looks good", 4)
-    await at_step(page, 4, "Testing")
+    await check_step(page, 4, "Testing")
 
     await page.reload()
-    await at_step(page, 4, "Testing")
+    await check_step(page, 4, "Testing")
     await expect(find_bodies(page)).to_have_count(4)
     await expect(page.locator(".note.handoff")).to_have_text("You were connected with Skill Creation Assistant.")
 
@@ -101,7 +101,7 @@ async def test_a_skill_that_is_given_up_is_offered_again(open_page: Page) -> Non
     await say(page, "Hello", 1)
     await expect(offer).to_have_count(0)
     await say(page, "continue", 2)
-    await at_step(page, 2, "Defining Triggers")
+    await check_step(page, 2, "Defining Triggers")
     await expect(offer).to_have_count(0)
 
 
@@ -111,5 +111,5 @@ async def test_a_skill_goes_on_at_a_click_in_a_new_conversation(open_page: Page)
     await say(page, "nothing", 2)
     await page.get_by_role("button", name="New conversation").click()
     await page.locator(".offers button").click()
-    await at_step(page, 2, "Defining Triggers")
+    await check_step(page, 2, "Defining Triggers")
     await expect(find_bodies(page).first).to_contain_text("Let's go on with “Slack Alert”.")

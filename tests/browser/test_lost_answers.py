@@ -12,7 +12,7 @@ ANSWER_SECONDS = 5
 """The time for which the widget waits for an answer to a resume."""
 
 
-async def with_an_answer_missing(page: Page) -> Harness:
+async def lose_answer(page: Page) -> Harness:
     """A conversation of whose run an event got lost, so that the page has asked for it."""
     await page.clock.install()
     harness = await Harness(page).open()
@@ -20,7 +20,7 @@ async def with_an_answer_missing(page: Page) -> Harness:
     await harness.play(TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"))
     harness.seq += 1
     await harness.play(TextMessageContentEvent(message_id="t-1", delta="stormy night."))
-    assert (await harness.sent("resume"))["after"] == 3
+    assert (await harness.take_frame("resume"))["after"] == 3
     return harness
 
 
@@ -33,18 +33,18 @@ async def wait_for_the_answer(harness: Harness) -> None:
 
 @pytest.mark.nightly
 async def test_a_resume_without_an_answer_is_asked_for_again_and_then_by_another_connection(page: Page) -> None:
-    harness = await with_an_answer_missing(page)
+    harness = await lose_answer(page)
     await wait_for_the_answer(harness)
-    assert (await harness.sent("resume"))["after"] == 3
+    assert (await harness.take_frame("resume"))["after"] == 3
     assert harness.connections == 1
     await wait_for_the_answer(harness)
-    assert (await harness.sent("resume"))["after"] == 3
+    assert (await harness.take_frame("resume"))["after"] == 3
     assert harness.connections == 2
     assert harness.frames == []
 
 
 async def test_events_that_come_too_soon_are_shown_after_the_one_that_they_follow(page: Page) -> None:
-    harness = await with_an_answer_missing(page)
+    harness = await lose_answer(page)
     await harness.play(TextMessageContentEvent(message_id="t-1", delta=" A shot rang out."))
     await harness.play(TextMessageEndEvent(message_id="t-1"))
     harness.seq = 3
@@ -56,7 +56,7 @@ async def test_events_that_come_too_soon_are_shown_after_the_one_that_they_follo
 
 @pytest.mark.nightly
 async def test_a_resume_whose_events_break_off_is_asked_for_again_from_where_they_did(page: Page) -> None:
-    harness = await with_an_answer_missing(page)
+    harness = await lose_answer(page)
     resume = {"after": 3, "lastSeq": 6, "runId": "run-1"}
     snapshot = {"type": "STATE_SNAPSHOT", "snapshot": state()}
     await harness.send({**snapshot, "metadata": {"threadId": harness.thread_id, "resume": resume}})
@@ -64,7 +64,7 @@ async def test_a_resume_whose_events_break_off_is_asked_for_again_from_where_the
     await harness.play(TextMessageContentEvent(message_id="t-1", delta="It was a dark and "))
     await expect(page.locator("article.assistant .body")).to_have_text("It was a dark and stormy night.")
     await page.clock.run_for(ANSWER_SECONDS * 1000)
-    assert (await harness.sent("resume"))["after"] == 5
+    assert (await harness.take_frame("resume"))["after"] == 5
     await harness.send({**snapshot, "metadata": {"threadId": harness.thread_id, "resume": resume | {"after": 5}}})
     harness.seq = 5
     await harness.play(TextMessageEndEvent(message_id="t-1"))
@@ -91,7 +91,7 @@ async def test_a_run_that_another_worker_begins_again_shows_its_answer_alone(pag
     await harness.play(*answer("It was a dark ")[:2])
     await expect(page.locator("article.assistant .body")).to_have_text("It was a dark")
     await harness.disconnect()
-    assert (await harness.sent("resume"))["after"] == harness.seq
+    assert (await harness.take_frame("resume"))["after"] == harness.seq
     about = {"attempt": 2, "previousSeq": harness.seq, "messageId": frame["messageId"]}
     harness.seq += 10
     again = RunStartedEvent(thread_id=harness.thread_id, run_id=run_id, metadata=about)
@@ -107,7 +107,7 @@ async def test_what_was_said_without_an_answer_is_said_again_after_a_reload(page
     first = await harness.say("Can you hear me?")
     await page.reload()
     await expect(page.locator("article.user .body")).to_have_text("Can you hear me?")
-    assert await harness.sent("message") == first
+    assert await harness.take_frame("message") == first
     await harness.run(first["messageId"], "Can you hear me?")
     await harness.end()
     await page.reload()
@@ -123,13 +123,13 @@ async def test_a_request_is_sent_again_until_a_later_ping_is_answered(page: Page
     cancel = {"action": "cancel", "threadId": harness.thread_id, "runId": run_id}
     harness.answers_pings = False
     await page.get_by_role("button", name="Stop").click()
-    assert await harness.sent("cancel") == cancel
+    assert await harness.take_frame("cancel") == cancel
     harness.answers_pings = True
     await harness.disconnect()
-    assert await harness.sent("cancel") == cancel
+    assert await harness.take_frame("cancel") == cancel
     await harness.play(TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"))
     await expect(page.locator("article.assistant")).to_be_visible()  # what was heard before, too
     harness.frames.clear()
     await harness.disconnect()
-    await harness.sent("resume")
+    await harness.take_frame("resume")
     assert [frame for frame in harness.frames if frame["action"] == "cancel"] == []

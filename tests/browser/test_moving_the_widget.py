@@ -59,5 +59,5 @@ async def test_an_element_that_is_taken_away_ends_its_connection(page: Page) -> 
     await page.evaluate("window.taken = document.querySelector('baton-chat')")
     await page.evaluate("taken.remove()")
     await page.evaluate("document.body.append(taken)")
-    await harness.connected()
+    await harness.wait_until_connected()
     assert harness.connections == 2

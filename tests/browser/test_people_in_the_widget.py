@@ -94,9 +94,9 @@ async def test_the_user_asks_for_a_person_and_is_answered(page: Page, harness: H
     assert await violations(page) == []
 
     await page.get_by_role("textbox", name="Your message").type("Th")
-    await harness.sent("typing")
+    await harness.take_frame("typing")
     await page.get_by_role("button", name="Back to the assistant").click()
-    await harness.sent("exit")
+    await harness.take_frame("exit")
     await harness.run("", "", state())
     await harness.end()
     await expect(session).to_be_hidden()
@@ -108,7 +108,7 @@ async def test_desks_learn_the_language_of_the_page_also_when_it_changes(page: P
     await page.evaluate("document.documentElement.lang = 'de-AT'")
     await page.get_by_role("textbox", name="Ihre Nachricht").fill("Servus")
     await page.keyboard.press("Enter")
-    assert (await harness.sent("message"))["locale"] == "de-AT"
+    assert (await harness.take_frame("message"))["locale"] == "de-AT"
 
 
 async def test_a_closed_desk_says_when_its_people_answer(page: Page) -> None:

@@ -24,13 +24,13 @@ async def test_an_answer_goes_on_after_its_server_was_killed_and_started_again(p
         settings["PORT"] = url.rpartition(":")[2]
         widget = Widget(page, url)
         await page.goto(url)
-        await widget.connected()
+        await widget.wait_until_connected()
         await widget.say(REQUEST)
         await expect(widget.locate_bodies("assistant")).to_contain_text("lighthouses")
         kill_everything(process)
         await expect(widget.status).to_contain_text("No connection")
     with running(ROOT / "template.yaml", **settings):
-        await widget.connected()
+        await widget.wait_until_connected()
         await expect(widget.stop).to_be_hidden()
         await widget.say("What is 2 + 1?")
         await expect(widget.locate_bodies("assistant").last).to_contain_text("3")
@@ -39,6 +39,6 @@ async def test_an_answer_goes_on_after_its_server_was_killed_and_started_again(p
         assert messages[0] == [REQUEST, "What is 2 + 1?"]
         assert len(messages[1]) == 2
         await page.reload()
-        await widget.connected()
+        await widget.wait_until_connected()
         await expect(widget.locate_bodies("assistant")).to_have_count(2)
         assert [await widget.locate_bodies(role).all_inner_texts() for role in ("user", "assistant")] == messages

@@ -40,7 +40,7 @@ async def test_what_was_left_unfinished_goes_on_in_a_new_conversation(page: Page
     await expect(offers(page)).to_contain_text("Continue: Create a skillStep 2 of 4: Triggers · left 28 Nov 2026")
     await page.get_by_role("button", name="New conversation").click()
     await offers(page).click()
-    frame = await harness.sent("continue")
+    frame = await harness.take_frame("continue")
     assert frame == {"action": "continue", "threadId": frame["threadId"], "workflowId": "w-1"}
     assert frame["threadId"] == await page.evaluate(f"localStorage.getItem('{SESSION}')") != "t-1"
     await expect(offers(page)).to_be_disabled()
@@ -57,7 +57,7 @@ async def test_a_continuation_that_is_refused_can_be_tried_again(page: Page) -> 
     await harness.open()
     await expect(offers(page)).to_contain_text("Continue: Create a skillTriggers · left")
     await offers(page).click()
-    frame = await harness.sent("continue")
+    frame = await harness.take_frame("continue")
     metadata = {"threadId": frame["threadId"], "action": "continue"}
     refusal = {"type": "RUN_ERROR", "message": "It cannot be continued.", "code": "workflow_unavailable"}
     await harness.send({**refusal, "metadata": metadata})
@@ -96,7 +96,7 @@ async def test_a_conversation_at_rest_stays_so_while_it_is_replayed(page: Page) 
     message = {"id": "m-1", "role": "user", "content": "I want a skill", "metadata": {"ordinal": 0, "runId": "old"}}
     await come_back(harness, None, message, last_seq=9)
     await expect(harness.step).to_have_text("Step 3 of 4: Steps")
-    await harness.sent("resume")
+    await harness.take_frame("resume")
     harness.seq = 0
     closed = CustomEvent(name="thread_closed", value={"reason": "UserClosed"})
     await harness.play(

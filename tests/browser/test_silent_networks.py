@@ -15,7 +15,7 @@ from playwright.async_api import Page, WebSocket, expect
 
 from baton_local import web
 from tests.browser.lossy_proxy import LossyProxy
-from tests.browser.screens import Screen, half_a_story, host_application
+from tests.browser.screens import Screen, host_application, show_half_story
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import PATIENCE_SECONDS, Gate
 from tests.fault_model import FaultModel
@@ -55,14 +55,14 @@ class Frames:
     def _opened(self, connection: WebSocket) -> None:
         self.connections += 1
         connection.on("framesent", self._sent)
-        connection.on("framereceived", self._received)
+        connection.on("framereceived", self._receive_frame)
 
     def _sent(self, frame: str | bytes) -> None:
         self.sent += 1
         if json.loads(frame) == {"action": "ping"}:
             self._answered.clear()
 
-    def _received(self, frame: str | bytes) -> None:
+    def _receive_frame(self, frame: str | bytes) -> None:
         self.received += 1
         if json.loads(frame) == {"type": "PONG"}:
             self._answered.set()
@@ -92,7 +92,7 @@ async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(
     screen: Screen, network: LossyProxy, model: FaultModel
 ) -> None:
     await screen.open()
-    gate = await half_a_story(screen, model)
+    gate = await show_half_story(screen, model)
     network.swallow_everything()
     gate.open()
     await screen.pass_time(NOTICED)
@@ -161,7 +161,7 @@ async def test_a_request_to_stop_that_was_swallowed_is_sent_again(
     screen: Screen, network: LossyProxy, model: FaultModel
 ) -> None:
     await screen.open()
-    gate = await half_a_story(screen, model)
+    gate = await show_half_story(screen, model)
     network.swallow()
     await screen.stop.click()
     await screen.pass_time(NOTICED)
@@ -191,7 +191,7 @@ async def test_a_page_loaded_into_a_dead_network_comes_to_life_with_it(screen: S
     await screen.open()
     await screen.say("Hello")
     await expect(screen.locate_bodies("assistant")).to_have_text(["Hello"])
-    gate = await half_a_story(screen, model)
+    gate = await show_half_story(screen, model)
     await screen.page.route("**/v1/threads/**", lambda route: route.abort())
     async with screen.page.expect_event("requestfailed"):
         await screen.page.reload()
@@ -236,7 +236,7 @@ async def test_a_page_that_slept_reads_what_came_meanwhile_before_it_gives_up(
 ) -> None:
     frames = Frames(screen.page)
     await screen.open()
-    gate = await half_a_story(screen, model)
+    gate = await show_half_story(screen, model)
     network.hold()
     request = frames.sent
     await screen.pass_time(10)

@@ -159,7 +159,7 @@ async def test_another_conversation_shows_in_the_list_and_on_the_launcher_at_onc
     await widget.open()
     await page.evaluate("document.querySelector('baton-chat').removeAttribute('session-id')")
     await expect(page.get_by_role("button", name="Conversations")).to_be_visible()
-    await widget.connected()
+    await widget.wait_until_connected()
     model.script(answers("I will keep you posted."), answers("It is noon."))
     await widget.say("Where is my order?")
     await expect(widget.locate_bodies("assistant")).to_have_text(["I will keep you posted."])

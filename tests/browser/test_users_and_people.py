@@ -78,7 +78,7 @@ class Company:
         await page.add_init_script(f"localStorage.setItem('demo.tenant', '{self.tenant}')")
         widget = Widget(page, self.cloud.url)
         await page.goto(widget.url)
-        await widget.connected()
+        await widget.wait_until_connected()
         await widget.say("My parcel arrived broken")
         await expect(widget.locate_bodies("assistant")).to_have_text(["I am sorry to hear that."])
         return widget
@@ -164,7 +164,7 @@ async def test_a_user_asks_for_a_person_talks_to_them_and_the_agent_knows_what_w
     await expect(ada.page.locator("[part=typing]")).to_be_visible()
 
     await asyncio.gather(ada.page.reload(), winner.page.reload(), loser.page.reload())
-    await ada.connected()
+    await ada.wait_until_connected()
     await expect(field).to_have_value("Then you ")
     await write(winner, "Then you get your money back.")
     messages = ["My parcel arrived broken", "Yes, of the box"]

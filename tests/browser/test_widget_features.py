@@ -11,7 +11,7 @@ from playwright.async_api import Page, expect
 
 from baton_local import web
 from tests.browser.accessibility import violations
-from tests.browser.screens import HostApplication, half_a_story
+from tests.browser.screens import HostApplication, show_half_story
 from tests.browser.widget import Widget, foreign_site
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel, answers, calls_tools
@@ -93,14 +93,14 @@ async def test_conversations_are_named_found_renamed_and_deleted(
     widget = Widget(page, site.url)
     await widget.open()
     await page.evaluate("document.querySelector('baton-chat').removeAttribute('session-id')")  # it has no list
-    await widget.connected()
+    await widget.wait_until_connected()
     model.script(answers("Lisbon is lovely."))
     await widget.say("Where to in May?")
     await expect(widget.locate_bodies("assistant")).to_have_text(["Lisbon is lovely."])
     await page.get_by_role("button", name="New conversation").click()
     await expect(page.locator("article")).to_have_count(0)
     await expect(widget.input).to_be_focused()
-    await widget.connected()
+    await widget.wait_until_connected()
     model.script(answers("With flour."))
     await widget.say("How is bread made?")
     await expect(widget.locate_bodies("assistant")).to_have_text(["With flour."])
@@ -152,12 +152,12 @@ async def test_the_launcher_takes_the_focus_and_gives_it_back_and_counts_what_is
 ) -> None:
     page = widget.page
     await expect(widget.input).to_be_focused()
-    gate = await half_a_story(widget, model)
+    gate = await show_half_story(widget, model)
     await page.keyboard.press("Escape")
     await expect(widget.page.locator("article.assistant .mark")).to_have_text("Stopped")
     await expect(page.locator("[part=panel]")).to_be_visible()
     gate.open()
-    gate = await half_a_story(widget, model)
+    gate = await show_half_story(widget, model)
     await page.get_by_role("button", name="Close chat").last.click()
     launcher = page.locator("[part=launcher]")
     await expect(launcher).to_be_focused()

@@ -10,7 +10,7 @@ from playwright.async_api import Page, expect
 
 from baton_local import web
 from tests.browser.lossy_proxy import LossyProxy
-from tests.browser.screens import half_a_story
+from tests.browser.screens import show_half_story
 from tests.browser.widget import Widget, foreign_site
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel
@@ -43,7 +43,7 @@ async def widget(page: Page, network: LossyProxy, model: FaultModel, tmp_path: P
 async def test_a_server_that_is_gone_for_a_while_in_mid_answer_goes_on_with_it(
     widget: Widget, network: LossyProxy, model: FaultModel
 ) -> None:
-    gate = await half_a_story(widget, model)
+    gate = await show_half_story(widget, model)
     await network.go_away()
     gate.open()
     await widget.pass_time(NOTICED)
@@ -53,7 +53,7 @@ async def test_a_server_that_is_gone_for_a_while_in_mid_answer_goes_on_with_it(
     await network.come_back()
     await widget.page.get_by_role("button", name="Try now").click()
     await widget.go_on()
-    await widget.connected()
+    await widget.wait_until_connected()
     await expect(widget.locate_bodies("assistant")).to_have_text([gate.text])
     await expect(widget.locate_bodies("user")).to_have_text(["Tell me a story"])
     await expect(widget.stop).to_be_hidden()

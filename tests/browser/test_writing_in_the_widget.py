@@ -49,7 +49,7 @@ async def test_enter_of_an_input_method_leaves_the_message_in_the_box(page: Page
     assert [frame["action"] for frame in harness.frames if frame["action"] == "message"] == []
 
     await page.keyboard.press("Enter")
-    assert (await harness.sent("message"))["content"] == "日本"
+    assert (await harness.take_frame("message"))["content"] == "日本"
 
 
 @pytest.mark.nightly
@@ -69,7 +69,7 @@ async def test_escape_of_an_input_method_stops_nothing(page: Page, harness: Harn
     await harness.begin("Hello")
     await page.get_by_role("textbox", name="Your message").evaluate(PRESS_AS_SAFARI, "Escape")
     await page.keyboard.press("Escape")
-    await harness.sent("cancel")
+    await harness.take_frame("cancel")
     assert [frame for frame in harness.frames if frame["action"] == "cancel"] == []
 
 
@@ -80,7 +80,7 @@ async def test_a_sandboxed_page_sends_edits_and_answers(page: Page) -> None:
     await harness.end()
     await page.get_by_role("textbox", name="Your message").fill("By button")
     await page.get_by_role("button", name="Send").click()
-    assert (await harness.sent("message"))["content"] == "By button"
+    assert (await harness.take_frame("message"))["content"] == "By button"
     await harness.run("m-2", "By button")
     await harness.play(*answer("Where to?"))
     await harness.end(RunFinishedInterruptOutcome(interrupts=[QUESTION]))
@@ -90,7 +90,7 @@ async def test_a_sandboxed_page_sends_edits_and_answers(page: Page) -> None:
     assert [frame for frame in harness.frames if frame["action"] == "answer"] == []  # a required field is empty
     await page.get_by_label("city").fill("Oslo")
     await page.keyboard.press("Enter")
-    assert (await harness.sent("answer"))["payload"] == {"city": "Oslo"}
+    assert (await harness.take_frame("answer"))["payload"] == {"city": "Oslo"}
 
 
 async def test_a_form_that_the_page_puts_into_a_slot_is_submitted_by_the_browser(page: Page, harness: Harness) -> None:

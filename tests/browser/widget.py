@@ -49,9 +49,9 @@ class Widget:
         """Load the page, open the panel, and return once it is connected."""
         await self.page.goto(self.url)
         await self.page.get_by_role("button", name="Open chat").click()
-        await self.connected()
+        await self.wait_until_connected()
 
-    async def connected(self) -> None:
+    async def wait_until_connected(self) -> None:
         """Wait until there is a connection."""
         await expect(self.status).to_have_attribute("data-status", "open")
 

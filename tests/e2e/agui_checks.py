@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.e2e.agui_clients import Heard, essence
+from tests.e2e.agui_clients import Heard, select_shared_fields
 from tests.e2e.users import User
 
 
@@ -17,7 +17,7 @@ def check_heard(received: Heard) -> None:
 async def check_agrees(received: Heard, user: User, thread_id: str) -> None:
     """The client has the conversation and the state that the store has."""
     messages = [message for message in received.messages if message["role"] in ("user", "assistant")]
-    assert [essence(message) for message in messages] == [
-        essence(message) for message in await user.messages(thread_id)
+    assert [select_shared_fields(message) for message in messages] == [
+        select_shared_fields(message) for message in await user.messages(thread_id)
     ]
     assert received.state == (await user.read(f"/threads/{thread_id}"))["state"]

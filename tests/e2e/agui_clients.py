@@ -79,8 +79,8 @@ class AgUiClient:
         url = f"{user.cloud.url}/v1/threads/{thread_id}/events?after=0{fields}"
         return self._parse(await self._ask("read", url=url, token=user.token))
 
-    async def hear(self, stream: str) -> Heard:
-        """Take a stream's text."""
+    async def parse_stream(self, stream: str) -> Heard:
+        """Parse the text of a stream."""
         return self._parse(await self._ask("hear", stream=stream))
 
     async def complaints(self, events: Sequence[Json]) -> list[str]:
@@ -148,6 +148,6 @@ def older_client(request: pytest.FixtureRequest, running_clients: dict[str, AgUi
     return running_clients[request.param]
 
 
-def essence(message: Json) -> Json:
-    """The facts on which the client and the store must agree."""
+def select_shared_fields(message: Json) -> Json:
+    """Return the fields on which the client and the store must agree."""
     return {name: message.get(name) for name in ("id", "role", "content", "name")}

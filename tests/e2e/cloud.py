@@ -130,12 +130,12 @@ class RunningCloud:
         )
         return sorted(items, key=lambda item: (item["PK"], item["SK"]))
 
-    def everything(self) -> list[Json]:
-        """Every item of the table, of whatever tenant."""
+    def list_all_items(self) -> list[Json]:
+        """Return the items of all tenants."""
         return self._scan()
 
-    def stored(self, tenant: str) -> list[Json]:
-        """``items`` without audit records: what must not change when a request is refused."""
+    def list_data(self, tenant: str) -> list[Json]:
+        """Return ``items`` without audit records: the data that a refused request must not change."""
         return [item for item in self.items(tenant) if not item["SK"].startswith("AUDIT#")]
 
     def audits(self, tenant: str) -> list[Json]:

@@ -16,7 +16,7 @@ HANDBOOK = "Travel\n\nA hotel room may cost at most 140 euros a night.\n\nSick l
 
 
 async def announce(user: User, body: str, **fields: Any) -> Json:
-    """POST a document; the answer."""
+    """POST a document; return the answer."""
     data = body.encode()
     request = {"name": "handbook.txt", "contentType": "text/plain", "size": len(data)}
     request |= {"sha256": hashlib.sha256(data).hexdigest(), **fields}
@@ -26,8 +26,8 @@ async def announce(user: User, body: str, **fields: Any) -> Json:
     return body
 
 
-async def put(upload: Json, body: str) -> int:
-    """Upload as a client does; the status."""
+async def upload_body(upload: Json, body: str) -> int:
+    """Upload ``body`` as a client does; return the HTTP status."""
     async with httpx.AsyncClient(trust_env=False) as http:
         answer = await http.request(upload["method"], upload["url"], content=body.encode(), headers=upload["headers"])
     return answer.status_code

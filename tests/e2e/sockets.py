@@ -41,16 +41,16 @@ class SocketClient:
         await self.connection.send(frame)
 
     async def receive(self) -> Json:
-        """The next event, joined from its parts if it came in several. Raises ``ConnectionClosed``."""
+        """Return the next event, joined from its parts if there are several. Raises ``ConnectionClosed``."""
         event = await self._next()
         if event["type"] == "PART":
-            event = await self._joined(event)
+            event = await self._join_parts(event)
         if event["type"] != "PONG":
             check_ag_ui(event)
         return event
 
-    async def until(self, expected: str | Callable[[Json], bool]) -> list[Json]:
-        """Every event up to and with the first of a type, or of which ``wanted`` is true; heartbeats are left out."""
+    async def receive_until(self, expected: str | Callable[[Json], bool]) -> list[Json]:
+        """Return the events up to the first of a type or for which ``expected`` is true, without heartbeats."""
         events: list[Json] = []
         while True:
             event = await self.receive()
@@ -60,9 +60,9 @@ class SocketClient:
             if event["type"] == expected if isinstance(expected, str) else expected(event):
                 return events
 
-    async def until_end(self) -> list[Json]:
-        """Every event up to the end of a run or a refusal."""
-        return await self.until(lambda event: event["type"] in ("RUN_FINISHED", "RUN_ERROR"))
+    async def receive_until_end(self) -> list[Json]:
+        """Return the events up to the end of a run or a refusal."""
+        return await self.receive_until(lambda event: event["type"] in ("RUN_FINISHED", "RUN_ERROR"))
 
     async def say(
         self, content: object, *, thread_id: str | None = None, message_id: str | None = None, **fields: object
@@ -83,15 +83,15 @@ class SocketClient:
         The acknowledgement comes by another way than the run, so either may overtake the other.
         """
         await self.send("message", **fields)
-        events = await self.until_end()
+        events = await self.receive_until_end()
         if not any(map(is_acknowledgement, events)):
-            events += await self.until(is_acknowledgement)
+            events += await self.receive_until(is_acknowledgement)
         [acknowledgement] = filter(is_acknowledgement, events)
         others = [event for event in events if event is not acknowledgement]
         return acknowledgement, [event for event in others if event.get("name") != "thread_title"]
 
-    async def refused(self) -> Json:
-        """The next event, which is a refusal: it names what was refused and belongs to no run."""
+    async def receive_refusal(self) -> Json:
+        """Return the next event, which is a refusal: it names the refused request and belongs to no run."""
         event = await self.receive()
         assert event["type"] == "RUN_ERROR", event
         assert event["message"]
@@ -102,8 +102,8 @@ class SocketClient:
         assert not {"seq", "runId"} & event["metadata"].keys()
         return event
 
-    async def nothing_more(self) -> None:
-        """Nothing came that was not received yet."""
+    async def check_no_more_events(self) -> None:
+        """Check that all events have been received."""
         await self.send("ping")
         event = await self.receive()
         assert event == {"type": "PONG"}, self.frames[-3:]
@@ -126,7 +126,7 @@ class SocketClient:
         assert "PART" not in {event["type"] for event in received}
         return received
 
-    async def _joined(self, part: Json) -> Json:
+    async def _join_parts(self, part: Json) -> Json:
         data, first = "", part["metadata"]
         for number in range(1, first["of"] + 1):
             assert part["type"] == "PART"

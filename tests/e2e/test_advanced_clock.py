@@ -80,14 +80,14 @@ async def advanced(
         fault_model_server.script(answers("Good day."))
         thread_id = (await early.say("Hello"))[0]["metadata"]["threadId"]
         (await http.post("/local/clock", json={"advanceSeconds": DAY})).raise_for_status()
-        await early.until(lambda event: event.get("name") == "thread_closed")
+        await early.receive_until(lambda event: event.get("name") == "thread_closed")
         yield AdvancedCloud(http, ada, early, thread_id, crm)
 
 
 async def test_connections_of_before_and_after_stay(advanced: AdvancedCloud) -> None:
-    await advanced.early.nothing_more()
+    await advanced.early.check_no_more_events()
     async with advanced.ada.connect() as late:
-        await late.nothing_more()
+        await late.check_no_more_events()
 
 
 async def test_an_open_conversation_gets_the_events_of_runs_that_others_begin(
@@ -96,10 +96,10 @@ async def test_an_open_conversation_gets_the_events_of_runs_that_others_begin(
     model.script(answers("Of course."))
     async with advanced.ada.connect() as late:
         await late.say("And now?", thread_id=advanced.thread_id)
-    run = await advanced.early.until_end()
+    run = await advanced.early.receive_until_end()
     assert run[-1]["type"] == "RUN_FINISHED"
     for _ in range(4):  # two messages of before, and two of now
-        notification = await advanced.crm.next()
+        notification = await advanced.crm.receive()
         Webhook(SECRET).verify(notification.body, notification.headers)
 
 

@@ -85,7 +85,7 @@ async def speaks(user: User, thread_id: str) -> None:
             event = await socket.receive()
             if event["type"] != "RUN_ERROR":
                 break
-        await socket.until("TEXT_MESSAGE_CONTENT")
+        await socket.receive_until("TEXT_MESSAGE_CONTENT")
 
 
 async def test_a_repeated_message_gives_the_client_the_same_answer(

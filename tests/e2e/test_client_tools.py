@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.ag_ui_rules import check_run, text_of
 from tests.e2e.agui_checks import check_heard
-from tests.e2e.agui_clients import AgUiClient, client, clients_folder, essence, running_clients
+from tests.e2e.agui_clients import AgUiClient, client, clients_folder, running_clients, select_shared_fields
 from tests.e2e.sockets import SocketClient, new_id
 from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers, calls_tools
@@ -40,7 +40,12 @@ async def test_the_clients_run_the_tool_and_go_on(client: AgUiClient, alice: Use
     assert request["messages"][-1]["content"] == "Painted."
     assert "Cart with 3 items" in str(request["messages"])
     stored = await alice.read(f"/threads/{thread_id}/messages", roles="user,assistant,tool")
-    assert [essence(item)["role"] for item in stored["items"]] == ["user", "assistant", "tool", "assistant"]
+    assert [select_shared_fields(item)["role"] for item in stored["items"]] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
 
 
 async def test_the_clients_bring_several_results_at_once(client: AgUiClient, alice: User, model: FaultModel) -> None:
@@ -71,16 +76,16 @@ async def test_another_tab_sees_the_call_after_a_reload_and_answers_it(waiting: 
         await elsewhere.send("resume", threadId=thread_id, after=0)
         snapshot = await elsewhere.receive()
         assert snapshot["metadata"]["resume"]["interrupts"] == [interrupt]
-        await elsewhere.until_end()
+        await elsewhere.receive_until_end()
         assert (await alice.read(f"/threads/{thread_id}"))["interrupts"] == [interrupt]
         answer = {"threadId": thread_id, "interruptId": interrupt["toolCallId"], "status": "resolved"}
         await elsewhere.send("answer", **answer, payload={"painted": True})
-        run = await elsewhere.until_end()
+        run = await elsewhere.receive_until_end()
         check_run(run)
         assert text_of(run) == "It is red."
         assert [item["content"] for item in run if item["type"] == "TOOL_CALL_RESULT"] == ['{"painted": true}']
         await elsewhere.send("answer", **answer, payload="Something else")
-        assert (await elsewhere.until_end())[0]["runId"] == run[0]["runId"]
+        assert (await elsewhere.receive_until_end())[0]["runId"] == run[0]["runId"]
     records = (await alice.read(f"/threads/{thread_id}/audit"))["items"]
     assert [record["outcome"] for record in records if record["action"] == "tool.client"] == ["succeeded"]
 
@@ -89,6 +94,6 @@ async def test_a_refused_offer_stores_nothing(socket: SocketClient, alice: User)
     thread_id = new_id()
     tools = [PAINT | {"name": "transfer_to_admin"}]
     await socket.send("message", threadId=thread_id, messageId=new_id(), content="Hi", tools=tools)
-    refused = await socket.refused()
+    refused = await socket.receive_refusal()
     assert (refused["code"], refused["metadata"]["action"]) == ("invalid_request", "message")
     assert (await alice.get(f"/threads/{thread_id}")).status_code == 404

@@ -40,7 +40,7 @@ async def test_a_specialist_is_left_and_its_workflow_continued_over_the_socket(
     assert [event["stepName"] for event in handed_over if event["type"] == "STEP_STARTED"] == ["WOOD"]
 
     await socket.send("exit", threadId=thread_id)
-    remaining = await socket.until_end()
+    remaining = await socket.receive_until_end()
     check_run(remaining)
     assert text_of(remaining) == BYE + SAVED
     assert remaining[0]["input"]["messages"] == []
@@ -48,11 +48,11 @@ async def test_a_specialist_is_left_and_its_workflow_continued_over_the_socket(
     assert (state["activeAgent"]["id"], state["workflow"]) == ("foreman", None)
 
     await socket.send("continue", threadId=thread_id, workflowId=(await find_unfinished(alice))["id"])
-    again = await socket.until_end()
+    again = await socket.receive_until_end()
     check_run(again)
     assert [event["stepName"] for event in again if event["type"] == "STEP_STARTED"] == ["WOOD"]
     assert (await alice.read(f"/threads/{thread_id}"))["state"]["activeAgent"]["id"] == "joiner"
-    await socket.nothing_more()
+    await socket.check_no_more_events()
 
 
 async def test_a_resume_shows_who_is_active_and_what_can_be_continued(alice: User) -> None:
@@ -108,7 +108,7 @@ async def test_strangers_leave_nobody_and_continue_nothing(
     elsewhere = tenant if whose != "another tenant's" else f"t-{uuid.uuid4().hex}"
     name = "alice" if whose == "another tenant's" else "eve"
     eve = new_user(name, *(["thread:read_all"] if whose == "a reader's" else []), tenant=elsewhere)
-    before = cloud.stored(tenant)
+    before = cloud.list_data(tenant)
     body, unused = {"workflowId": workflow["id"]}, new_id()
     check_problem(await eve.post(f"/threads/{thread_id}/exit", None), 404, "thread_unavailable")
     # A foreign thread is like one that nobody uses.
@@ -116,23 +116,23 @@ async def test_strangers_leave_nobody_and_continue_nothing(
     check_problem(await eve.post(f"/threads/{unused}/continue", body), 409, "workflow_unavailable")
     async with eve.connect() as socket:
         await socket.send("exit", threadId=thread_id)
-        assert (await socket.refused())["code"] == "thread_unavailable"
+        assert (await socket.receive_refusal())["code"] == "thread_unavailable"
         await socket.send("continue", threadId=thread_id, workflowId=workflow["id"])
-        assert (await socket.refused())["code"] == "workflow_unavailable"
+        assert (await socket.receive_refusal())["code"] == "workflow_unavailable"
         await socket.send("continue", threadId=unused, workflowId=workflow["id"])
-        refusal = await socket.refused()
+        refusal = await socket.receive_refusal()
         assert refusal["code"] == "workflow_unavailable"
         assert (refusal["metadata"]["action"], refusal["metadata"]["threadId"]) == ("continue", unused)
-        await socket.nothing_more()
+        await socket.check_no_more_events()
     assert (await eve.read("/workflows"))["items"] == []
     if whose == "a reader's":
         assert (await eve.read(f"/threads/{thread_id}/handoffs"))["items"]
     else:
         check_problem(await eve.get(f"/threads/{thread_id}/handoffs"), 404, "thread_unavailable")
         check_problem(await eve.get("/threads", parentThreadId=thread_id), 404, "thread_unavailable")
-    assert cloud.stored(tenant) == before
+    assert cloud.list_data(tenant) == before
     if elsewhere != tenant:
-        assert cloud.stored(elsewhere) == []
+        assert cloud.list_data(elsewhere) == []
     denied = {item["action"] for item in cloud.audits(elsewhere) if item["outcome"] == "denied"}
     assert {"thread.exit", "thread.continue"} <= denied
     assert await find_unfinished(alice) == workflow

@@ -12,7 +12,7 @@ import pytest
 
 from baton_local.engines.clients import client
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.documents import HANDBOOK, announce, poll, put, wait_for_end
+from tests.e2e.documents import HANDBOOK, announce, poll, upload_body, wait_for_end
 from tests.e2e.fixtures import NewUser
 from tests.e2e.problems import check_problem
 from tests.e2e.sockets import new_id
@@ -32,7 +32,7 @@ async def test_a_document_is_uploaded_and_becomes_ready(editor: User) -> None:
     new_document = await announce(editor, HANDBOOK, title="Handbook")
     document_id = new_document["document"]["id"]
     assert new_document["document"]["status"] == "waiting"
-    assert await put(new_document["upload"], HANDBOOK) == 200
+    assert await upload_body(new_document["upload"], HANDBOOK) == 200
     document = await wait_for_end(editor, document_id)
     assert (document["status"], document["error"], document["progress"]) == ("ready", None, 100)
     assert (document["activeVersion"], document["title"]) == (1, "Handbook")
@@ -45,14 +45,14 @@ async def test_a_document_is_uploaded_and_becomes_ready(editor: User) -> None:
 async def test_a_replacement_that_cannot_be_read_leaves_the_old_version_in_use(editor: User) -> None:
     new_document = await announce(editor, HANDBOOK)
     document_id = new_document["document"]["id"]
-    await put(new_document["upload"], HANDBOOK)
+    await upload_body(new_document["upload"], HANDBOOK)
     await wait_for_end(editor, document_id)
     body = "no PDF"
     new_document = await announce(
         editor, body, documentId=document_id, name="handbook.pdf", contentType="application/pdf"
     )
     assert (new_document["document"]["version"], new_document["document"]["activeVersion"]) == (2, 1)
-    await put(new_document["upload"], body)
+    await upload_body(new_document["upload"], body)
     document = await wait_for_end(editor, document_id)
     assert (document["status"], document["version"], document["activeVersion"]) == ("failed", 2, 1)
     assert document["error"]["code"]
@@ -64,7 +64,7 @@ async def test_a_deleted_document_and_everything_of_it_is_removed(
 ) -> None:
     document = await announce(editor, HANDBOOK)
     document_id = document["document"]["id"]
-    await put(document["upload"], HANDBOOK)
+    await upload_body(document["upload"], HANDBOOK)
     await wait_for_end(editor, document_id)
     path = f"/agents/assistant/documents/{document_id}"
     assert (await editor.request("DELETE", path)).status_code == 202
@@ -164,7 +164,7 @@ async def test_a_sitemap_and_a_prefix_are_kept_up_to_date(
 
 async def test_a_run_cites_a_document_by_its_number(editor: User, model: FaultModel) -> None:
     document = await announce(editor, HANDBOOK, title="Handbook")
-    await put(document["upload"], HANDBOOK)
+    await upload_body(document["upload"], HANDBOOK)
     await wait_for_end(editor, document["document"]["id"])
     model.script(answers("A night may cost 140 euros [1]. Not so [7]."))
     request = {"id": new_id(), "role": "user", "content": "How many euros may a hotel room cost a night?"}
@@ -180,12 +180,12 @@ async def test_a_run_cites_a_document_by_its_number(editor: User, model: FaultMo
 
 async def test_an_answer_over_a_websocket_names_the_document_that_it_was_made_from(editor: User) -> None:
     document = await announce(editor, HANDBOOK, title="Handbook", url="https://a.example/handbook")
-    await put(document["upload"], HANDBOOK)
+    await upload_body(document["upload"], HANDBOOK)
     await wait_for_end(editor, document["document"]["id"])
     question = "How many euros may a hotel room cost a night?"
     async with editor.connect() as socket:
         await socket.send("message", threadId=new_id(), messageId=new_id(), content=question)
-        events = await socket.until("RUN_FINISHED")
+        events = await socket.receive_until("RUN_FINISHED")
     [source] = next(event for event in events if event["type"] == "TEXT_MESSAGE_END")["metadata"]["sources"]
     assert (source["kind"], source["title"], source["url"]) == ("document", "Handbook", "https://a.example/handbook")
     body = (await editor.post("/agents/assistant/knowledge/search", {"query": question})).json()["items"]

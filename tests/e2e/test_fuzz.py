@@ -189,7 +189,7 @@ def test_any_token_is_answered_by_a_problem(client: httpx.Client, token: str) ->
 
 
 def test_nothing_of_all_this_was_stored(cloud: RunningCloud, line: Line, client: httpx.Client) -> None:
-    assert cloud.stored(TENANT) == []
+    assert cloud.list_data(TENANT) == []
     assert client.get("/v1/threads").json() == {"items": [], "nextCursor": None}
 
 

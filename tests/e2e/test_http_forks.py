@@ -48,7 +48,7 @@ async def test_nobody_forks_or_lists_the_forks_of_what_is_not_theirs(
 ) -> None:
     parent_id = (await alice.ask("Our secret"))["sessionId"]
     elsewhere = f"t-{uuid.uuid4().hex}"
-    before = cloud.stored(tenant)
+    before = cloud.list_data(tenant)
     for stranger in (
         new_user("bob"),
         new_user("admin", "thread:read_all"),
@@ -58,8 +58,8 @@ async def test_nobody_forks_or_lists_the_forks_of_what_is_not_theirs(
         check_problem(await stranger.post(f"/threads/{parent_id}/fork", body), 404, "thread_unavailable")
     for stranger in (new_user("bob"), new_user("alice", tenant=elsewhere)):
         check_problem(await stranger.get("/threads", parentThreadId=parent_id), 404, "thread_unavailable")
-    assert cloud.stored(tenant) == before
-    assert cloud.stored(elsewhere) == []
+    assert cloud.list_data(tenant) == before
+    assert cloud.list_data(elsewhere) == []
     check_problem(await alice.post(f"/threads/{parent_id}/fork", {"agentId": "guarded"}), 404, "unknown_agent")
 
 

@@ -178,7 +178,7 @@ async def test_a_conversation_begins_only_with_an_agent_that_takes_it(
     alice: User, cloud: RunningCloud, tenant: str, agent_id: str
 ) -> None:
     check_problem(await alice.post("/messages", {"message": "Hello", "agentId": agent_id}), 404, "unknown_agent")
-    assert cloud.stored(tenant) == []
+    assert cloud.list_data(tenant) == []
 
 
 async def test_a_permission_opens_a_guarded_agent(new_user: NewUser, model: FaultModel) -> None:
@@ -226,11 +226,11 @@ async def test_two_users_of_a_tenant_do_not_share_a_thread(
     alice: User, new_user: NewUser, cloud: RunningCloud, tenant: str
 ) -> None:
     thread_id = (await alice.ask("Mine"))["sessionId"]
-    before = cloud.stored(tenant)
+    before = cloud.list_data(tenant)
     refused = await new_user("bob").post("/messages", {"message": "Mine too?", "sessionId": thread_id})
     problem = check_problem(refused, 404, "thread_unavailable")
     assert problem["detail"] == "This conversation is not available to you. Please start a new one."
-    assert cloud.stored(tenant) == before
+    assert cloud.list_data(tenant) == before
     [attempt] = cloud.audits(tenant)
     assert (attempt["action"], attempt["outcome"], attempt["user_id"]) == ("thread.write", "denied", "bob")
 
@@ -240,4 +240,4 @@ async def test_a_new_id_of_version_5_begins_nothing(alice: User, cloud: RunningC
     body = {"message": "Hello", "sessionId": str(uuid.uuid5(uuid.NAMESPACE_DNS, "example.com"))}
     refused = await alice.post("/messages", body)
     assert refused.status_code in (404, 422)
-    assert cloud.stored(tenant) == []
+    assert cloud.list_data(tenant) == []

@@ -149,7 +149,7 @@ async def test_a_run_waits_for_the_turn_before_it(alice: User, model: FaultModel
     gate = Gate()
     model.script(gate.behaviour)
     await socket.send("message", threadId=thread_id, messageId="m-1", content="First")
-    await socket.until("TEXT_MESSAGE_CONTENT")
+    await socket.receive_until("TEXT_MESSAGE_CONTENT")
     running = asyncio.ensure_future(alice.run(run_input("Second", thread_id=thread_id)))
     gate.open()
     second = await running

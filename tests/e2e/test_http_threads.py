@@ -115,11 +115,11 @@ async def test_holders_of_read_all_may_read_but_not_write(
     assert (await admin.read(f"/threads/{thread_id}"))["userId"] == "alice"
     assert await admin.messages(thread_id) == await alice.messages(thread_id)
     assert await admin.follow(thread_id) == await alice.follow(thread_id)
-    before = cloud.stored(tenant)
+    before = cloud.list_data(tenant)
     check_problem(await admin.post("/messages", {"message": "Hi", "sessionId": thread_id}), 404, "thread_unavailable")
     upload = {"name": "a.txt", "contentType": "text/plain", "size": 1}
     check_problem(await admin.post(f"/threads/{thread_id}/files", upload), 404, "thread_unavailable")
-    assert cloud.stored(tenant) == before
+    assert cloud.list_data(tenant) == before
 
 
 @pytest.mark.parametrize("what", ["", "/messages", "/events"])

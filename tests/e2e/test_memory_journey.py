@@ -95,7 +95,7 @@ def traces(cloud: RunningCloud, expected: list[str]) -> dict[str, list[str]]:
     Of audit records and requests to forget only what was said counts, not ids.
     """
     results: dict[str, list[str]] = {}
-    for item in cloud.everything():
+    for item in cloud.list_all_items():
         text = json.dumps(item, default=_as_text).lower()
         may_name = item["SK"].startswith(STAY) or "~FORGET" in item["PK"]
         look(results, "table " + item["SK"].split("#")[0], text, WORDS if may_name else expected)

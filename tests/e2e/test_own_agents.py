@@ -29,7 +29,7 @@ async def test_a_tenant_makes_an_agent_talks_to_it_and_deletes_it(
         await socket.say("Hello", thread_id=thread_id, agentId="tutor")
         assert model.requests[-1].prompts[0][1].startswith("Ask one question.")
         await socket.send("resume", threadId=thread_id, after=0)
-        state = await socket.until("STATE_SNAPSHOT")
+        state = await socket.receive_until("STATE_SNAPSHOT")
         assert state[-1]["snapshot"]["activeAgent"]["name"] == "Tutor"
     assert (await alice.read(f"/threads/{thread_id}"))["agentId"] == "tutor"
     stranger = new_user("alice", "agent:write", tenant=f"{alice.tenant}-2")

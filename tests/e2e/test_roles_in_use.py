@@ -29,10 +29,10 @@ async def test_a_large_message_over_http_is_kept_and_shown_again(alice: User, so
     await alice.ask(text, sessionId=thread_id)
     assert (await alice.messages(thread_id))[0]["content"] == text
     await socket.send("resume", threadId=thread_id, after=0)
-    await socket.until("RUN_FINISHED")
+    await socket.receive_until("RUN_FINISHED")
     closed = await alice.post(f"/threads/{thread_id}/close", {})
     assert closed.status_code in {200, 202}
-    await socket.until(lambda event: event.get("name") == "thread_closed")
+    await socket.receive_until(lambda event: event.get("name") == "thread_closed")
 
 
 async def test_a_large_answer_over_a_socket_is_kept_and_shown_again(
@@ -44,7 +44,7 @@ async def test_a_large_answer_over_a_socket_is_kept_and_shown_again(
     await socket.say("Make some noise", thread_id=thread_id)
     assert (await alice.messages(thread_id))[1]["content"] == text
     await socket.send("resume", threadId=thread_id, after=0)
-    again = await socket.until("RUN_FINISHED")
+    again = await socket.receive_until("RUN_FINISHED")
     assert "".join(event["delta"] for event in again if event["type"] == "TEXT_MESSAGE_CONTENT") == text
 
 
@@ -70,7 +70,7 @@ async def test_the_sweeper_ends_a_session_that_has_gone_idle(
     )
     table.close()
     assert cloud.sweep()["closed"] >= 1
-    await socket.until(lambda event: event.get("name") == "thread_closed")
+    await socket.receive_until(lambda event: event.get("name") == "thread_closed")
     assert (await alice.read(f"/threads/{thread_id}"))["status"] == "closed"
 
 
@@ -79,7 +79,7 @@ async def test_the_sweeper_has_a_dead_run_taken_over(
 ) -> None:
     thread_id = await dead_run(cloud, alice, socket, model)
     cloud.sweep()
-    await socket.until(ends_second_attempt)
+    await socket.receive_until(ends_second_attempt)
     assert [message["content"] for message in await alice.messages(thread_id)] == ["Hello", "Here I am again."]
 
 
@@ -100,12 +100,12 @@ async def dead_run(cloud: RunningCloud, user: User, socket: SocketClient, model:
     thread_id, gate = new_id(), Gate()
     model.script(gate.behaviour, answers("Here I am again."))
     await socket.send("message", messageId=new_id(), threadId=thread_id, content="Hello")
-    await socket.until("TEXT_MESSAGE_CONTENT")
+    await socket.receive_until("TEXT_MESSAGE_CONTENT")
     table = client("dynamodb", cloud.environment["AWS_ENDPOINT_URL_DYNAMODB"])
     name, partition = cloud.environment["BATON_TABLE"], f"{user.tenant}#{thread_id}"
     left_behind = thread_items(table, name, partition)
     gate.open()
-    await socket.until("RUN_FINISHED")
+    await socket.receive_until("RUN_FINISHED")
     for item in thread_items(table, name, partition):
         table.delete_item(TableName=name, Key={"PK": item["PK"], "SK": item["SK"]})
     for item in left_behind:

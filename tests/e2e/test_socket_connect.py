@@ -59,13 +59,13 @@ async def test_a_quiet_ping_is_not_answered(socket: SocketClient) -> None:
     for fields in ({"quiet": True}, {"quiet": False}, {"quiet": "yes"}):
         await socket.send("ping", **fields)
     assert await socket.receive() == {"type": "PONG"}
-    assert (await socket.refused())["code"] == "invalid_request"
+    assert (await socket.receive_refusal())["code"] == "invalid_request"
 
 
 async def test_an_expired_token_ends_the_connection(new_user: NewUser) -> None:
     visitor = new_user("visitor", seconds=3)
     async with visitor.connect() as socket:
-        await socket.nothing_more()
+        await socket.check_no_more_events()
         await socket.send("ping")
         while (answer := await socket.receive()) == {"type": "PONG"}:
             await socket.send("ping")

@@ -27,7 +27,7 @@ async def test_a_resume_gives_exactly_what_followed(socket: SocketClient, alice:
             assert state["metadata"]["resume"] == {"after": after, "lastSeq": last, "runId": None}
             assert state["snapshot"]["activeAgent"]["id"] == "assistant"
             assert [await other.receive() for _ in range(after, last)] == events[after:]
-            await other.nothing_more()
+            await other.check_no_more_events()
 
 
 async def test_messages_and_a_resume_after_their_last_seq_are_the_whole_conversation_at_every_moment(
@@ -40,18 +40,18 @@ async def test_messages_and_a_resume_after_their_last_seq_are_the_whole_conversa
     assert (await alice.read(f"/threads/{thread_id}/messages"))["lastSeq"] == first[-1]["metadata"]["seq"]
 
     await socket.send("message", threadId=thread_id, messageId="m-2", content="Tell me a story")
-    story = select_sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
+    story = select_sequenced(await socket.receive_until("TEXT_MESSAGE_CONTENT"))
     await socket.send("message", threadId=thread_id, messageId="m-3", content="And then?")  # waits behind it
     page = await alice.read(f"/threads/{thread_id}/messages")
     assert ([message["content"] for message in page["items"]], page["lastSeq"]) == (["Hello", "Hello."], 6)
     async with alice.connect() as other:
         await other.send("resume", threadId=thread_id, after=page["lastSeq"])
         gate.open()  # the run ends between the two requests of anybody who reads the messages only now
-        story += select_sequenced(await socket.until("RUN_FINISHED"))
-        seen = select_sequenced(await other.until(lambda event: event == story[-1]))
+        story += select_sequenced(await socket.receive_until("RUN_FINISHED"))
+        seen = select_sequenced(await other.receive_until(lambda event: event == story[-1]))
         next_gate.open()
-        more = select_sequenced(await socket.until("RUN_FINISHED"))
-        seen += select_sequenced(await other.until(lambda event: event == more[-1]))
+        more = select_sequenced(await socket.receive_until("RUN_FINISHED"))
+        seen += select_sequenced(await other.receive_until(lambda event: event == more[-1]))
     # The next run may begin before what was said meanwhile has been read for the newcomer: clients go by the numbers.
     whole = sorted(without_repeats(seen), key=lambda event: event["metadata"]["seq"])
     assert whole == story + more
@@ -74,8 +74,8 @@ async def test_a_resume_beyond_the_end_is_refused(socket: SocketClient, beyond: 
     thread_id = new_id()
     last = (await socket.say("Hello", thread_id=thread_id))[-1]["metadata"]["seq"]
     await socket.send("resume", threadId=thread_id, after=last + beyond)
-    assert (await socket.refused())["code"] == "invalid_sequence"
-    await socket.nothing_more()
+    assert (await socket.receive_refusal())["code"] == "invalid_sequence"
+    await socket.check_no_more_events()
 
 
 async def test_a_client_that_comes_in_the_middle_of_a_run_misses_nothing(
@@ -86,15 +86,15 @@ async def test_a_client_that_comes_in_the_middle_of_a_run_misses_nothing(
     model.script(answers("Hello."), gate.behaviour)
     first = await socket.say("Hello", thread_id=thread_id)
     await socket.send("message", threadId=thread_id, messageId="m-2", content="Tell me a story")
-    started = select_sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
+    started = select_sequenced(await socket.receive_until("TEXT_MESSAGE_CONTENT"))
     async with alice.connect() as other:
         await other.send("resume", threadId=thread_id, after=2)
         state = await other.receive()
         assert state["metadata"]["resume"]["after"] == 2
         assert state["metadata"]["resume"]["runId"] == started[0]["runId"]
         gate.open()
-        run = started + select_sequenced(await socket.until("RUN_FINISHED"))
-        later = select_sequenced(await other.until(lambda event: event == run[-1]))
+        run = started + select_sequenced(await socket.receive_until("RUN_FINISHED"))
+        later = select_sequenced(await other.receive_until(lambda event: event == run[-1]))
     check_run(run)
     assert without_repeats(later) == [*first[2:], *run]
 
@@ -105,13 +105,13 @@ async def test_a_connection_lost_in_the_middle_of_a_run_is_taken_up_by_the_next(
     model.script(gate.behaviour)
     async with alice.connect() as lost:
         await lost.send("message", threadId=thread_id, messageId="m-1", content="Hello")
-        seen = select_sequenced(await lost.until("TEXT_MESSAGE_CONTENT"))
+        seen = select_sequenced(await lost.receive_until("TEXT_MESSAGE_CONTENT"))
         lost.connection.transport.abort()
     async with alice.connect() as socket:
         await socket.send("resume", threadId=thread_id, after=seen[-1]["metadata"]["seq"])
         gate.open()
         # What is not logged yet comes to a newcomer as a whole: a client drops what it has.
-        seen = without_repeats([*seen, *select_sequenced(await socket.until("RUN_FINISHED"))])
+        seen = without_repeats([*seen, *select_sequenced(await socket.receive_until("RUN_FINISHED"))])
     check_run(seen)
     assert text_of(seen) == gate.text
     assert [message["content"] for message in await alice.messages(thread_id)] == ["Hello", gate.text]
@@ -126,8 +126,8 @@ async def test_a_repeated_message_gets_the_same_events_and_no_second_turn(
     async with alice.connect() as other:
         _, repeated = await other.exchange(threadId=thread_id, messageId="m-1", content="Hello")
         assert repeated == run
-        await other.nothing_more()
-    await socket.nothing_more()
+        await other.check_no_more_events()
+    await socket.check_no_more_events()
     assert len(model.requests) == 2
     assert len(cloud.turns(tenant)) == 2
     assert len(await alice.messages(thread_id)) == 4
@@ -141,15 +141,15 @@ async def test_a_message_repeated_at_once_is_answered_once(
     model.script(gate.behaviour)
     async with alice.connect() as other:
         await socket.send("message", threadId=thread_id, messageId="m-1", content="Hello")
-        started = select_sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
+        started = select_sequenced(await socket.receive_until("TEXT_MESSAGE_CONTENT"))
         await socket.send("message", threadId=thread_id, messageId="m-1", content="Hello")
         await other.send("message", threadId=thread_id, messageId="m-1", content="Hello")
-        await other.until(lambda event: event.get("name") == "message_accepted")
+        await other.receive_until(lambda event: event.get("name") == "message_accepted")
         gate.open()
-        run = started + select_sequenced(await socket.until("RUN_FINISHED"))
+        run = started + select_sequenced(await socket.receive_until("RUN_FINISHED"))
         check_run(run)
-        assert without_repeats(select_sequenced(await other.until("RUN_FINISHED"))) == run
-        assert select_sequenced(await socket.until("RUN_FINISHED")) == run  # its own repetition
+        assert without_repeats(select_sequenced(await other.receive_until("RUN_FINISHED"))) == run
+        assert select_sequenced(await socket.receive_until("RUN_FINISHED")) == run  # its own repetition
     assert len(model.requests) == 1
     assert len(cloud.turns(tenant)) == 1
     assert len(await alice.messages(thread_id)) == 2
@@ -162,7 +162,7 @@ async def test_a_message_repeated_over_http_while_it_is_answered_gets_the_same_a
     gate = Gate()
     model.script(gate.behaviour)
     await socket.send("message", threadId=thread_id, messageId="m-1", content="Hello")
-    started = select_sequenced(await socket.until("TEXT_MESSAGE_CONTENT"))
+    started = select_sequenced(await socket.receive_until("TEXT_MESSAGE_CONTENT"))
     body = {
         "threadId": thread_id,
         "runId": started[0]["runId"],
@@ -176,7 +176,7 @@ async def test_a_message_repeated_over_http_while_it_is_answered_gets_the_same_a
         followed = [await anext(stream)]
         gate.open()
         followed += [event async for event in stream]
-    run = started + select_sequenced(await socket.until("RUN_FINISHED"))
+    run = started + select_sequenced(await socket.receive_until("RUN_FINISHED"))
     assert select_sequenced(followed) == run
     answer = await alice.ask("Hello", sessionId=thread_id, messageId="m-1")
     assert answer["messages"][-1]["content"] == gate.text
@@ -200,9 +200,9 @@ async def test_a_resumed_thread_goes_on_live(socket: SocketClient, alice: User) 
     async with alice.connect() as other:
         await other.send("resume", threadId=thread_id, after=first[-1]["metadata"]["seq"])
         assert (await other.receive())["type"] == "STATE_SNAPSHOT"
-        await other.nothing_more()
+        await other.check_no_more_events()
         await alice.ask("Live", sessionId=thread_id)
-        run = await other.until("RUN_FINISHED")
+        run = await other.receive_until("RUN_FINISHED")
         check_run(run)
         check_numbered(first + run)
 

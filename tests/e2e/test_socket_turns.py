@@ -99,7 +99,7 @@ async def test_messages_sent_while_a_turn_runs_are_answered_in_order(socket: Soc
         accepted += event.get("name") == "message_accepted"
     gate.open()
     while sum(event["type"] == "RUN_FINISHED" for event in events) < len(ids):
-        events += await socket.until("RUN_FINISHED")
+        events += await socket.receive_until("RUN_FINISHED")
     run_events = select_sequenced(events)
     check_numbered(run_events)
     started = [event["metadata"]["messageId"] for event in run_events if event["type"] == "RUN_STARTED"]
@@ -119,10 +119,10 @@ async def test_text_is_streamed_while_the_model_speaks(socket: SocketClient, mod
     gate = Gate("First ", "then.")
     model.script(gate.behaviour)
     await socket.send("message", threadId=new_id(), messageId=new_id(), content="Take your time.")
-    before = await socket.until("TEXT_MESSAGE_CONTENT")
+    before = await socket.receive_until("TEXT_MESSAGE_CONTENT")
     assert text_of(before) == "First "
     gate.open()
-    after = await socket.until("RUN_FINISHED")
+    after = await socket.receive_until("RUN_FINISHED")
     assert text_of(after) == "then."
     check_run(select_sequenced(before + after))
 
@@ -132,14 +132,14 @@ async def test_everybody_who_watches_a_thread_sees_all_of_it(socket: SocketClien
     async with alice.connect() as other:
         first = await socket.say("From the first", thread_id=thread_id)
         await other.send("resume", threadId=thread_id, after=0)
-        assert select_sequenced(await other.until("RUN_FINISHED")) == first
+        assert select_sequenced(await other.receive_until("RUN_FINISHED")) == first
         _, seen = await other.exchange(threadId=thread_id, messageId="m-2", content="From the second")
-        assert select_sequenced(await socket.until("RUN_FINISHED")) == seen
+        assert select_sequenced(await socket.receive_until("RUN_FINISHED")) == seen
         assert seen[0]["input"]["messages"][0]["content"] == "From the second"
         _, seen = await socket.exchange(threadId=thread_id, messageId="m-3", content="From the first again")
-        assert select_sequenced(await other.until("RUN_FINISHED")) == seen
-        await socket.nothing_more()
-        await other.nothing_more()
+        assert select_sequenced(await other.receive_until("RUN_FINISHED")) == seen
+        await socket.check_no_more_events()
+        await other.check_no_more_events()
 
 
 async def test_a_connection_that_wrote_to_two_threads_sees_both(socket: SocketClient, alice: User) -> None:
@@ -148,7 +148,7 @@ async def test_a_connection_that_wrote_to_two_threads_sees_both(socket: SocketCl
         await socket.say("Hello", thread_id=thread_id)
     for thread_id in threads:
         await alice.ask("Hello from elsewhere", sessionId=thread_id)
-        run = select_sequenced(await socket.until("RUN_FINISHED"))
+        run = select_sequenced(await socket.receive_until("RUN_FINISHED"))
         check_run(run)
         assert run[0]["threadId"] == thread_id
 
@@ -157,7 +157,7 @@ async def test_turns_over_http_are_seen_by_those_who_watch(socket: SocketClient,
     thread_id = new_id()
     first = await socket.say("Over the socket", thread_id=thread_id)
     answer = await alice.ask("Over HTTP", sessionId=thread_id)
-    run = select_sequenced(await socket.until("RUN_FINISHED"))
+    run = select_sequenced(await socket.receive_until("RUN_FINISHED"))
     check_numbered(first + run)
     assert run[0]["runId"] == answer["runId"]
     assert run[0]["input"]["messages"][0]["content"] == "Over HTTP"
@@ -168,7 +168,7 @@ async def test_a_watcher_that_left_hinders_nobody(socket: SocketClient, alice: U
     await socket.say("Hello", thread_id=thread_id)
     async with alice.connect() as other:
         await other.send("resume", threadId=thread_id, after=0)
-        await other.until("RUN_FINISHED")
+        await other.receive_until("RUN_FINISHED")
         abort(other.connection)
     assert text_of(await socket.say("Still there?", thread_id=thread_id)) == "Still there?"
 
@@ -179,10 +179,10 @@ async def test_no_event_is_lost_when_the_gateway_throttles(
     gate = Gate()
     model.script(gate.behaviour)
     await socket.send("message", threadId=new_id(), messageId=new_id(), content="Hello")
-    before = await socket.until("TEXT_MESSAGE_CONTENT")
+    before = await socket.receive_until("TEXT_MESSAGE_CONTENT")
     cloud.throttle(3)
     gate.open()
-    run = select_sequenced(before + await socket.until("RUN_FINISHED"))
+    run = select_sequenced(before + await socket.receive_until("RUN_FINISHED"))
     check_run(run)
     assert text_of(run) == gate.text
 
@@ -203,7 +203,7 @@ async def test_a_large_message_is_shown_to_watchers_in_parts(
     await socket.say("Watch this.", thread_id=thread_id)
     model.script(answers("I have read it."))
     await alice.ask(text, sessionId=thread_id)
-    run = select_sequenced(await socket.until("RUN_FINISHED"))
+    run = select_sequenced(await socket.receive_until("RUN_FINISHED"))
     check_run(run)
     assert run[0]["input"]["messages"][0]["content"] == text
     parts = [frame for frame in socket.frames if frame.startswith('{"type": "PART"')]
@@ -212,7 +212,7 @@ async def test_a_large_message_is_shown_to_watchers_in_parts(
     assert ("user", text) in [request.prompts[-1] for request in model.requests]
     async with alice.connect() as other:
         await other.send("resume", threadId=thread_id, after=run[0]["metadata"]["seq"] - 1)
-        assert select_sequenced(await other.until("RUN_FINISHED")) == run
+        assert select_sequenced(await other.receive_until("RUN_FINISHED")) == run
 
 
 async def test_a_thread_made_by_omitting_its_id_is_found_again(socket: SocketClient, alice: User) -> None:
@@ -244,7 +244,7 @@ async def test_a_hosts_own_id_stands_for_one_thread(socket: SocketClient, alice:
     assert (await alice.ask("Four.", sessionId="booking-4711"))["sessionId"] == thread_id
     assert await alice.read("/threads/booking-4711") == await alice.read(f"/threads/{thread_id}")
     assert len(await alice.messages("booking-4711")) == 6
-    await socket.until("RUN_FINISHED")
+    await socket.receive_until("RUN_FINISHED")
     await socket.send("resume", threadId="booking-4711", after=0)
     assert (await socket.receive())["metadata"]["threadId"] == thread_id
     elsewhere = new_user("alice", tenant=f"t-{uuid.uuid4().hex}")

@@ -18,6 +18,6 @@ async def test_a_used_up_limit_refuses_messages_over_http_and_websocket_with_the
     async with alice.connect() as socket:
         await socket.send("message", threadId=new_id(), messageId="m-1", content="Hello")
         assert (await socket.receive())["name"] == "message_accepted"
-        refusal = await socket.refused()
+        refusal = await socket.receive_refusal()
     assert (refusal["code"], refusal["metadata"]["retryable"]) == ("spending_limit_reached", False)
     assert refusal["metadata"]["resetsAt"] == refused.json()["resetsAt"]

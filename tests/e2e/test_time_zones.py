@@ -39,7 +39,7 @@ async def test_a_frame_names_the_zone_and_later_ones_need_not(socket: SocketClie
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "", 1, "A" * 5_000])
 async def test_a_frame_with_an_unknown_zone_is_refused_by_name(socket: SocketClient, zone: object) -> None:
     await socket.send("message", threadId=new_id(), messageId="m-1", content="Hello", timeZone=zone)
-    refused = await socket.refused()
+    refused = await socket.receive_refusal()
     assert refused["code"] == "invalid_request"
     assert refused["message"].startswith("timeZone ")
 

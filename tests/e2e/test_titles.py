@@ -18,13 +18,13 @@ async def test_a_conversation_is_named_renamed_and_found_and_its_answer_rated(de
         ada = User(demo_cloud, http_client, tenant, "ada", demo_cloud.token(tenant, "ada"))
         async with ada.connect() as socket:
             await socket.say("I would like to see Porto in spring", thread_id=thread_id)
-            [*_, named] = await socket.until(lambda event: event.get("name") == "thread_title")
+            [*_, named] = await socket.receive_until(lambda event: event.get("name") == "thread_title")
             assert named["value"] == {"title": "I would like to see Porto in spring"}
             assert (await ada.read(path))["title"] == named["value"]["title"]
 
             renamed = await ada.request("PATCH", path, body={"title": "Ausflug an die Küste"})
             assert renamed.status_code == 200, renamed.text
-            [*_, reported] = await socket.until(lambda event: event.get("name") == "thread_title")
+            [*_, reported] = await socket.receive_until(lambda event: event.get("name") == "thread_title")
             assert reported["value"] == {"title": "Ausflug an die Küste"}
             assert "seq" not in reported["metadata"]
         for q in ("kuste", "PORTO"):

@@ -69,7 +69,7 @@ def verify(notification: Notification) -> Json:
 
 async def next_events(receiver: Receiver, number: int) -> list[Json]:
     """The next events that a receiver is sent."""
-    return [verify(await receiver.next()) for _ in range(number)]
+    return [verify(await receiver.receive()) for _ in range(number)]
 
 
 def contents(events: list[Json]) -> list[str]:
@@ -97,7 +97,7 @@ async def test_redirects_are_not_followed_and_bodies_not_read(running: Hooked, t
     """A redirect is a failure, and the event comes again."""
     running.crm.answers = [answer]
     await running.user(tenant).ask("Hello")
-    requests = [await running.crm.next() for _ in range(3 if answer == 301 else 2)]
+    requests = [await running.crm.receive() for _ in range(3 if answer == 301 else 2)]
     first, second, *_ = (verify(request)["id"] for request in requests)
     assert (first == second) is (answer == 301)
     assert {request.path for request in requests} == {"/hook"}
@@ -117,7 +117,7 @@ async def test_a_receiver_that_hangs_keeps_no_other_one_waiting(running: Hooked,
 async def test_a_killed_sender_repeats_the_event_with_its_id(running: Hooked, tenant: str) -> None:
     running.crm.answers = [HANG]
     await running.user(tenant).ask("Hello")
-    first = verify(await running.crm.next())
+    first = verify(await running.crm.receive())
     assert running.cloud.kill_workers() > 0
     repeated, reply = await next_events(running.crm, 2)
     assert repeated == first

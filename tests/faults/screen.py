@@ -93,8 +93,8 @@ class Screen:
         self.events[seq] = event
         self.last, self._rebased = seq, False
 
-    def disconnected(self) -> None:
-        """The connection is lost: half a frame stays half."""
+    def disconnect(self) -> None:
+        """Drop the parts of an incomplete frame when the connection is lost."""
         self._parts.clear()
 
     def resume_after(self) -> int:

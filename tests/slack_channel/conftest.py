@@ -135,8 +135,8 @@ class Playing:
         items: list[Json] = response.json()["items"]
         return items
 
-    async def until(self, condition: Callable[[], Any]) -> Any:
-        """Wait until something is true, and return it."""
+    async def wait_until(self, condition: Callable[[], Any]) -> Any:
+        """Wait until ``condition`` returns a true value, and return that value."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not (value := condition()):  # noqa: ASYNC110 - it looks at what another process shows
                 await asyncio.sleep(0.05)
@@ -144,7 +144,7 @@ class Playing:
 
     async def settle(self) -> None:
         """Wait until the channel has carried out what it has taken."""
-        await self.until(lambda: not self.storage.waits())
+        await self.wait_until(lambda: not self.storage.waits())
 
 
 @pytest.fixture(scope="session")

@@ -28,9 +28,9 @@ def read_messages(playing: Playing, channel: str, ts: str) -> str:
 
 async def test_a_thread_of_a_direct_message_is_a_conversation(playing: Playing, fault_model: FaultModel) -> None:
     ts = await playing.write("U0CARL", "Which lamps &lt;here&gt;?", "D0ADA", channel_type="im")
-    await playing.until(lambda: "Which lamps &lt;here&gt;?" in read_messages(playing, "D0ADA", ts))
+    await playing.wait_until(lambda: "Which lamps &lt;here&gt;?" in read_messages(playing, "D0ADA", ts))
     await playing.write("U0CARL", "And blue ones?", "D0ADA", ts, channel_type="im")
-    await playing.until(lambda: "And blue ones?" in read_messages(playing, "D0ADA", ts))
+    await playing.wait_until(lambda: "And blue ones?" in read_messages(playing, "D0ADA", ts))
     await playing.settle()
     assert len(playing.slack.replies("D0ADA", ts)) == 2
     contents = json.dumps(fault_model.bodies[-1]["messages"])
@@ -40,17 +40,17 @@ async def test_a_thread_of_a_direct_message_is_a_conversation(playing: Playing, 
 async def test_slow_answers_to_users_delay_nobody_elses_actions(playing: Playing, fault_model: FaultModel) -> None:
     before = len(playing.slack.roots("C0DESK"))
     await playing.ask("I want to talk to a human", "hana")
-    await playing.until(lambda: len(playing.slack.roots("C0DESK")) > before)
+    await playing.wait_until(lambda: len(playing.slack.roots("C0DESK")) > before)
     root = playing.slack.roots("C0DESK")[-1]
     gate = Gate()
     fault_model.otherwise = gate.behaviour
     texts = [f"Lamp {number}?" for number in range(WORKERS)]
     written = [await playing.write("U0CARL", text, "D0ADA", channel_type="im") for text in texts]
-    await playing.until(lambda: len(fault_model.requests) == WORKERS)
+    await playing.wait_until(lambda: len(fault_model.requests) == WORKERS)
     await playing.press(root, "U0ANNA", TAKE)
-    await playing.until(lambda: "*Anna* has taken it" in json.dumps(root["blocks"]))
+    await playing.wait_until(lambda: "*Anna* has taken it" in json.dumps(root["blocks"]))
     gate.open()
-    await playing.until(lambda: all(gate.text in read_messages(playing, "D0ADA", ts) for ts in written))
+    await playing.wait_until(lambda: all(gate.text in read_messages(playing, "D0ADA", ts) for ts in written))
     await playing.settle()
     assert [len(playing.slack.replies("D0ADA", ts)) for ts in written] == [1] * WORKERS
 
@@ -59,7 +59,7 @@ async def test_what_a_user_writes_during_an_answer_waits_in_baton(playing: Playi
     gate = Gate()
     fault_model.script(gate.behaviour)
     ts = await playing.write("U0CARL", "Which lamps?", "D0ADA", channel_type="im")
-    await playing.until(lambda: fault_model.requests)
+    await playing.wait_until(lambda: fault_model.requests)
     await playing.write("U0CARL", "And blue ones?", "D0ADA", ts, channel_type="im")
     thread_id = (playing.storage.get(f"talk:D0ADA:{ts}:U0CARL") or {})["threadId"]
     headers = {"Authorization": f"Bearer {playing.token('acme', 'slack-T0ACME-U0CARL')}"}
@@ -70,13 +70,13 @@ async def test_what_a_user_writes_during_an_answer_waits_in_baton(playing: Playi
             waiting = answer.json()["items"]
     assert [message["content"][0]["text"] for message in waiting] == ["And blue ones?"]
     gate.open()
-    await playing.until(lambda: "And blue ones?" in read_messages(playing, "D0ADA", ts))
+    await playing.wait_until(lambda: "And blue ones?" in read_messages(playing, "D0ADA", ts))
     assert gate.text in read_messages(playing, "D0ADA", ts)
 
 
 async def test_an_edited_mention_is_not_sent_again(playing: Playing, fault_model: FaultModel) -> None:
     ts = await playing.write("U0CARL", f"<@{BOT}> Red lamps?", "C0TALK", type="app_mention")
-    await playing.until(lambda: "Red lamps?" in read_messages(playing, "C0TALK", ts))
+    await playing.wait_until(lambda: "Red lamps?" in read_messages(playing, "C0TALK", ts))
     await playing.settle()
     playing.slack.whispers.clear()
     edited = {"type": "app_mention", "channel": "C0TALK", "user": "U0CARL", "text": f"<@{BOT}> Blue ones?", "ts": ts}
@@ -101,7 +101,7 @@ async def test_a_mention_in_a_channel_is_answered_below_it_and_files_are_read(
     playing.slack.whispers.clear()
     text = f"<@{BOT}> What is in it?"
     ts = await playing.write("U0CARL", text, "C0TALK", type="app_mention", files=[file, elsewhere])
-    await playing.until(lambda: "What is in it?" in read_messages(playing, "C0TALK", ts))
+    await playing.wait_until(lambda: "What is in it?" in read_messages(playing, "C0TALK", ts))
     await playing.settle()
     assert "Milk, eggs, flour" in json.dumps(fault_model.bodies[-1]["messages"])
     assert ["far.txt is not stored in Slack" in line["text"] for line in playing.slack.whispers] == [True]
@@ -119,7 +119,7 @@ async def test_words_of_others_and_of_bots_begin_no_conversation(playing: Playin
 async def test_a_user_approves_a_call_and_nobody_else_does(playing: Playing, fault_model: FaultModel) -> None:
     fault_model.script(calls_tools(("delete_page", json.dumps({"page": "home"}))))
     ts = await playing.write("U0CARL", "Delete it", "D0ADA", channel_type="im")
-    await playing.until(lambda: "Delete the page home?" in read_messages(playing, "D0ADA", ts))
+    await playing.wait_until(lambda: "Delete the page home?" in read_messages(playing, "D0ADA", ts))
     await playing.settle()
     question = next(
         message for message in playing.slack.replies("D0ADA", ts) if "baton_approve" in json.dumps(message["blocks"])
@@ -127,15 +127,15 @@ async def test_a_user_approves_a_call_and_nobody_else_does(playing: Playing, fau
     before = len(playing.slack.replies("D0ADA", ts))
     playing.slack.whispers.clear()
     await playing.press(question, "U0BEN", APPROVE)
-    await playing.until(lambda: playing.slack.whispers)
+    await playing.wait_until(lambda: playing.slack.whispers)
     assert "Only the person who talks" in playing.slack.whispers[0]["text"]
     before_the_decision = {**question, "blocks": list(question["blocks"])}
     await playing.press(question, "U0CARL", APPROVE)
-    await playing.until(lambda: "*Carl* has approved it" in json.dumps(question["blocks"]))
+    await playing.wait_until(lambda: "*Carl* has approved it" in json.dumps(question["blocks"]))
     await playing.press(before_the_decision, "U0CARL", DECLINE)
     await playing.settle()
     assert "*Carl* has approved it" in json.dumps(question["blocks"]), "the first of two presses decides"
-    await playing.until(lambda: len(playing.slack.replies("D0ADA", ts)) > before)  # the answer after the call
+    await playing.wait_until(lambda: len(playing.slack.replies("D0ADA", ts)) > before)  # the answer after the call
 
 
 async def test_people_of_the_channel_decide_about_calls_of_other_conversations(
@@ -143,12 +143,12 @@ async def test_people_of_the_channel_decide_about_calls_of_other_conversations(
 ) -> None:
     fault_model.script(calls_tools(("delete_page", json.dumps({"page": "about"}))))
     answer = await playing.ask("Delete the other one", "gina")
-    await playing.until(lambda: playing.slack.roots("C0APPROVE"))
+    await playing.wait_until(lambda: playing.slack.roots("C0APPROVE"))
     await playing.settle()
     question = playing.slack.roots("C0APPROVE")[-1]
     assert "Delete the page about?" in json.dumps(question["blocks"])
     await playing.press(question, "U0BEN", APPROVE)
-    await playing.until(lambda: "*Ben* has approved it" in json.dumps(question["blocks"]))
+    await playing.wait_until(lambda: "*Ben* has approved it" in json.dumps(question["blocks"]))
     async with asyncio.timeout(30):  # the run continues without the channel
         while (await playing.messages(answer["sessionId"], "gina"))[-1]["role"] != "assistant":  # noqa: ASYNC110
             await asyncio.sleep(0.1)

@@ -33,8 +33,8 @@ class Notification:
         reported: Json = json.loads(self.body)
         return reported
 
-    def checked_by(self, keys: Json, *, audience: str, issuer: str) -> Json:
-        """The claims of its signature, checked with the published keys."""
+    def check_signature(self, keys: Json, *, audience: str, issuer: str) -> Json:
+        """Check the signature with the published keys; return its claims."""
         signature = self.headers["x-a2a-notification-signature"]
         key = jwt.PyJWKSet.from_dict(keys)[jwt.get_unverified_header(signature)["kid"]]
         claims: Json = jwt.decode(signature, key, audience=audience, issuer=issuer)
@@ -51,8 +51,8 @@ class Receiver:
     url: str = ""
     _connections: set[asyncio.Task[Any]] = field(default_factory=set)
 
-    async def next(self) -> Notification:
-        """The next request, whatever is answered to it."""
+    async def receive(self) -> Notification:
+        """Return the next request, whatever its answer."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             return await self.notifications.get()
 

@@ -37,7 +37,7 @@ def task_in(notification: Notification, line: str) -> tuple[str, Json]:
 
 async def read_states(receiver: Receiver, line: str, number: int) -> list[str]:
     """The next states that the receiver gets."""
-    return [task_in(await receiver.next(), line)[0] for _ in range(number)]
+    return [task_in(await receiver.receive(), line)[0] for _ in range(number)]
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ async def test_a_client_hears_of_every_state(
 ) -> None:
     model.script(answers("One two three."))
     task = await client.last_of(alice, "say", text="Count", streaming=streaming, hook=receiver.url)
-    assert task_in(await receiver.next(), client.line)[0] == "working"
-    end = await receiver.next()
+    assert task_in(await receiver.receive(), client.line)[0] == "working"
+    end = await receiver.receive()
     state, reported = task_in(end, client.line)
     assert (state, reported["id"], reported["contextId"]) == ("completed", task["taskId"], task["contextId"])
     assert end.headers["x-a2a-notification-token"] == "its token"
     keys = await keys_of(http_client, alice.cloud.url)
-    claims = end.checked_by(keys, audience=receiver.url, issuer=alice.cloud.url)
+    claims = end.check_signature(keys, audience=receiver.url, issuer=alice.cloud.url)
     assert claims["request_body_sha256"] == hashlib.sha256(end.body).hexdigest()
 
 
@@ -89,7 +89,7 @@ async def test_a_configuration_is_set_and_removed(
     assert await read_states(receiver, client.line, 2) == ["working", "completed"]
     await client.all_of(alice, "stop notifying", task_id=task["taskId"])
     await client.last_of(alice, "say", text="With another", hook=f"{receiver.url}/other")
-    assert {(await receiver.next()).path for _ in range(2)} == {"/hook/other"}
+    assert {(await receiver.receive()).path for _ in range(2)} == {"/hook/other"}
 
 
 @pytest.mark.nightly
@@ -109,7 +109,7 @@ async def test_redirects_are_not_followed_and_bodies_not_read(
 ) -> None:
     receiver.answers = [answer]
     await running_clients["1.x"].last_of(alice, "say", text="Hello", hook=receiver.url)
-    first, second = await receiver.next(), await receiver.next()
+    first, second = await receiver.receive(), await receiver.receive()
     assert [task_in(item, "1.x")[0] for item in (first, second)] == ["working", "completed"]
     assert {first.path, second.path} == {"/hook"}
 

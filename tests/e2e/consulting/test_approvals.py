@@ -97,14 +97,14 @@ async def test_the_run_ends_with_the_question_and_nothing_done(waiting: Waiting,
 async def test_an_answer_over_another_connection_goes_on_once(waiting: Waiting, alice: User, model: FaultModel) -> None:
     async with alice.connect() as elsewhere:
         await elsewhere.send("answer", **waiting.answer())
-        run = await elsewhere.until_end()
+        run = await elsewhere.receive_until_end()
         check_run(run)
         assert run[0]["parentRunId"] == waiting.run[0]["runId"]
         assert run[0]["metadata"]["seq"] == waiting.run[-1]["metadata"]["seq"] + 1
         assert (run[-1]["outcome"], text_of(run)) == ({"type": "success"}, "Counted.")
 
         await elsewhere.send("answer", **waiting.answer("cancelled"))
-        repeated = await elsewhere.until_end()
+        repeated = await elsewhere.receive_until_end()
     assert repeated[0]["runId"] == run[0]["runId"]
     assert repeated[-1]["outcome"] == {"type": "success"}
     [call] = await calls_of(alice, waiting.thread_id)
@@ -116,7 +116,7 @@ async def test_an_answer_over_another_connection_goes_on_once(waiting: Waiting, 
 async def test_a_watcher_sees_it_go_on(waiting: Waiting, socket: SocketClient, alice: User) -> None:
     async with alice.connect() as elsewhere:
         await elsewhere.send("answer", **waiting.answer())
-    run = await socket.until_end()
+    run = await socket.receive_until_end()
     check_run(run)
     assert text_of(run) == "Counted."
 
@@ -185,7 +185,7 @@ async def test_a_plain_message_instead_cancels_the_question(
     [reported] = model.requests[-1].tool_results.values()
     assert reported == "This call was not carried out: the conversation went on without it."
     await socket.send("answer", **waiting.answer())
-    refusal = await socket.refused()
+    refusal = await socket.receive_refusal()
     assert refusal["metadata"]["threadId"] == waiting.thread_id
     assert await calls_of(alice, waiting.thread_id) == []
 
@@ -196,8 +196,8 @@ async def test_somebody_else_may_approve_with_the_permission(
     boss = new_user("boss", "tool:approve")
     async with boss.connect() as connected:
         await connected.send("answer", **waiting.answer())
-        run = await socket.until_end()
-        await connected.nothing_more()
+        run = await socket.receive_until_end()
+        await connected.check_no_more_events()
     check_run(run)
     assert text_of(run) == "Counted."
     assert await approvals_of(alice, waiting.thread_id) == [("boss", "approved")]
@@ -210,7 +210,7 @@ async def test_somebody_else_is_refused_without_it_and_audited(
     bob = new_user("bob")
     async with bob.connect() as connected:
         await connected.send("answer", **waiting.answer())
-        assert (await connected.refused())["code"] == "thread_unavailable"
+        assert (await connected.receive_refusal())["code"] == "thread_unavailable"
     check_problem(await bob.post("/runs", waiting.resume()), 404, "thread_unavailable")
     assert len(model.requests) == 1
     assert await calls_of(alice, waiting.thread_id) == []
@@ -228,7 +228,7 @@ async def test_a_run_with_two_questions_goes_on_when_both_are_answered(
     first, second = (interrupt["id"] for interrupt in waiting.interrupts)
     await socket.send("answer", threadId=thread_id, interruptId=first, status="resolved", payload=APPROVED)
     await socket.send("answer", threadId=thread_id, interruptId=second, status="cancelled")
-    run = await socket.until_end()
+    run = await socket.receive_until_end()
     check_run(run)
     assert text_of(run) == "Counted."
     assert sorted(call["succeeded"] for call in await calls_of(alice, thread_id)) == [False, True, True]
@@ -237,6 +237,6 @@ async def test_a_run_with_two_questions_goes_on_when_both_are_answered(
 async def test_answers_to_nothing_are_refused(waiting: Waiting, socket: SocketClient) -> None:
     unknown = waiting.answer() | {"interruptId": f"{'0' * 32}.1"}
     await socket.send("answer", **unknown)
-    assert (await socket.refused())["code"] == "interrupt_unavailable"
+    assert (await socket.receive_refusal())["code"] == "interrupt_unavailable"
     await socket.send("answer", **(waiting.answer() | {"status": "perhaps"}))
-    assert (await socket.refused())["code"] == "invalid_request"
+    assert (await socket.receive_refusal())["code"] == "invalid_request"

@@ -79,10 +79,10 @@ async def test_a_remote_agent_that_is_killed_while_it_works_does_not_fail_the_tu
     thread_id = new_id()
     model.script(calls_tools(("ask_doomed_echo", {"message": "hang Half an"})), answers("That is all I know."))
     await socket.send("message", threadId=thread_id, messageId=new_id(), content="Ask it", agentId="unlucky")
-    run = await socket.until("SUBAGENT_STARTED")
+    run = await socket.receive_until("SUBAGENT_STARTED")
     await peers.doomed_echo.says("working")
     peers.doomed_echo.kill()
-    run += await socket.until_end()
+    run += await socket.receive_until_end()
 
     run = [event for event in run if event.get("name") != "message_accepted"]
     check_run(run)

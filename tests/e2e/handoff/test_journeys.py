@@ -172,4 +172,4 @@ async def close(user: User, thread_id: str) -> None:
     async with user.connect() as socket:
         await socket.send("resume", threadId=thread_id, after=0)
         await socket.send("close", threadId=thread_id)
-        await socket.until(lambda event: event.get("name") == "thread_closed")
+        await socket.receive_until(lambda event: event.get("name") == "thread_closed")

@@ -267,7 +267,7 @@ def test_a_file_of_another_format_is_named(parts: Parts, name: str, content_type
         assert "Save it as" in refused.value.detail
 
 
-def overlapping() -> bytes:
+def make_overlapping_entries() -> bytes:
     """Two entries of one content, which is stored once."""
     body = archive(word_parts(EMPTY) | {"word/media/a.bin": b"0" * 1000, "word/media/b.bin": b"0" * 1000})
     with zipfile.ZipFile(io.BytesIO(body)) as zip_file:
@@ -290,7 +290,7 @@ def with_names(*names: str) -> bytes:
 
 
 ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
-    "entries that share bytes": (overlapping, DAMAGED),
+    "entries that share bytes": (make_overlapping_entries, DAMAGED),
     "another method of packing": (pack_differently, DAMAGED),
     "names that differ in case": (lambda: with_names("WORD/document.xml"), DAMAGED),
     "names that differ in slashes": (lambda: with_names("word\\document.xml"), DAMAGED),

@@ -12,7 +12,7 @@ from reportlab.pdfgen.canvas import Canvas
 FONT, SIZE, LEADING = "Helvetica", 10, 12
 
 
-def drawn(draw: Callable[[Canvas], None], *, rotation: int = 0, title: str | None = None) -> bytes:
+def draw_page(draw: Callable[[Canvas], None], *, rotation: int = 0, title: str | None = None) -> bytes:
     """A file with one page of A4 that a function draws."""
     out = io.BytesIO()
     canvas = Canvas(out, pagesize=pagesizes.A4, invariant=1)
@@ -26,7 +26,7 @@ def drawn(draw: Callable[[Canvas], None], *, rotation: int = 0, title: str | Non
     return out.getvalue()
 
 
-def wrapped(text: str, width: float, size: float = SIZE) -> list[str]:
+def wrap_lines(text: str, width: float, size: float = SIZE) -> list[str]:
     """Lines of a paragraph, as full as its words let them be."""
     lines: list[str] = []
     for word in text.split():

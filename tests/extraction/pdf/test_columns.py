@@ -12,7 +12,7 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Table
 
 from baton_documents.pdf import pdf
-from tests.extraction.pdf.drawn_pdf import draw_columns, drawn, wrapped
+from tests.extraction.pdf.drawn_pdf import draw_columns, draw_page, wrap_lines
 from tests.extraction.pdf.pdf_pages import HARBOUR, PARKING
 
 CONCERT = (
@@ -29,20 +29,22 @@ def texts(body: bytes) -> list[str]:
     return [" ".join(block.text.split()) for block in pdf.extract(body, 1, 1).blocks]
 
 
-def in_order(results: list[str], *parts: str) -> None:
+def check_order(results: list[str], *parts: str) -> None:
     """The page has these parts whole and in this order, and nothing else."""
     assert " ".join(results) == " ".join(parts)
 
 
 @pytest.mark.parametrize("shift", [0, 5], ids=["on common lines", "on lines of their own"])
 def test_two_columns_that_are_drawn_row_by_row(shift: float) -> None:
-    columns = [wrapped(HARBOUR, 200), wrapped(PARKING, 200)]
-    in_order(texts(drawn(lambda canvas: draw_columns(canvas, columns, [60, 300], 700, shift))), HARBOUR, PARKING)
+    columns = [wrap_lines(HARBOUR, 200), wrap_lines(PARKING, 200)]
+    check_order(texts(draw_page(lambda canvas: draw_columns(canvas, columns, [60, 300], 700, shift))), HARBOUR, PARKING)
 
 
 def test_three_columns() -> None:
-    columns = [wrapped(text, 140) for text in (HARBOUR, PARKING, CONCERT)]
-    in_order(texts(drawn(lambda canvas: draw_columns(canvas, columns, [60, 220, 380], 700))), HARBOUR, PARKING, CONCERT)
+    columns = [wrap_lines(text, 140) for text in (HARBOUR, PARKING, CONCERT)]
+    check_order(
+        texts(draw_page(lambda canvas: draw_columns(canvas, columns, [60, 220, 380], 700))), HARBOUR, PARKING, CONCERT
+    )
 
 
 def test_a_heading_over_both_columns_stands_before_them() -> None:
@@ -50,23 +52,23 @@ def test_a_heading_over_both_columns_stands_before_them() -> None:
         canvas.setFont("Helvetica-Bold", 22)
         canvas.drawCentredString(300, 750, "The newsletter of the harbour town")
         canvas.setFont("Helvetica", 10)
-        draw_columns(canvas, [wrapped(HARBOUR, 200), wrapped(PARKING, 200)], [60, 300], 700)
+        draw_columns(canvas, [wrap_lines(HARBOUR, 200), wrap_lines(PARKING, 200)], [60, 300], 700)
 
-    in_order(texts(drawn(draw)), "The newsletter of the harbour town", HARBOUR, PARKING)
+    check_order(texts(draw_page(draw)), "The newsletter of the harbour town", HARBOUR, PARKING)
 
 
 def test_columns_below_and_above_paragraphs_of_the_whole_width() -> None:
     def draw(canvas: Canvas) -> None:
-        for row, line in enumerate(wrapped(NOTICE, 440)):
+        for row, line in enumerate(wrap_lines(NOTICE, 440)):
             canvas.drawString(60, 760 - 12 * row, line)
-        draw_columns(canvas, [wrapped(HARBOUR, 200), wrapped(PARKING, 200)], [60, 300], 700)
+        draw_columns(canvas, [wrap_lines(HARBOUR, 200), wrap_lines(PARKING, 200)], [60, 300], 700)
         canvas.setFont("Helvetica-Bold", 14)
         canvas.drawString(60, 560, "What follows")
         canvas.setFont("Helvetica", 10)
-        for row, line in enumerate(wrapped(CONCERT, 440)):
+        for row, line in enumerate(wrap_lines(CONCERT, 440)):
             canvas.drawString(60, 540 - 12 * row, line)
 
-    in_order(texts(drawn(draw)), NOTICE, HARBOUR, PARKING, "What follows", CONCERT)
+    check_order(texts(draw_page(draw)), NOTICE, HARBOUR, PARKING, "What follows", CONCERT)
 
 
 def test_columns_with_headings_of_their_own_and_of_other_lengths() -> None:
@@ -75,28 +77,28 @@ def test_columns_with_headings_of_their_own_and_of_other_lengths() -> None:
         canvas.drawString(60, 720, "Boats")
         canvas.drawString(300, 720, "Cars")
         canvas.setFont("Helvetica", 10)
-        draw_columns(canvas, [wrapped(f"{HARBOUR} {CONCERT}", 200), wrapped(PARKING, 200)], [60, 300], 700)
+        draw_columns(canvas, [wrap_lines(f"{HARBOUR} {CONCERT}", 200), wrap_lines(PARKING, 200)], [60, 300], 700)
 
-    in_order(texts(drawn(draw)), "Boats", f"{HARBOUR} {CONCERT}", "Cars", PARKING)
+    check_order(texts(draw_page(draw)), "Boats", f"{HARBOUR} {CONCERT}", "Cars", PARKING)
 
 
 def test_header_and_footer_are_in_no_column() -> None:
     def draw(canvas: Canvas) -> None:
         canvas.drawString(60, 800, "Harbour news")
         canvas.drawString(460, 800, "June 2026")
-        draw_columns(canvas, [wrapped(HARBOUR, 200), wrapped(PARKING, 200)], [60, 300], 700)
+        draw_columns(canvas, [wrap_lines(HARBOUR, 200), wrap_lines(PARKING, 200)], [60, 300], 700)
         canvas.drawString(60, 40, "Printed in town")
         canvas.drawString(480, 40, "Page 1")
 
-    in_order(texts(drawn(draw)), "Harbour news June 2026", HARBOUR, PARKING, "Printed in town Page 1")
+    check_order(texts(draw_page(draw)), "Harbour news June 2026", HARBOUR, PARKING, "Printed in town Page 1")
 
 
 def test_columns_that_are_drawn_one_after_the_other() -> None:
     def draw(canvas: Canvas) -> None:
-        draw_columns(canvas, [wrapped(HARBOUR, 200)], [60], 700)
-        draw_columns(canvas, [wrapped(PARKING, 200)], [300], 700)
+        draw_columns(canvas, [wrap_lines(HARBOUR, 200)], [60], 700)
+        draw_columns(canvas, [wrap_lines(PARKING, 200)], [300], 700)
 
-    in_order(texts(drawn(draw)), HARBOUR, PARKING)
+    check_order(texts(draw_page(draw)), HARBOUR, PARKING)
 
 
 @pytest.mark.parametrize(("rotation", "x", "y"), [(90, 842, 0), (180, 595, 842), (270, 0, 595)])
@@ -104,9 +106,9 @@ def test_columns_on_a_turned_page(rotation: int, x: float, y: float) -> None:
     def draw(canvas: Canvas) -> None:
         canvas.translate(x, y)
         canvas.rotate(rotation)
-        draw_columns(canvas, [wrapped(HARBOUR, 200), wrapped(PARKING, 200)], [60, 300], 700)
+        draw_columns(canvas, [wrap_lines(HARBOUR, 200), wrap_lines(PARKING, 200)], [60, 300], 700)
 
-    in_order(texts(drawn(draw, rotation=rotation)), HARBOUR, PARKING)
+    check_order(texts(draw_page(draw, rotation=rotation)), HARBOUR, PARKING)
 
 
 def test_a_word_that_is_divided_at_the_end_of_a_line_is_whole_again() -> None:
@@ -122,7 +124,7 @@ def test_a_word_that_is_divided_at_the_end_of_a_line_is_whole_again() -> None:
         "arrive before nine and who",
         "show a printed ticket.",
     ]
-    result = texts(drawn(lambda canvas: draw_columns(canvas, [left, right], [60, 300], 700)))
+    result = texts(draw_page(lambda canvas: draw_columns(canvas, [left, right], [60, 300], 700)))
     assert "June at ten in the morning near pier seven." in " ".join(result)
     assert " ".join(result).index("seven.") < " ".join(result).index("Parking")
 
@@ -146,7 +148,7 @@ def test_words_that_are_divided_at_the_ends_of_right_lines_are_whole_again() -> 
         "come before noon, says di-",
         "rector Schmidt.",
     ]
-    result = " ".join(texts(drawn(lambda canvas: draw_columns(canvas, [left, right], [50, 310], 700))))
+    result = " ".join(texts(draw_page(lambda canvas: draw_columns(canvas, [left, right], [50, 310], 700))))
     for whole in (
         "collection of",
         "ten except on",
@@ -159,8 +161,8 @@ def test_words_that_are_divided_at_the_ends_of_right_lines_are_whole_again() -> 
 
 
 def test_a_word_that_is_divided_at_the_end_of_a_column_is_whole_again() -> None:
-    left, right = wrapped(f"{HARBOUR} It is a won-", 200), wrapped(f"derful day. {PARKING}", 200)
-    result = " ".join(texts(drawn(lambda canvas: draw_columns(canvas, [left, right], [60, 300], 700))))
+    left, right = wrap_lines(f"{HARBOUR} It is a won-", 200), wrap_lines(f"derful day. {PARKING}", 200)
+    result = " ".join(texts(draw_page(lambda canvas: draw_columns(canvas, [left, right], [60, 300], 700))))
     assert "It is a wonderful day. Parking" in result
 
 
@@ -183,8 +185,8 @@ def test_a_word_that_is_divided_at_the_end_of_a_column_is_whole_again() -> None:
 def test_rows_of_a_table_without_lines_are_read_row_by_row(rows: list[tuple[str, ...]]) -> None:
     columns = [list(column) for column in zip(*rows, strict=True)]
     lefts = [60, 300, 420][: len(columns)]
-    result = texts(drawn(lambda canvas: draw_columns(canvas, columns, lefts, 700)))
-    in_order(result, *chain.from_iterable(rows))
+    result = texts(draw_page(lambda canvas: draw_columns(canvas, columns, lefts, 700)))
+    check_order(result, *chain.from_iterable(rows))
 
 
 def test_rows_between_rules_are_lines() -> None:
@@ -196,28 +198,28 @@ def test_rows_between_rules_are_lines() -> None:
                 canvas.drawString(60 + 120 * index, 700 - 18 * number, cell)
             canvas.line(60, 695 - 18 * number, 400, 695 - 18 * number)
 
-    (block,) = pdf.extract(drawn(draw), 1, 1).blocks
+    (block,) = pdf.extract(draw_page(draw), 1, 1).blocks
     assert block.text.split("\n") == [" ".join(row) for row in rows]
 
 
 def test_a_table_with_lines_in_a_column_stays_in_it() -> None:
     def draw(canvas: Canvas) -> None:
-        draw_columns(canvas, [wrapped(f"{HARBOUR} {CONCERT}", 200), wrapped(PARKING, 200)], [60, 300], 700)
+        draw_columns(canvas, [wrap_lines(f"{HARBOUR} {CONCERT}", 200), wrap_lines(PARKING, 200)], [60, 300], 700)
         table = Table([["Part", "Price"], ["Bolt", "0.40"]], style=[("GRID", (0, 0), (-1, -1), 0.5, colors.black)])
         table.wrapOn(canvas, 200, 200)
         table.drawOn(canvas, 300, 530)
 
-    in_order(texts(drawn(draw)), f"{HARBOUR} {CONCERT}", PARKING, "Part | Price Bolt | 0.40")
+    check_order(texts(draw_page(draw)), f"{HARBOUR} {CONCERT}", PARKING, "Part | Price Bolt | 0.40")
 
 
 def test_long_cells_with_lines_are_no_columns() -> None:
     def draw(canvas: Canvas) -> None:
-        cells = [["\n".join(wrapped(text, 180)) for text in row] for row in ((HARBOUR, PARKING), (CONCERT, NOTICE))]
+        cells = [["\n".join(wrap_lines(text, 180)) for text in row] for row in ((HARBOUR, PARKING), (CONCERT, NOTICE))]
         table = Table(cells, style=[("GRID", (0, 0), (-1, -1), 0.5, colors.black)])
         table.wrapOn(canvas, 500, 500)
         table.drawOn(canvas, 60, 400)
 
-    in_order(texts(drawn(draw)), f"{HARBOUR} | {PARKING} {CONCERT} | {NOTICE}")
+    check_order(texts(draw_page(draw)), f"{HARBOUR} | {PARKING} {CONCERT} | {NOTICE}")
 
 
 SAMPLE = 40
@@ -238,7 +240,7 @@ def cells(random: Random, rows: int, most: int) -> list[str]:
 
 
 def read_as_drawn(columns: list[list[str]], expected: list[str]) -> bool:
-    result = texts(drawn(lambda canvas: draw_columns(canvas, columns, [50, 310], 780)))
+    result = texts(draw_page(lambda canvas: draw_columns(canvas, columns, [50, 310], 780)))
     return "".join(result).replace(" ", "").replace("-", "") == "".join(expected).replace(" ", "").replace("-", "")
 
 

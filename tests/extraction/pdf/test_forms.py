@@ -11,7 +11,7 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Table
 
 from baton_documents.pdf import pdf
-from tests.extraction.pdf.drawn_pdf import draw_columns, drawn, wrapped
+from tests.extraction.pdf.drawn_pdf import draw_columns, draw_page, wrap_lines
 from tests.extraction.pdf.pdf_objects import form, one_page
 from tests.extraction.pdf.pdf_pages import HARBOUR, PARKING
 
@@ -182,13 +182,13 @@ def test_a_value_in_a_cell_belongs_to_its_row() -> None:
                 name=f"amount{row}", value=value, x=145, y=622 - 20 * row, width=60, height=15, borderWidth=0
             )
 
-    assert text(drawn(draw)) == "Part | Amount\nBolt | 12\nNut | 7"
+    assert text(draw_page(draw)) == "Part | Amount\nBolt | 12\nNut | 7"
 
 
 def test_a_field_in_a_column_stays_in_it() -> None:
     def draw(canvas: Canvas) -> None:
-        draw_columns(canvas, [wrapped(HARBOUR, 200), wrapped(PARKING, 200)], [60, 300], 700)
+        draw_columns(canvas, [wrap_lines(HARBOUR, 200), wrap_lines(PARKING, 200)], [60, 300], 700)
         canvas.acroForm.checkbox(name="seen", checked=True, x=300, y=560, size=12)
         canvas.drawString(320, 562, "I have read it.")
 
-    assert " ".join(text(drawn(draw)).split()) == f"{HARBOUR} {PARKING} \u2611 I have read it."
+    assert " ".join(text(draw_page(draw)).split()) == f"{HARBOUR} {PARKING} \u2611 I have read it."

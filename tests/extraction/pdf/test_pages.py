@@ -10,7 +10,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from baton_documents.pdf import pdf
 from baton_documents.results import ExtractedText
-from tests.extraction.pdf.drawn_pdf import drawn
+from tests.extraction.pdf.drawn_pdf import draw_page
 from tests.extraction.pdf.pdf_objects import form, one_page, stream
 
 
@@ -128,7 +128,7 @@ def test_the_text_that_a_program_has_read_from_a_scan_is_kept() -> None:
         scan(canvas)
         without_ink(canvas, "The contract begins on the first of May.", "It ends a year later.")
 
-    assert "The contract begins on the first of May." in text(drawn(draw))
+    assert "The contract begins on the first of May." in text(draw_page(draw))
 
 
 def test_so_it_is_if_the_page_has_a_stamp() -> None:
@@ -137,7 +137,7 @@ def test_so_it_is_if_the_page_has_a_stamp() -> None:
         without_ink(canvas, "The contract begins on the first of May.", "It ends a year later.")
         canvas.drawString(500, 30, "Page 1")
 
-    result = text(drawn(draw))
+    result = text(draw_page(draw))
     assert "The contract begins" in result
     assert "Page 1" in result
 
@@ -148,11 +148,11 @@ def test_text_without_ink_on_a_picture_with_visible_text_is_left_out() -> None:
         without_ink(canvas, "secret")
         canvas.drawString(60, 600, "A brochure with a picture behind its text.")
 
-    assert text(drawn(draw)) == "A brochure with a picture behind its text."
+    assert text(draw_page(draw)) == "A brochure with a picture behind its text."
 
 
 def test_a_scan_without_text_is_an_error_of_its_page() -> None:
-    (error,) = page(drawn(scan)).page_errors
+    (error,) = page(draw_page(scan)).page_errors
     assert (error.page, error.message) == (1, "The page has no text. It may have been scanned.")
 
 
@@ -164,7 +164,7 @@ def test_text_that_was_made_curves_is_an_error_of_its_page() -> None:
             curve.curveTo(62 + 8 * number, 710, 64 + 8 * number, 710, 66 + 8 * number, 700)
             canvas.drawPath(curve, fill=1)
 
-    (error,) = page(drawn(draw)).page_errors
+    (error,) = page(draw_page(draw)).page_errors
     assert (error.page, error.message) == (1, "The page has no text, only drawings. Its letters may be curves.")
 
 
@@ -172,7 +172,7 @@ def test_an_empty_page_is_no_error() -> None:
     def draw(canvas: Canvas) -> None:
         canvas.line(60, 800, 500, 800)
 
-    assert page(drawn(draw)) == ExtractedText((), None, 1)
+    assert page(draw_page(draw)) == ExtractedText((), None, 1)
 
 
 def font_without_unicode(content: bytes, mapping: bytes = b"") -> bytes:
@@ -220,7 +220,7 @@ def test_ligatures_and_soft_hyphens_are_plain_letters() -> None:
         canvas.setFont("HeiseiMin-W3", 12)
         canvas.drawString(60, 700, "\ufb01ne e\ufb03cient so\u00adftware")
 
-    assert text(drawn(draw)) == "fine efficient software"
+    assert text(draw_page(draw)) == "fine efficient software"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_ligatures_and_soft_hyphens_are_plain_letters() -> None:
     [("Microsoft Word - x.docx", None), ("x.docx", None), ("Slide 1", None), ("Handbook", "Handbook")],
 )
 def test_only_a_given_title_is_one(title: str, expected: str | None) -> None:
-    assert page(drawn(lambda canvas: canvas.drawString(60, 700, "text"), title=title)).title == expected
+    assert page(draw_page(lambda canvas: canvas.drawString(60, 700, "text"), title=title)).title == expected
 
 
 def test_vertical_text_stands_apart() -> None:
@@ -241,7 +241,7 @@ def test_vertical_text_stands_apart() -> None:
         canvas.restoreState()
         canvas.drawString(60, 688, "More of it.")
 
-    assert [block.text for block in page(drawn(draw)).blocks] == ["Text of the page.", "Margin note", "More of it."]
+    assert [block.text for block in page(draw_page(draw)).blocks] == ["Text of the page.", "Margin note", "More of it."]
 
 
 def test_pages_of_a_file_that_is_protected_without_a_password_are_read() -> None:

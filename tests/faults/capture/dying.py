@@ -26,7 +26,7 @@ class Dying:
     calls: int = 0
     noted: list[str] = field(default_factory=list)
 
-    def around(self, port: Any) -> Any:
+    def wrap(self, port: Any) -> Any:
         return _Mortal(port, self)
 
     async def pass_on(self, name: str, call: Callable[[], Awaitable[Any]]) -> Any:
@@ -52,10 +52,10 @@ class _Mortal:
         if not asyncio.iscoroutinefunction(result):
             return result
 
-        async def passed(*arguments: Any, **options: Any) -> Any:
+        async def call(*arguments: Any, **options: Any) -> Any:
             return await self._dying.pass_on(name, lambda: result(*arguments, **options))
 
-        return passed
+        return call
 
     async def _pages(self, name: str, result: Any, *arguments: Any, **options: Any) -> AsyncGenerator[Any, None]:
         pages = [page async for page in result(*arguments, **options)]
@@ -74,10 +74,10 @@ async def harness_with_task(stores: Stores | None = None) -> Harness:
     return harness
 
 
-def over(harness: Harness, dying: Dying) -> App:
-    """The use cases over ports that die."""
+def build_dying(harness: Harness, dying: Dying) -> App:
+    """Build the product on ports at whose calls the worker dies."""
     names = ("store", "capture_records", "procedures", "embedder", "announcements")
-    return build(harness.with_ports(**{name: dying.around(getattr(harness, name)) for name in names}))
+    return build(harness.with_ports(**{name: dying.wrap(getattr(harness, name)) for name in names}))
 
 
 async def carry_out(app: App, harness: Harness, steps: Iterable[CaptureStep] = CaptureStep) -> None:
@@ -104,7 +104,7 @@ def _answers(stored: Capture | None) -> tuple[str, ...]:
 async def calls_of_a_capture() -> list[str]:
     """The calls of ports that a capture makes, in their order."""
     harness, dying = await harness_with_task(), Dying()
-    await carry_out(over(harness, dying), harness)
+    await carry_out(build_dying(harness, dying), harness)
     return dying.noted
 
 

@@ -11,7 +11,7 @@ import pytest
 from baton.composition.app import build
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.memory.capture import CaptureStep
-from tests.faults.capture.dying import Dying, calls_of_a_capture, carry_out, check, harness_with_task, over
+from tests.faults.capture.dying import Dying, build_dying, calls_of_a_capture, carry_out, check, harness_with_task
 from tests.unit.memory.procedures.tasks import IS_TASK, make_draft_answer, pending
 
 
@@ -24,7 +24,7 @@ async def test_a_capture_makes_these_calls() -> None:
 async def test_a_capture_killed_at_any_call_proposes_one_procedure(after: bool) -> None:
     for at in range(1, len(await calls_of_a_capture()) + 1):
         harness = await harness_with_task()
-        await carry_out(over(harness, Dying(at, after)), harness)
+        await carry_out(build_dying(harness, Dying(at, after)), harness)
         await check(harness, announced=None)
         assert len(harness.announcements.pending) <= 2, "only the announcement itself may be repeated"
 

@@ -36,8 +36,8 @@ class Killed(Dying):
         return result
 
 
-async def waiting(*, is_approved: bool) -> tuple[Desk, list[Any]]:
-    """A desk whose workflow is at its last step, and the decisions that complete it."""
+async def start_completion(*, is_approved: bool) -> tuple[Desk, list[Any]]:
+    """Return a desk at the last step of its workflow, and the decisions that complete it."""
     desk = Desk(requires_approval=is_approved)
     turn = await desk.reach_the_end(advance("DONE") if is_approved else "Shall I really?")
     return desk, [yes(interrupt) for interrupt in turn.last["outcome"].get("interrupts", ())]
@@ -47,7 +47,7 @@ async def complete(desk: Desk, decisions: list[Any], dying: Dying | None = None)
     """Complete the workflow, by a worker that may die, whether the workflow has waited for an approval or not."""
     harness, ports = desk.harness, desk.harness
     if dying is not None:
-        ports = harness.with_ports(**{name: dying.around(getattr(harness, name)) for name in PORTS})
+        ports = harness.with_ports(**{name: dying.wrap(getattr(harness, name)) for name in PORTS})
     harness.model.forget()
     harness.model.script(*([] if decisions else [advance("DONE")]), "It is number 1.", "It is number 1.")
     request = make_decision_request(harness.thread_id, decisions) if decisions else harness.request("m4", "Do it")
@@ -58,10 +58,10 @@ async def complete(desk: Desk, decisions: list[Any], dying: Dying | None = None)
 @pytest.mark.parametrize("after", [False, True], ids=["in front", "after"])
 async def test_a_workflow_whose_worker_is_killed_at_any_call_is_completed_once(after: bool, is_approved: bool) -> None:
     whole = Killed()
-    await complete(*await waiting(is_approved=is_approved), whole)
+    await complete(*await start_completion(is_approved=is_approved), whole)
     assert {"call", "put_call", "put", "commit"} <= set(whole.noted)
     for at in range(1, whole.calls + 1):
-        desk, decisions = await waiting(is_approved=is_approved)
+        desk, decisions = await start_completion(is_approved=is_approved)
         harness, dying = desk.harness, Killed(at, after)
         with suppress(StoreUnavailable):  # or after its commit, which it does not notice
             await complete(desk, decisions, dying)

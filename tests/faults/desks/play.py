@@ -92,10 +92,10 @@ class Mortal:
         if not asyncio.iscoroutinefunction(attribute):
             return attribute
 
-        async def passed(*arguments: Any, **options: Any) -> Any:
+        async def call(*arguments: Any, **options: Any) -> Any:
             return await self._death.pass_on(lambda: attribute(*arguments, **options))
 
-        return passed
+        return call
 
 
 class RandomModel(ScriptedChatModel):

@@ -26,8 +26,8 @@ Scenario = Callable[[World, Deaths], Awaitable[None]]
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 
 
-async def work(world: World, deaths: Deaths, *, after: float = 0.0) -> None:
-    """Do what is due after some seconds, and what follows from it at once."""
+async def run_due_work(world: World, deaths: Deaths, *, after: float = 0.0) -> None:
+    """Run the work that is due after some seconds, and the work that it queues."""
     await asyncio.sleep(after)
     await deaths.carry_out(world.go_on)
     while world.harness.queue.sent:
@@ -37,13 +37,13 @@ async def work(world: World, deaths: Deaths, *, after: float = 0.0) -> None:
 async def slots(world: World, deaths: Deaths) -> None:
     schedule = partial(world.schedule, schedule_id="s", minutes=60, rule="FREQ=DAILY;COUNT=2", text="Water.")
     await deaths.carry_out(schedule)
-    await work(world, deaths, after=HOUR)
-    await work(world, deaths, after=DAY)
+    await run_due_work(world, deaths, after=HOUR)
+    await run_due_work(world, deaths, after=DAY)
 
 
 async def slot_of_the_delay_queue(world: World, deaths: Deaths) -> None:
     await deaths.carry_out(partial(world.schedule, schedule_id="s", minutes=0.5, rule=None, text="Water quietly."))
-    await work(world, deaths, after=31)
+    await run_due_work(world, deaths, after=31)
 
 
 async def slot_in_a_moved_zone(world: World, deaths: Deaths) -> None:
@@ -51,87 +51,87 @@ async def slot_in_a_moved_zone(world: World, deaths: Deaths) -> None:
     make = partial(world.schedule, schedule_id="s", minutes=120, rule="FREQ=DAILY;COUNT=2", text="Water.", follows=True)
     await deaths.carry_out(make)
     await world.harness.time_zones.put(world.harness.ada, "America/New_York")
-    await work(world, deaths, after=2 * HOUR)
-    await work(world, deaths, after=8 * HOUR)
+    await run_due_work(world, deaths, after=2 * HOUR)
+    await run_due_work(world, deaths, after=8 * HOUR)
 
 
 async def postponed(world: World, deaths: Deaths) -> None:
     await world.say(world.process(), "m1", "delete it")
     await deaths.carry_out(partial(world.schedule, schedule_id="s", minutes=2, rule=None, text="Water."))
-    await work(world, deaths, after=2 * MINUTE)
-    await work(world, deaths, after=2 * MINUTE)
+    await run_due_work(world, deaths, after=2 * MINUTE)
+    await run_due_work(world, deaths, after=2 * MINUTE)
     await world.decide(world.process(), THREAD_ID, DecisionStatus.RESOLVED)
-    await work(world, deaths, after=4 * MINUTE)
+    await run_due_work(world, deaths, after=4 * MINUTE)
 
 
 async def event(world: World, deaths: Deaths) -> None:
     await deaths.carry_out(partial(world.send_event, event_id="e"))
-    await work(world, deaths)
+    await run_due_work(world, deaths)
 
 
 async def agent(world: World, deaths: Deaths) -> None:
     await deaths.carry_out(partial(world.say, message_id="m1", text="research this"))
-    await work(world, deaths)
+    await run_due_work(world, deaths)
 
 
 async def agent_that_asks_for_approval(world: World, deaths: Deaths) -> None:
     await deaths.carry_out(partial(world.say, message_id="m1", text="research to delete this"))
-    await work(world, deaths)
+    await run_due_work(world, deaths)
     [task] = await world.tasks()
-    await work(world, deaths, after=MINUTE)
+    await run_due_work(world, deaths, after=MINUTE)
     await deaths.carry_out(partial(world.decide, thread_id=task.id, status=DecisionStatus.RESOLVED))
-    await work(world, deaths)
+    await run_due_work(world, deaths)
 
 
 async def tool_that_reports(world: World, deaths: Deaths) -> None:
     await deaths.carry_out(partial(world.say, message_id="m1", text="report please"))
     for report in (TaskReport(BackgroundStatus.WORKING, "half"), TaskReport(BackgroundStatus.COMPLETED, "42 pages.")):
         await deaths.carry_out(partial(world.report, call=-1, report=report))
-    await work(world, deaths)
+    await run_due_work(world, deaths)
 
 
 async def tool_that_is_read(world: World, deaths: Deaths) -> None:
     await deaths.carry_out(partial(world.say, message_id="m1", text="report please"))
-    await work(world, deaths, after=MINUTE)
+    await run_due_work(world, deaths, after=MINUTE)
     [location] = world.harness.tools.states
     world.harness.tools.states[location] = ToolResult("42 pages.")
-    await work(world, deaths, after=5 * MINUTE)
+    await run_due_work(world, deaths, after=5 * MINUTE)
 
 
 async def remote_agent(world: World, deaths: Deaths) -> None:
     await deaths.carry_out(partial(world.say, message_id="m1", text="forecast please"))
-    await work(world, deaths)
+    await run_due_work(world, deaths)
     world.distant.finish()
-    await work(world, deaths, after=5 * MINUTE)
+    await run_due_work(world, deaths, after=5 * MINUTE)
 
 
 async def notified_remote_agent(world: World, deaths: Deaths) -> None:
     await world.say(world.process(), "m1", "forecast please")
-    await work(world, deaths)
+    await run_due_work(world, deaths)
     world.distant.finish()
     [task] = await world.tasks()
     token = f"{world.harness.ada.tenant_id}.{THREAD_ID}.{task.token}"
     for digest in ("completed", "working"):
-        notify = partial(notify_of, token=token, task_id=task.id, digest=digest)
+        notify = partial(send_notification, token=token, task_id=task.id, digest=digest)
         await deaths.carry_out(notify)
-    await work(world, deaths)
+    await run_due_work(world, deaths)
 
 
-async def notify_of(app: App, **notification: str) -> None:
+async def send_notification(app: App, **notification: str) -> None:
     await app.self_started.background_work.callbacks.take_notification(**notification)
 
 
 async def cancelled_remote_agent(world: World, deaths: Deaths) -> None:
     await deaths.carry_out(partial(world.say, message_id="m1", text="forecast please"))
-    await work(world, deaths)
+    await run_due_work(world, deaths)
     await cancel(world, deaths)
     assert world.distant.cancelled == world.distant.states.keys(), "the agent works on"
 
 
 async def expired_remote_agent(world: World, deaths: Deaths) -> None:
     await deaths.carry_out(partial(world.say, message_id="m1", text="forecast please"))
-    await work(world, deaths)
-    await work(world, deaths, after=DAY)
+    await run_due_work(world, deaths)
+    await run_due_work(world, deaths, after=DAY)
     assert world.distant.cancelled == world.distant.states.keys(), "the agent works on"
 
 
@@ -139,10 +139,10 @@ async def tool_that_names_its_pauses(world: World, deaths: Deaths) -> None:
     await world.say(world.process(), "m1", "report please")
     [location] = world.harness.tools.states
     world.harness.tools.states[location] = ToolResult("", is_pending=True, poll_seconds=10, progress="half")
-    await work(world, deaths, after=MINUTE)
-    await work(world, deaths, after=MINUTE)
+    await run_due_work(world, deaths, after=MINUTE)
+    await run_due_work(world, deaths, after=MINUTE)
     world.harness.tools.states[location] = ToolResult("42 pages.")
-    await work(world, deaths, after=MINUTE)
+    await run_due_work(world, deaths, after=MINUTE)
 
 
 async def tool_that_a_worker_carries_out(world: World, deaths: Deaths) -> None:
@@ -150,7 +150,7 @@ async def tool_that_a_worker_carries_out(world: World, deaths: Deaths) -> None:
     await deaths.carry_out(partial(world.say, message_id="m1", text="report please"))
     [location] = world.harness.tools.states
     world.harness.tools.states[location] = ToolResult("42 pages.")
-    await work(world, deaths)
+    await run_due_work(world, deaths)
 
 
 async def cancelled_agent(world: World, deaths: Deaths) -> None:
@@ -167,18 +167,18 @@ async def cancelled_tool(world: World, deaths: Deaths) -> None:
 async def cancel(world: World, deaths: Deaths) -> None:
     [task] = await world.tasks()
     await deaths.carry_out(lambda app: app.self_started.background_work.cancel(world.harness.ada, THREAD_ID, task.id))
-    await work(world, deaths)
+    await run_due_work(world, deaths)
 
 
 async def expired_agent(world: World, deaths: Deaths) -> None:
     await world.say(world.process(), "m1", "research this")
     world.harness.queue.sent.clear()
-    await work(world, deaths, after=DAY)
+    await run_due_work(world, deaths, after=DAY)
 
 
 async def expired_tool(world: World, deaths: Deaths) -> None:
     await world.say(world.process(), "m1", "report please")
-    await work(world, deaths, after=DAY)
+    await run_due_work(world, deaths, after=DAY)
 
 
 async def outcome_of(scenario: Scenario, killed: Killed | None) -> tuple[list[Any], ...]:

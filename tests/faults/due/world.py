@@ -227,7 +227,7 @@ class World:
 
     def process(self, killed: Killed | None = None) -> App:
         """Return a process of a deployment, which may be one that dies."""
-        ports = {name: killed.around(getattr(self.harness, name)) for name in PORTS} if killed is not None else {}
+        ports = {name: killed.wrap(getattr(self.harness, name)) for name in PORTS} if killed is not None else {}
         return build(self.harness.with_ports(model=self.model, **ports))
 
     async def _delete(self) -> str:

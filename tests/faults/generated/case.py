@@ -172,7 +172,7 @@ class Case:
         """API Gateway's @connections: the frame is received by its client at once; False if that has gone."""
         socket_client = self.socket_clients.get(connection_id)
         if socket_client is not None:
-            self.monitor.posted(connection_id, frame)
+            self.monitor.check_frame(connection_id, frame)
             socket_client.receive(frame.decode())
         return socket_client is not None
 

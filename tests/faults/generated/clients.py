@@ -158,7 +158,7 @@ class SocketClient(Client):
             return
         self.case.counts["disconnect"] += 1
         self.case.socket_clients.pop(lost, None)
-        self.screen.disconnected()
+        self.screen.disconnect()
         await asyncio.sleep(self.case.plan.random.uniform(0, 3))
         with contextlib.suppress(Killed, BatonError):
             await self.case.act("sockets", self.case.product.actions.forget_connection(lost))

@@ -20,7 +20,7 @@ class Monitor:
     """A monitor of leases, requests to cancel and posts, without an effect."""
 
     to_be_stopped: set[str] = field(default_factory=set)
-    """Ids of the runs that somebody has asked to stop."""
+    """Ids of the runs with a request to cancel."""
     violations: list[str] = field(default_factory=list)
     _holders: dict[tuple[str, int], Actor | None] = field(default_factory=dict)
     """The worker of an attempt at a run."""
@@ -28,20 +28,20 @@ class Monitor:
     """The latest attempt at each run that said something."""
     _late: defaultdict[tuple[int, str], set[int]] = field(default_factory=lambda: defaultdict(set))
 
-    def leased(self, lease: Lease) -> None:
-        """Somebody has a lease, with the run that it was taken for."""
+    def note_lease(self, lease: Lease) -> None:
+        """Note the holder of the lease of a run."""
         run = lease.thread.run
         if run is not None:
             self._holders[run.run_id, run.attempt] = current()
 
-    def asked_to_stop(self, scope: Scope, thread_id: str, run_id: str) -> None:
-        """Somebody asks for the end of a run."""
+    def note_stop_request(self, scope: Scope, thread_id: str, run_id: str) -> None:
+        """Note a request to cancel a run."""
         self.to_be_stopped.add(run_id)
 
-    def posted(self, connection_id: str, frame: bytes) -> None:
-        """A frame has arrived at a connection.
+    def check_frame(self, connection_id: str, frame: bytes) -> None:
+        """Check the order of the frames of a connection.
 
-        One that was on its way when its worker was held up may come after the successor's; none may follow it.
+        A frame sent before its worker was held up may arrive after those of its successor; no further frame may.
         """
         late_seqs = [seq for event in events_in(frame) if (seq := self._late_seq(event)) is not None]
         if late_seqs:

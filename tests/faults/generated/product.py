@@ -37,12 +37,12 @@ class Product:
 
     def __init__(self, case: Case, model: ChatModel) -> None:
         engines, stores = case.engines, case.engines.stores(case.clock)
-        leased = dict.fromkeys(("acquire", "begin_run", "take_over"), case.monitor.leased)
+        leased = dict.fromkeys(("acquire", "begin_run", "take_over"), case.monitor.note_lease)
         ports = FakePorts(
             clock=case.clock,
             store=cast("Any", Watched(stores.threads, after=leased)),
             log=stores.log,
-            live=cast("Any", Watched(stores.live, before={"request_cancel": case.monitor.asked_to_stop})),
+            live=cast("Any", Watched(stores.live, before={"request_cancel": case.monitor.note_stop_request})),
             records=stores.records,
             handoffs=stores.handoffs,
             workflows=stores.workflows,

@@ -78,7 +78,7 @@ def prepare(stage: str, way: str, viewer: Viewer, model: GatedModel, proxy: Tabl
         async def streaming() -> None:
             await asyncio.to_thread(model.wait_for_request, content)
             if stage == "mid stream":
-                await viewer.until(shows_text)
+                await viewer.wait_until(shows_text)
 
         return Conversation(stage, way, viewer, request, streaming, gate.open)
     expression = ACQUIRE if stage == "before accept" else COMMIT
@@ -104,7 +104,7 @@ async def _take_up(conversation: Conversation) -> None:
             assert answer == {"batchItemFailures": []}
             conversation.questions["m-2"] = "and then?"
             await user.ask("and then?", sessionId=thread_id, messageId="m-2")
-    await viewer.until_answered(*conversation.questions)
+    await viewer.wait_until_answered(*conversation.questions)
 
 
 def shows_text(screen: Screen) -> bool:

@@ -35,12 +35,12 @@ async def test_concurrent_writers_lose_nothing(writers: int, ada: User) -> None:
                     await ada.ask(request[message_id], sessionId=thread_id, messageId=message_id)
                 else:
                     await viewers[writer].send(message_id, request[message_id])
-                    await viewers[writer].until_answered(message_id)
+                    await viewers[writer].wait_until_answered(message_id)
 
         await asyncio.gather(*map(write, range(writers)))
         for viewer in viewers:
             await viewer.resume()
-            await viewer.until_answered(*request)
+            await viewer.wait_until_answered(*request)
         await check_thread(ada, thread_id, request, *(viewer.screen for viewer in viewers))
 
 
@@ -50,7 +50,7 @@ async def test_a_body_queued_again_is_one_turn(ada: User) -> None:
     sqs = client("sqs", environment["AWS_ENDPOINT_URL_SQS"])
     async with Viewer(ada, thread_id) as viewer:
         await viewer.send("m-1", "Hello")
-        await viewer.until_answered("m-1")
+        await viewer.wait_until_answered("m-1")
         bodies = [make_queued_body(ada, thread_id, f"m-{number}", f"No. {number}") for number in (2, 1, 2, 3, 2, 3)]
         bodies[1] = make_queued_body(ada, thread_id, "m-1", "Hello")
         for body in bodies:
@@ -60,9 +60,9 @@ async def test_a_body_queued_again_is_one_turn(ada: User) -> None:
                 MessageGroupId=f"{ada.tenant}#{thread_id}",
                 MessageDeduplicationId=new_id(),
             )
-        await viewer.until_answered("m-1", "m-2", "m-3")
+        await viewer.wait_until_answered("m-1", "m-2", "m-3")
         await viewer.send("last", "Are you done?")
-        await viewer.until_answered("last")
+        await viewer.wait_until_answered("last")
         request = {"m-1": "Hello", "m-2": "No. 2", "m-3": "No. 3", "last": "Are you done?"}
         await check_thread(ada, thread_id, request, viewer.screen)
     sqs.close()
@@ -78,7 +78,7 @@ async def test_records_delivered_to_two_workers_at_once_are_one_turn_each(ada: U
         for body, answer in zip([*bodies, *bodies], answers, strict=True):
             if answer != DONE:  # the queue would deliver it again
                 assert await asyncio.to_thread(ada.cloud.deliver, "TurnsFunction", body) == [DONE]
-        await viewer.until_answered(*request)
+        await viewer.wait_until_answered(*request)
         await check_thread(ada, thread_id, request, viewer.screen)
 
 
@@ -86,15 +86,15 @@ async def test_a_poisoned_message_ends_as_an_error_and_its_thread_goes_on(ada: U
     thread_id = new_id()
     async with Viewer(ada, thread_id) as viewer:
         await viewer.send("m-1", "Hello")
-        await viewer.until_answered("m-1")
+        await viewer.wait_until_answered("m-1")
         body = make_queued_body(ada, thread_id, "m-2", "Poison")
         for _ in range(2):  # dead letters, too, are delivered at least once
             assert await asyncio.to_thread(ada.cloud.deliver, "DeadTurnsFunction", body) == [DONE]
-        await viewer.until_answered("m-2")
+        await viewer.wait_until_answered("m-2")
         poisoned = list(viewer.screen.runs.values())[1]
         assert [event["type"] for event in poisoned] == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"]
         assert poisoned[-1]["code"] == "interrupted"
         await viewer.send("m-3", "Go on")
-        await viewer.until_answered("m-3")
+        await viewer.wait_until_answered("m-3")
         request = {"m-1": "Hello", "m-2": "Poison", "m-3": "Go on"}
         await check_thread(ada, thread_id, request, viewer.screen)

@@ -32,9 +32,9 @@ async def test_a_socket_lost_after_any_event_misses_nothing(ada: User) -> None:
     async def lose(after: int) -> int:
         async with Viewer(ada, new_id(), drop_after=after) as viewer, Viewer(ada, viewer.thread_id) as steady:
             await viewer.send("m-1", "Hello")
-            await viewer.until_answered("m-1")
+            await viewer.wait_until_answered("m-1")
             await steady.resume()
-            await steady.until_answered("m-1")
+            await steady.wait_until_answered("m-1")
             await check_thread(ada, viewer.thread_id, {"m-1": "Hello"}, viewer.screen, steady.screen)
             return viewer.drops
 

@@ -56,7 +56,7 @@ class Viewer:
         """Ask for what follows the last event."""
         await self._send(action="resume", after=self.screen.resume_after())
 
-    async def until(self, holds: Callable[[Screen], bool]) -> None:
+    async def wait_until(self, holds: Callable[[Screen], bool]) -> None:
         """Wait until the screen is as wanted. Raises ``TimeoutError``."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not holds(self.screen):
@@ -72,9 +72,9 @@ class Viewer:
                         continue
                 await self.resume()
 
-    async def until_answered(self, *message_ids: str) -> None:
+    async def wait_until_answered(self, *message_ids: str) -> None:
         """Wait until all these messages are answered."""
-        await self.until(lambda screen: screen.answered.issuperset(message_ids))
+        await self.wait_until(lambda screen: screen.answered.issuperset(message_ids))
 
     async def _read(self) -> None:
         while True:
@@ -97,7 +97,7 @@ class Viewer:
                 await self.resume()
 
     async def _connect(self) -> None:
-        self.screen.disconnected()
+        self.screen.disconnect()
         self._connection = await connect_with(self.user.cloud.socket_url, [SUBPROTOCOL, self.user.token])
 
     async def _send(self, **frame: object) -> None:

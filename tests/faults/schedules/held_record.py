@@ -32,7 +32,7 @@ class Held:
             self._hidden_until = asyncio.get_running_loop().time() + self._seconds
             await asyncio.sleep(TIMES.extend)
 
-    async def lapsed(self, task: asyncio.Task[None]) -> None:
+    async def wait_for_end(self, task: asyncio.Task[None]) -> None:
         """Wait for the end of the work, or until the record comes again."""
         while not task.done() and self.count_seconds_left() > 0:
             await asyncio.wait([task], timeout=self.count_seconds_left())

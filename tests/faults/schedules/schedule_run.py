@@ -109,7 +109,7 @@ class ScheduleRun:
             task.add_done_callback(lambda end: end.cancelled() or end.exception())  # nobody may be waiting for it
             if arrival.kind is ArrivalKind.BY_SOCKET:
                 keeper = self.loop.start(process, held.keep_hidden())
-                await held.lapsed(task)
+                await held.wait_for_end(task)
                 if task.done():
                     keeper.cancel()
             else:

@@ -174,7 +174,7 @@ class _Watched:
     def __getattr__(self, method: str) -> Any:
         carry_out = getattr(self._port, method)
 
-        async def announced(*args: Any, **fields: Any) -> Any:
+        async def carry_out_announced(*args: Any, **fields: Any) -> Any:
             return await self._request(f"{self._name}.{method}", lambda: carry_out(*args, **fields))
 
-        return announced
+        return carry_out_announced

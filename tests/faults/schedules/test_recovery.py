@@ -29,8 +29,8 @@ class Workers:
         self.harness = self.simulation.harness
         self.processes: list[Process] = []
 
-    def work(self, receives: int, *, extends: bool = True) -> tuple[asyncio.Task[Any], Held, Process]:
-        """A worker begins with the record, which it hides from others unless the queue does not answer."""
+    def start_work(self, receives: int, *, extends: bool = True) -> tuple[asyncio.Task[Any], Held, Process]:
+        """Start a worker with the record; with ``extends``, it hides the record from other workers."""
         harness, process = self.harness, Process(f"worker {receives}")
         self.processes.append(process)
         held = Held(RecordDelivery("record", receives))
@@ -45,7 +45,7 @@ class Workers:
         return task, held, process
 
     def call(self) -> tuple[asyncio.Task[Any], Process]:
-        """Somebody asks the same over HTTP."""
+        """Start the same request over HTTP."""
         harness, process = self.harness, Process(f"http {len(self.processes)}")
         self.processes.append(process)
         turn = self.simulation.turns.run(harness.ada, harness.request("m1"), lambda event: None, seconds=600)
@@ -60,7 +60,7 @@ class Workers:
     def events(self) -> list[dict[str, Any]]:
         return self.harness.connections.events("tab")
 
-    async def until_event(self, attempt: int) -> None:
+    async def wait_for_event(self, attempt: int) -> None:
         """Wait until the tab has an event of an attempt."""
         while attempt not in self.attempts:  # noqa: ASYNC110 - time is virtual, and this looks on
             await asyncio.sleep(0.1)
@@ -80,13 +80,13 @@ def outcome_of(scenario: Callable[[Workers], Awaitable[None]], *, delay: int = 1
 
 def test_a_record_that_comes_again_goes_on_with_the_run_while_the_dead_workers_lease_lives() -> None:
     async def scenario(workers: Workers) -> None:
-        _, held, worker = workers.work(1)
-        await workers.until_event(1)
+        _, held, worker = workers.start_work(1)
+        await workers.wait_for_event(1)
         worker.is_dead = True
         died = workers.loop.time()
         await asyncio.sleep(held.count_seconds_left())
-        workers.work(2)
-        await workers.until_event(2)
+        workers.start_work(2)
+        await workers.wait_for_event(2)
         assert workers.loop.time() - died < TIMES.hidden + 1 < TIMES.lease
 
     workers = outcome_of(scenario)
@@ -97,13 +97,13 @@ def test_a_record_that_comes_again_goes_on_with_the_run_while_the_dead_workers_l
 def test_the_last_wills_of_a_dead_worker_let_its_run_go_on_at_once() -> None:
     async def scenario(workers: Workers) -> None:
         harness = workers.harness
-        _, _, worker = workers.work(1)
-        await workers.until_event(1)
+        _, _, worker = workers.start_work(1)
+        await workers.wait_for_event(1)
         worker.is_dead = True
         died = workers.loop.time()
         harness.store.rows["acme", harness.thread_id].until = from_millis(0)
-        second, _, _ = workers.work(2)
-        await workers.until_event(2)
+        second, _, _ = workers.start_work(2)
+        await workers.wait_for_event(2)
         assert workers.loop.time() - died < 1
         await second
 
@@ -114,10 +114,10 @@ def test_the_last_wills_of_a_dead_worker_let_its_run_go_on_at_once() -> None:
 
 def test_a_worker_that_cannot_extend_its_record_keeps_the_run() -> None:
     async def scenario(workers: Workers) -> None:
-        first, held, _ = workers.work(1, extends=False)
-        await workers.until_event(1)
+        first, held, _ = workers.start_work(1, extends=False)
+        await workers.wait_for_event(1)
         await asyncio.sleep(held.count_seconds_left())
-        second, _, _ = workers.work(2)
+        second, _, _ = workers.start_work(2)
         await asyncio.wait([first, second], return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait([first])
         assert first.exception() is None
@@ -129,7 +129,7 @@ def test_a_worker_that_cannot_extend_its_record_keeps_the_run() -> None:
 
 def test_a_watcher_gets_everything_from_a_worker_whose_every_request_is_slow() -> None:
     async def scenario(workers: Workers) -> None:
-        task, _, _ = workers.work(1)
+        task, _, _ = workers.start_work(1)
         await task
 
     events = [event for event in outcome_of(scenario, delay=130).events if event["metadata"].get("seq")]
@@ -142,7 +142,7 @@ def test_a_starved_worker_loses_its_run_once_at_most(seconds: float) -> None:
     async def scenario(workers: Workers) -> None:
         receives, task = 1, None
         while task is None or not task.done() or task.exception() is not None:
-            task, held, worker = workers.work(receives)
+            task, held, worker = workers.start_work(receives)
             receives += 1
             while not task.done() and held.count_seconds_left() > 0:
                 await asyncio.sleep(3)
@@ -156,11 +156,11 @@ def test_a_starved_worker_loses_its_run_once_at_most(seconds: float) -> None:
 
 def test_a_worker_that_wakes_up_after_its_successor_began_says_no_more() -> None:
     async def scenario(workers: Workers) -> None:
-        first, held, worker = workers.work(1)
-        await workers.until_event(1)
+        first, held, worker = workers.start_work(1)
+        await workers.wait_for_event(1)
         workers.loop.freeze(worker, 2 * TIMES.hidden)
         await asyncio.sleep(held.count_seconds_left())
-        second, _, _ = workers.work(2)
+        second, _, _ = workers.start_work(2)
         await asyncio.wait([first, second])
         assert first.exception() is not None
 
@@ -176,11 +176,11 @@ def test_a_caller_who_comes_back_takes_over_from_a_dead_one_before_its_lease_end
         await workers.simulation.live.attach(
             workers.harness.ada, workers.harness.thread_id, "tab", workers.harness.clock.now().replace(year=2041)
         )
-        await workers.until_event(1)
+        await workers.wait_for_event(1)
         process.is_dead = True
         died = workers.loop.time()
         again, _ = workers.call()
-        await workers.until_event(2)
+        await workers.wait_for_event(2)
         assert workers.loop.time() - died < TIMES.lease / 2
         await again
 
@@ -226,10 +226,10 @@ def test_a_run_that_was_taken_over_is_not_presumed_dead_again_when_its_worker_is
             harness.ada, harness.thread_id, "tab", harness.clock.now().replace(year=2041)
         )
         _, dead = workers.call()
-        await workers.until_event(1)
+        await workers.wait_for_event(1)
         dead.is_dead = True
         second, held_up = workers.call()
-        await workers.until_event(2)
+        await workers.wait_for_event(2)
         workers.loop.freeze(held_up, TIMES.lease / 2)
         third, _ = workers.call()
         await asyncio.gather(second, third)

@@ -137,7 +137,7 @@ class Journey:
         self._processes += 1
         at, after = self._kills.get(self._processes, (None, False))
         dying = Killed(at, after)
-        ports = {name: dying.around(getattr(self.harness, name)) for name in PORTS}
+        ports = {name: dying.wrap(getattr(self.harness, name)) for name in PORTS}
         return build(self.harness.with_ports(model=self.model, **ports))
 
     async def travel(self) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from baton.domain.memory.capture import CaptureStep
 from tests.contracts.stores import Stores
-from tests.faults.capture.dying import Dying, calls_of_a_capture, carry_out, check, harness_with_task, over
+from tests.faults.capture.dying import Dying, build_dying, calls_of_a_capture, carry_out, check, harness_with_task
 
 WRITES = ("save", "put", "take_allowance", "procedure_pending")
 
@@ -16,7 +16,7 @@ WRITES = ("save", "put", "take_allowance", "procedure_pending")
 async def test_a_capture_killed_at_a_write_proposes_one_procedure(stores: Stores, name: str, after: bool) -> None:
     at = (await calls_of_a_capture()).index(name) + 1
     harness = await harness_with_task(stores)
-    await carry_out(over(harness, Dying(at, after)), harness)
+    await carry_out(build_dying(harness, Dying(at, after)), harness)
     await check(harness, announced=None)
 
 

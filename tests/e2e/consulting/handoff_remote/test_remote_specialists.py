@@ -108,10 +108,10 @@ async def test_a_cancel_stops_it(
     thread_id = new_id()
     model.script(transfers("slow"))
     await socket.send("message", threadId=thread_id, messageId=new_id(), content="hang Well...", agentId="host")
-    await socket.until("TEXT_MESSAGE_CONTENT")
+    await socket.receive_until("TEXT_MESSAGE_CONTENT")
     await specialists.slow.says("working")
     await socket.send("cancel", threadId=thread_id)
-    run = await socket.until_end()
+    run = await socket.receive_until_end()
     assert run[-1]["outcome"] == {"type": "cancelled"}
     await specialists.slow.says("cancelled")
     assert text_of(await socket.say("ask Yes?", thread_id=thread_id)) == "Yes?"
@@ -124,10 +124,10 @@ async def test_an_agent_that_is_killed_in_its_answer_is_reported_and_can_be_left
     model.script(transfers("doomed"))
     await socket.say("ask For when?", thread_id=thread_id, agentId="host")
     await socket.send("message", threadId=thread_id, messageId=new_id(), content="hang Half an")
-    run = await socket.until("TEXT_MESSAGE_CONTENT")
+    run = await socket.receive_until("TEXT_MESSAGE_CONTENT")
     await specialists.doomed.says("working")
     specialists.doomed.kill()
-    run += await socket.until_end()
+    run += await socket.receive_until_end()
     run = [event for event in run if event.get("name") != "message_accepted"]
     check_run(run)
     assert (run[-1]["type"], run[-1]["code"]) == ("RUN_ERROR", "agent_unavailable")

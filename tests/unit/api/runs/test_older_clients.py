@@ -160,7 +160,7 @@ async def test_the_short_form_of_a_run_is_understood(running_clients: dict[str, 
     assert "RUN_FINISHED" in first.text
     served.harness.clock.advance(timedelta(days=2).total_seconds())
     repeated = await served.post("/runs", body)
-    received = await running_clients[version].hear(repeated.text)
+    received = await running_clients[version].parse_stream(repeated.text)
     assert received.errors == []
     assert received.types == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
     assert [message["content"] for message in received.messages] == ["Hello", "Hello there."]

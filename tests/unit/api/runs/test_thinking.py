@@ -69,7 +69,7 @@ async def test_clients_of_ag_ui_show_thinking_as_such_and_go_on(
     served = Served()
     body = run_input(served)
     protocol = {} if version in OLDER else {"protocolVersion": "1.0"}
-    received = await running_clients[version].hear((await served.post("/runs", body | protocol)).text)
+    received = await running_clients[version].parse_stream((await served.post("/runs", body | protocol)).text)
     assert (received.errors, received.warnings) == ([], [])
     assert [item["role"] for item in received.messages] == ["user", "reasoning", "assistant"]
     assert [item["content"] for item in received.messages] == ["Hello", "".join(THOUGHTS), "Hello there."]
