@@ -72,7 +72,7 @@ def serve_example(files: Path, product: str) -> Iterator[str]:
 
 @dataclass
 class Example:
-    """An example's page, used by somebody of a separate tenant."""
+    """The page of an example, used by a user of a separate tenant."""
 
     page: Page
     url: str

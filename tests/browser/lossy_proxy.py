@@ -63,7 +63,7 @@ class LossyProxy:
             link.swallows |= BOTH
 
     def hold(self) -> None:
-        """Hold back whatever comes until ``release``: it is late, but not lost."""
+        """Delay all data until ``release``."""
         self._flows.clear()
 
     def release(self) -> None:

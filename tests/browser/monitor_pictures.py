@@ -31,7 +31,7 @@ TALKS = {
 
 
 async def talk(cloud: RunningCloud) -> str:
-    """Let everybody talk, and return the first conversation."""
+    """Hold the conversations of all users, and return the first one."""
     first = ""
     for user, texts in TALKS.items():
         headers = {"Authorization": f"Bearer {cloud.token('demo', user, 'skill:create')}"}

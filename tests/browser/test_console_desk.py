@@ -62,7 +62,7 @@ async def ada(desk_cloud: RunningCloud, model: FaultModel) -> Customer:
 
 @pytest.fixture
 async def other_page(browser: Browser) -> AsyncIterator[Page]:
-    """The page of somebody else, on a phone in the dark."""
+    """The page of another person, on a phone with a dark colour scheme."""
     context = await browser.new_context(viewport={"width": 390, "height": 780}, color_scheme="dark")
     yield await context.new_page()
     await context.close()

@@ -39,7 +39,7 @@ async def test_an_administrator_sends_events_again_that_their_receiver_refused(
             refused = []
             for text in ("Call me back", "And me"):
                 await say(cloud, tenant, "ada@example.com", str(uuid.uuid4()), text)
-                refused += [(await receiver.receive()).json, (await receiver.next()).json]
+                refused += [(await receiver.receive()).json, (await receiver.receive()).json]
             refused.pop()  # which it took
             console = Console(page, cloud.url)
             await console.open("/webhooks")

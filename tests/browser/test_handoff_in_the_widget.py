@@ -18,7 +18,7 @@ REQUEST = "I want to create a skill that sends Slack alerts"
 
 @pytest.fixture
 async def open_page(page: Page, demo_cloud: RunningCloud) -> Page:
-    """The page, used by somebody of a separate tenant, with the permissions the page gives unasked."""
+    """The page, used by a user of a separate tenant with the page's default permissions."""
     await page.add_init_script(f"localStorage.setItem('demo.tenant', 't-{uuid.uuid4().hex}')")
     await page.goto(demo_cloud.url)
     return page
@@ -38,7 +38,7 @@ def find_bodies(page: Page) -> Locator:
 
 
 async def check_step(page: Page, step: int, label: str) -> None:
-    """The page shows how far the workflow is, and the way out."""
+    """Check that the page shows the workflow's step and the button that leaves it."""
     await expect(page.locator("[part=step]")).to_have_text(f"Step {step} of 4: {label}")
     await expect(page.get_by_role("progressbar")).to_have_js_property("value", step)
     await expect(page.get_by_role("button", name="Exit")).to_be_visible()

@@ -13,7 +13,7 @@ ANSWER_SECONDS = 5
 
 
 async def lose_answer(page: Page) -> Harness:
-    """A conversation of whose run an event got lost, so that the page has asked for it."""
+    """Begin a run, lose one of its events, and wait until the page has requested it."""
     await page.clock.install()
     harness = await Harness(page).open()
     await harness.begin("Tell me a story")

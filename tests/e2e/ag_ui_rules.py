@@ -35,7 +35,7 @@ def check_ag_ui(event: Json) -> None:
 
 
 def check_run(events: Sequence[Json], *, attempt: int = 1) -> None:
-    """One whole run: begun, ended, everything opened in it closed, its events numbered one by one.
+    """Check that a run begins and ends, closes all that it opens, and numbers its events by one.
 
     ``attempt`` is the one that was carried through.
     """
@@ -61,7 +61,7 @@ def check_run(events: Sequence[Json], *, attempt: int = 1) -> None:
 
 
 def check_numbered(events: Iterable[Json]) -> None:
-    """Sequence numbers grow by one."""
+    """Check that sequence numbers grow by one."""
     numbers = [event["metadata"]["seq"] for event in events]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
@@ -72,5 +72,5 @@ def text_of(events: Iterable[Json]) -> str:
 
 
 def select_sequenced(events: Iterable[Json]) -> list[Json]:
-    """Those that are part of the thread's sequence: no acknowledgements, heartbeats, snapshots of a resume."""
+    """Return the events of the thread's sequence, without acknowledgements, heartbeats and snapshots of a resume."""
     return [event for event in events if "seq" in event.get("metadata", {})]

@@ -63,7 +63,7 @@ class AgUiClient:
 
     @property
     def is_older(self) -> bool:
-        """Whether it is of the line before 1.0."""
+        """Whether the client's version is below 1.0."""
         return self.version in OLDER
 
     async def run(self, user: User, thread_id: str, content: object = None, **fields: object) -> Heard:

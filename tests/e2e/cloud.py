@@ -70,7 +70,7 @@ class RunningCloud:
         self._command("throttle", posts)
 
     def kill_workers(self, most: int | None = None) -> int:
-        """Kill every worker process that is at work, or ``most`` of them, as ``kill -9`` does; the number of them.
+        """Kill every busy worker process, or at most ``most`` of them, with SIGKILL; return their number.
 
         Others follow.
         """

@@ -84,7 +84,7 @@ def tenant() -> str:
 
 @pytest.fixture
 def new_user(cloud: RunningCloud, http_client: httpx.AsyncClient, tenant: str) -> NewUser:
-    """Make somebody: ``new_user("bob", "thread:read_all", tenant="other")``."""
+    """Make a user: ``new_user("bob", "thread:read_all", tenant="other")``."""
 
     def make(name: str, *permissions: str, tenant: str = tenant, seconds: float = 3600) -> User:
         return User(cloud, http_client, tenant, name, cloud.token(tenant, name, *permissions, seconds=seconds))

@@ -155,7 +155,7 @@ def connect_with(url: str, subprotocols: Sequence[str] | None) -> connect:
 
 
 def is_acknowledgement(event: Json) -> bool:
-    """Whether the event says that a message was taken."""
+    """Return whether the event acknowledges a message."""
     return bool(event.get("name") == "message_accepted")
 
 

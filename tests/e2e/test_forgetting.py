@@ -57,7 +57,7 @@ async def test_a_forgotten_thread_is_gone_and_its_id_unused(cloud: RunningCloud,
 
 
 def list_lasting_items(cloud: RunningCloud, tenant: str) -> list[Json]:
-    """Items of a tenant without its counts of rates, which name nobody and expire within days."""
+    """Return a tenant's items without its rate counts, which name no user and expire within days."""
     items = [item for item in cloud.list_data(tenant) if item["SK"] != "THREAD"]
     return [item for item in items if not any(name in item["PK"] for name in ("~FORGET", "~ACTIVITY"))]
 

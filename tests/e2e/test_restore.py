@@ -77,7 +77,7 @@ class Drill:
             time.sleep(0.05)
 
     def damage(self) -> int:
-        """Delete every item and file of the tenant, but for requests to forget; the number of items."""
+        """Delete the tenant's items and files except its requests to forget; return the number of items."""
         lost = [item for item in self.cloud.items(self.tenant) if "~FORGET" not in item["PK"]]
         for item in lost:
             key: Any = {name: {"S": item[name]} for name in ("PK", "SK")}

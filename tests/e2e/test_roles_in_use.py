@@ -118,7 +118,7 @@ async def dead_run(cloud: RunningCloud, user: User, socket: SocketClient, model:
 
 
 def ends_second_attempt(event: dict[str, Any]) -> bool:
-    """Whether the event ends a run that was taken over; those of its first attempt may come more than once."""
+    """Return whether the event ends a run that another worker took over; the first attempt's events may repeat."""
     return event["type"] == "RUN_FINISHED" and bool(event["metadata"]["attempt"] == 2)
 
 

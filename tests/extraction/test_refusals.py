@@ -109,7 +109,7 @@ def test_a_pdf_with_a_password() -> None:
 
 
 def test_an_office_file_with_a_password() -> None:
-    """It is a container of the older kind, with the encrypted file in it."""
+    """The file is a container of the older format, with the encrypted document in it."""
     body = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512) + "EncryptedPackage".encode("utf-16-le") + bytes(512)
     assert refusal(body, "a.docx", documents.DOCX) == "document_encrypted"
 

@@ -78,7 +78,7 @@ class ScriptedChatModel:
         self._script: deque[Answer] = deque()
 
     def script(self, *answers: Answer | str | ModelError) -> None:
-        """The next answers: text in one piece, an error before anything was said, or an ``Answer``."""
+        """Add the next answers: text in one piece, an error before any text, or an ``Answer``."""
         for answer in answers:
             if isinstance(answer, str):
                 self._script.append(Answer((answer,)))
@@ -88,7 +88,7 @@ class ScriptedChatModel:
                 self._script.append(answer)
 
     def forget(self) -> None:
-        """Leave the answers unsaid that nobody has asked for yet."""
+        """Drop the scripted answers that have not been requested yet."""
         self._script.clear()
 
     async def stream(

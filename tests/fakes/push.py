@@ -60,7 +60,7 @@ class FakePushConfigs:
 
 @dataclass(frozen=True)
 class Posted:
-    """One request that a receiver got."""
+    """A request to a receiver."""
 
     url: str
     body: bytes

@@ -15,7 +15,7 @@ UNREADABLE = "(unreadable)"
 
 
 class PlainTextExtractor:
-    """``TextExtractor`` for files that are text in their charset or UTF-8, whatever their type says."""
+    """``TextExtractor`` that reads every file as text in its charset or UTF-8."""
 
     async def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
         media_type = MediaType.parse(content_type)

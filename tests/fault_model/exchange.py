@@ -52,7 +52,7 @@ class Received:
 
 
 class Exchange:
-    """One request and the means to answer it; what a behaviour works with."""
+    """A request and the means to answer it, the argument of a behaviour."""
 
     def __init__(self, received: Received, receive: Receive, send: Send, hung_up: Callable[[], None]) -> None:
         self.received = received
@@ -70,7 +70,7 @@ class Exchange:
         await self._start(200, "text/event-stream", {})
 
     async def begin(self, status: int, headers: dict[str, str]) -> None:
-        """The head of whatever comes; an event stream unless ``headers`` say otherwise."""
+        """Send the head of the answer; the content type is an event stream unless ``headers`` has another."""
         await self._start(status, headers.get("content-type", "text/event-stream"), headers)
 
     async def event(self, data: Json | str) -> None:

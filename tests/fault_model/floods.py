@@ -80,7 +80,7 @@ def line_flood(*, first: str = "") -> Flood:
 
 
 def newline_flood() -> Flood:
-    """Nothing but empty lines."""
+    """A body of empty lines."""
     return Flood(b"\n" * 64 * 1024)
 
 

@@ -27,7 +27,7 @@ class Shown:
 
 @dataclass
 class Screen:
-    """One client's view of one thread. ``take`` every frame; resume from ``last`` whenever ``gap`` is set."""
+    """A client's view of a thread. ``take`` every frame; resume from ``last`` whenever ``gap`` is set."""
 
     last: int = 0
     """The last sequence number up to which nothing is missing."""
@@ -73,7 +73,7 @@ class Screen:
         return whole
 
     def take(self, event: Json) -> None:
-        """Take an event, in whatever order and however often it comes."""
+        """Take an event; events may come in any order and more than once."""
         metadata = event.get("metadata", {})
         seq = metadata.get("seq")
         if seq is None:

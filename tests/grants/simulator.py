@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Grant:
-    """One action on one resource pattern that a role's statement allows."""
+    """An action on a resource pattern that a statement of a role allows."""
 
     role: str
     action: str

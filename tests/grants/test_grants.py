@@ -108,7 +108,7 @@ def read(folder: Path) -> list[Asked]:
 
 
 def is_check_at_start(line: dict[str, str]) -> bool:
-    """Whether the local cloud asked by itself, before any function ran: whether tools and remote agents can be used."""
+    """Return whether the request is one of the local cloud's checks of tools and remote agents at its start."""
     questions = ("secretsmanager:GetSecretValue", "ssm:GetParameter", "s3:GetObject", "s3:ListBucket")
     return not line["function"] and line["action"] in questions
 

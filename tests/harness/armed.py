@@ -13,7 +13,7 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
 
 
 def arm_assistant(**limits: Any) -> AgentDefinition:
-    """The assistant with tools; the fake offers the same ones to everybody who has any."""
+    """Return the assistant with tools; the fake offers the same tools to each agent that has any."""
     fields = {"type": "python", "name": "weather", "description": "Tells it.", "entry_point": "weather:tell"}
     return AgentDefinition.model_validate(
         ASSISTANT.model_dump() | {"tools": [fields], "limits": limits, "timeouts": {"turn_seconds": 60}}

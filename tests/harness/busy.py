@@ -59,7 +59,7 @@ class BusyAgent(Harness):
 
     @asynccontextmanager
     async def at_work(self, **fields: Any) -> AsyncGenerator[asyncio.Task[Turn]]:
-        """A run that waits for its tool while the block runs; afterwards the tool ends, and the run goes on."""
+        """Start a run whose tool waits until the block ends."""
         running = asyncio.ensure_future(self.say("m1", "Find a flight.", **fields))
         try:
             async with asyncio.timeout(10):

@@ -98,16 +98,16 @@ class DeskHarness(Harness):
         return await self.act(make_transfer_request(await self.thread(), await self.session(), person, desk_id, note))
 
     def someone(self, *permissions: str, user_id: str = "anna") -> Scope:
-        """A person with permissions."""
+        """Return the scope of a person with permissions."""
         return replace(self.ada, user_id=user_id, permissions=frozenset({"desk:answer", *permissions}))
 
     async def sweep(self) -> None:
-        """Check the threads that are due, and carry out what that has put in the queue."""
+        """Sweep the due threads, and carry out the records that this queues."""
         await self.sweeper.sweep(seconds=20)
         await self.run_queue()
 
     async def run_queue(self) -> None:
-        """Carry out what waits in the queue."""
+        """Carry out the queued records."""
         for _, queued in list(self.queue.sent):
             if queued.request_id not in self._carried_out:
                 self._carried_out.add(queued.request_id)

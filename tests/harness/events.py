@@ -39,7 +39,7 @@ class EventSender:
         return await run_queue(self.harness)
 
     async def messages(self, thread_id: str | None = None, *, owner: Scope | None = None) -> list[StoredMessage]:
-        """The messages of ada's conversation, or of another one."""
+        """Return the messages of ada's conversation, or of another conversation."""
         owner = owner or self.harness.ada
         canonical = resolve_thread_ref(owner, thread_id or self.harness.thread_id).id
         thread = await self.harness.store.get_thread(owner, canonical)

@@ -113,24 +113,24 @@ class HandoffHarness(Harness):
 
 
 def transfer(target: str = "maker", **arguments: Any) -> Answer:
-    """The main agent hands over."""
+    """Return the answer with which the main agent hands over."""
     return calling(
         f"transfer_to_{target}", **{"reason": "it makes", "context_summary": "Ada wants a thing.", **arguments}
     )
 
 
 def calling(name: str, **arguments: Any) -> Answer:
-    """An answer that calls one tool."""
+    """Return an answer that calls a tool."""
     return Answer.calling(ToolCall("c1", name, json.dumps(arguments)))
 
 
 def advance(state: str, **data: Any) -> Answer:
-    """The specialist moves the workflow."""
+    """Return the answer with which the specialist advances the workflow."""
     return calling("advance_workflow", state=state, data=data)
 
 
 def texts(turn: Turn) -> list[tuple[str, str]]:
-    """Speakers with their texts, in order."""
+    """Return the speakers with their texts, in order."""
     names: dict[str, str] = {}
     reported: dict[str, str] = {}
     for event in turn.events:

@@ -14,7 +14,7 @@ from tests.harness.harness import Harness
 
 
 async def close(harness: Harness, reason: EndReason = EndReason.USER_CLOSED) -> str | None:
-    """Close the harness's thread; the id of the episode that this ends."""
+    """Close the harness's thread; return the id of its episode."""
     return (await harness.closer.close(harness.ada, harness.thread_id, reason, patience=5)).episode_id
 
 

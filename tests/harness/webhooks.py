@@ -54,7 +54,7 @@ class Hooked:
 
     @property
     def waits(self) -> bool:
-        """Whether a record is left."""
+        """Whether the queue has a record."""
         return bool(self.harness.push_queue.sent)
 
     async def settle(self) -> list[Json]:

@@ -21,7 +21,7 @@ DELETE = {"type": "object", "properties": {"page": {"type": "string"}}, "require
 
 
 def wiki(**fields: Any) -> Harness:
-    """Deleting needs approval, looking does not, and what is read is four thousand words long."""
+    """Return a harness with three tools: delete, which needs approval, look, and read, whose result has 4,000 words."""
     tool = {"type": "python", "name": "delete", "description": "Deletes.", "entry_point": "wiki:delete"}
     harness = Harness(assistant=AgentDefinition.model_validate(ASSISTANT.model_dump() | {"tools": [tool]} | fields))
 
@@ -60,12 +60,12 @@ async def run_until_interrupt(harness: Harness, *pages: str) -> list[dict[str, A
 
 
 def yes(interrupt: dict[str, Any], payload: Any = None, by: str = "ada") -> InterruptDecision:
-    """Go ahead."""
+    """Return the approval of an interrupt."""
     return InterruptDecision(interrupt["id"], DecisionStatus.RESOLVED, payload or {"approved": True}, by)
 
 
 def no(interrupt: dict[str, Any], by: str = "ada") -> InterruptDecision:
-    """Do not."""
+    """Return the refusal of an interrupt."""
     return InterruptDecision(interrupt["id"], DecisionStatus.CANCELLED, None, by)
 
 

@@ -118,7 +118,7 @@ def test_no_parameter_of_a_function_takes_characters_that_json_writes_longer(sta
 
 
 def test_what_has_no_bound_is_no_variable(stack: Stack) -> None:
-    """It is in the settings document, of which 200 issuers and more are a part of what it may hold."""
+    """Values without a bound are in the settings document, which can hold more than 200 issuers."""
     unbounded = ("ISSUERS", "PRICES", "LIMITS", "ORIGINS", "HOSTS", "PROVIDERS", "PROFILES")
     for function in stack.functions.values():
         assert not [name for name in function["Environment"]["Variables"] if name.endswith(unbounded)]

@@ -42,7 +42,7 @@ def deployable(source: Stack, name: str, value: str) -> bool:
 
 
 def usable(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> bool:
-    """Whether the functions start with it."""
+    """Return whether the functions start with the value."""
     monkeypatch.setenv("BATON_STAGE", "dev")
     monkeypatch.setenv(variable, value)
     try:

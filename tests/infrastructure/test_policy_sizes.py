@@ -49,7 +49,7 @@ def test_policies_fit_with_every_option_and_the_longest_names(source: Stack) -> 
 
 
 def test_the_estimate_has_the_statements_that_sam_writes(source: Stack, stack: Stack) -> None:
-    """One for each path and method; and of roles, all inline policies."""
+    """A statement for each path and method, and all inline policies of roles."""
     permissions = [text(item["FunctionName"]) for item in stack.of_type("AWS::Lambda::Permission").values()]
     routes = {
         name: sum(event["Type"] == "Api" for event in function.get("Events", {}).values())

@@ -387,7 +387,7 @@ def test_the_indices_are_given_the_time_that_their_function_takes(stack: Stack) 
 
 
 def test_a_domain_is_created_without_logs_and_later_publishes_its_errors_only(stack: Stack) -> None:
-    """OpenSearch may not accept a log policy that is seconds old, whatever the order of the resources."""
+    """OpenSearch may not accept a log policy that was created seconds before."""
     parameter = stack.template["Parameters"]["SearchDomainLogging"]
     assert (parameter["Default"], parameter["AllowedValues"]) == ("off", ["off", "prepare", "on"])
     condition, published, nothing = stack["SearchDomain"]["LogPublishingOptions"]["Fn::If"]

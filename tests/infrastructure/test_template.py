@@ -298,7 +298,7 @@ def test_the_libraries_that_read_documents_come_with_ingestion_and_turns(stack: 
 
 
 def test_every_function_has_room_for_a_layer_of_the_operators(stack: Stack) -> None:
-    """Lambda allows five: an agent of a company that watches or secures functions takes one."""
+    """Lambda allows five layers; a monitoring or security agent of the operator takes one."""
     assert {
         name: len(function["Layers"]) for name, function in stack.functions.items() if len(function["Layers"]) > 4
     } == {}

@@ -32,7 +32,7 @@ MAX_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelAnswer:
     """One answer of the model."""
 
     chunks: tuple[ModelChunk, ...]
@@ -76,15 +76,15 @@ class Talk:
         )
         self.prompts: list[Prompt] = [Prompt(Role.SYSTEM, "Be kind.", ends_prefix=True)]
         self.files = MemoryThreadFiles()
-        self.last: Said | None = None
+        self.last: ModelAnswer | None = None
         """The answer that came last."""
 
-    async def ask(self, tools: Sequence[ToolSpec] = TOOLS, **settings: Any) -> Said:
+    async def ask(self, tools: Sequence[ToolSpec] = TOOLS, **settings: Any) -> ModelAnswer:
         """Ask with the prompts as they are."""
         options = replace(self.settings, **settings)
         stream = self.model.stream(options, tuple(self.prompts), thread_files=self.files, tools=tools)
         try:
-            self.last = Said(tuple([chunk async for chunk in stream]))
+            self.last = ModelAnswer(tuple([chunk async for chunk in stream]))
         except ModelError as error:
             error.add_note(f"The endpoint said: {error.reason}")
             raise

@@ -15,7 +15,7 @@ class Refused(Exception):
 
 
 def check_message(arguments: Json) -> None:
-    """Raise ``Refused`` for blocks that Slack would not take, and for texts that would mention somebody."""
+    """Raise ``Refused`` for blocks that Slack refuses, and for texts that mention a user."""
     blocks, identities = arguments.get("blocks", []), list[str]()
     if not 1 <= len(arguments["text"]) <= 40_000 or len(blocks) > 50:
         raise Refused("invalid_blocks: number")

@@ -38,7 +38,7 @@ METHODS = {
 
 @dataclass
 class SlackStandIn:
-    """One workspace. ``messages`` has what was posted, by channel and ts."""
+    """A workspace. ``messages`` has the posted messages, by channel and ts."""
 
     channels: set[str] = field(default_factory=lambda: {"C0DESK", "C0APPROVE", "C0TALK", "D0ADA"})
     members: dict[str, Json] = field(default_factory=dict)

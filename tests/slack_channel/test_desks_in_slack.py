@@ -27,7 +27,7 @@ def without_errors(playing: Playing) -> Any:
 
 
 def read_visible(message: Json) -> str:
-    """Everything that a message shows."""
+    """Return the blocks of a message as text."""
     return json.dumps(message["blocks"], ensure_ascii=False)
 
 
@@ -146,7 +146,7 @@ async def test_rates_and_lost_answers_of_slack_post_nothing_twice(playing: Playi
 
 
 def slack_file(playing: Playing, name: str, data: bytes) -> Json:
-    """A file that somebody sends in Slack."""
+    """A file that a user sends in Slack."""
     playing.slack.files[name] = data
     address = f"{playing.slack.url}/download/{name}"
     about = {"name": name, "mimetype": "text/plain", "size": len(data), "url_private_download": address}

@@ -33,7 +33,7 @@ def make_id(name: str) -> str:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with a token."""
+    """A user with a token."""
 
     url: str
     name: str
@@ -143,7 +143,7 @@ class World:
     url: str
 
     def person(self, name: str, *permissions: str) -> Person:
-        """Sign somebody in."""
+        """Sign a user in."""
         body = {"tenant": TENANT, "user": name, "name": name.title(), "permissions": list(permissions)}
         return Person(self.url, name, self._post("token", body)["token"])
 

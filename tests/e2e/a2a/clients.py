@@ -29,7 +29,7 @@ class ClientFailed(Exception):
 
 @dataclass
 class A2AClient:
-    """One client, which talks for anybody."""
+    """A client of one version, for the conversations of all users."""
 
     line: str
     process: asyncio.subprocess.Process

@@ -35,7 +35,7 @@ class Peer:
             assert await asyncio.to_thread(self.process.stdout.readline) == f"{line}\n"
 
     def kill(self) -> None:
-        """End it at once, whatever it is doing."""
+        """Kill the process."""
         self.process.kill()
         self.process.wait()
 

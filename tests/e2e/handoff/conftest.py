@@ -23,7 +23,7 @@ async def demo_client(demo_cloud: RunningCloud) -> AsyncIterator[httpx.AsyncClie
 
 @pytest.fixture
 def new_demo_user(demo_cloud: RunningCloud, demo_client: httpx.AsyncClient, tenant: str) -> NewUser:
-    """Make somebody of that cloud: ``new_demo_user("ada", "skill:create")``."""
+    """Make a user of that cloud: ``new_demo_user("ada", "skill:create")``."""
 
     def make(name: str, *permissions: str, tenant: str = tenant, seconds: float = 3600) -> User:
         token = demo_cloud.token(tenant, name, *permissions, seconds=seconds)
@@ -34,7 +34,7 @@ def new_demo_user(demo_cloud: RunningCloud, demo_client: httpx.AsyncClient, tena
 
 @pytest.fixture
 def ada(new_demo_user: NewUser) -> User:
-    """Somebody who may create skills."""
+    """A user who may create skills."""
     return new_demo_user("ada", "skill:create")
 
 

@@ -18,7 +18,7 @@ def boss(new_demo_user: NewUser) -> User:
 
 @pytest.fixture
 def mallory(new_demo_user: NewUser) -> User:
-    """Somebody who may make skills, and nothing else."""
+    """A user whose only permission is to make skills."""
     return new_demo_user("mallory", "skill:create")
 
 

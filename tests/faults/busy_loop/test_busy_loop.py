@@ -63,7 +63,7 @@ def fresh_model(model: FaultModel) -> None:
 
 @contextmanager
 def nobody_waits() -> Iterator[None]:
-    """Nothing in this block keeps the event loop for long."""
+    """Check that the block does not keep the event loop for long."""
     with watching() as dog:
         yield
     counts.note_watch(dog.callbacks, dog.longest_seconds)

@@ -30,7 +30,7 @@ LINES = 12
 
 @dataclass(frozen=True)
 class Blocked:
-    """One callback that took too long."""
+    """A callback that took too long."""
 
     seconds: float
     callback: str

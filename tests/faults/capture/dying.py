@@ -109,7 +109,7 @@ async def calls_of_a_capture() -> list[str]:
 
 
 async def check(harness: Harness, *, announced: int | None = 1) -> None:
-    """One procedure waits, and its capture is settled."""
+    """Check that one procedure waits for approval, and that its capture has ended."""
     assert await pending(harness) == ["report-an-outage@1"]
     scope, ref, _ = harness.captures.started[-1]
     record = await harness.capture_records.get(scope, ref)

@@ -135,7 +135,7 @@ class RandomModel(ScriptedChatModel):
 
 @dataclass
 class Play:
-    """One conversation, and everything that was sent to it."""
+    """A conversation and all requests to it."""
 
     seed: int
     sent: dict[str, str] = field(default_factory=dict)
@@ -322,7 +322,7 @@ class Play:
         return self.choice.choice(PEOPLE)
 
     async def _settle(self) -> None:
-        """Let a worker that lives finish what dead ones have left, and repeat what nobody knows to be stored."""
+        """Finish with a live worker what dead workers have left, and repeat requests that may not be stored."""
         self.harness.clock.advance(60)
         for message_id in sorted(self.sent):
             with suppress(BatonError):

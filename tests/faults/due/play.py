@@ -42,7 +42,7 @@ ENDS = (TaskReport(BackgroundStatus.COMPLETED, "42 pages."), TaskReport(Backgrou
 
 @dataclass
 class DuePlay:
-    """One conversation, and everything that was asked of it."""
+    """A conversation and all requests to it."""
 
     seed: int
     sent: dict[str, str] = field(default_factory=dict)
@@ -256,7 +256,7 @@ class DuePlay:
             )
 
     async def _settle(self) -> None:
-        """Let processes that live finish what dead ones have left, and repeat what nobody knows to be accepted."""
+        """Finish with live processes what dead ones have left, and repeat requests that may not be accepted."""
         self.world.clock.error = 0.0
         await asyncio.sleep(90)
         app = self.world.process()

@@ -113,7 +113,7 @@ class SteppedClock(FakeClock):
 
 @dataclass
 class Delays:
-    """``DelayQueue`` whose entries are delivered when their time has passed, whatever the clock shows."""
+    """``DelayQueue`` that delivers its entries after their delay, independent of the clock."""
 
     waiting: list[tuple[float, DueEntry]] = field(default_factory=list)
 
@@ -355,7 +355,7 @@ class World:
         raise AssertionError(f"it never ends: {self.harness.queue.sent}, {await self.next_due()}")
 
     async def free(self, app: App) -> None:
-        """Decide on everything that anybody waits for."""
+        """Decide on all open interrupts."""
         for thread_id in [THREAD_ID, *(task.id for task in await self.tasks())]:
             with suppress(ThreadUnavailable):
                 await self.decide(app, thread_id, DecisionStatus.RESOLVED)

@@ -18,7 +18,7 @@ START = datetime(2040, 3, 1, 12, tzinfo=UTC)
 
 
 class Killed(BaseException):
-    """Raised in a dead process: it asks for nothing any more, and gets no answer."""
+    """Raised in a killed process, whose requests and answers are lost."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Actor:
         return at_call or (writes and self.kill_at_write is not None and self.writes >= self.kill_at_write)
 
     def freezes(self) -> bool:
-        """Whether it is to stand still now; once, unless it does so again and again."""
+        """Return whether the process freezes now: once, or again and again."""
         at_call = self.freeze_at is not None and self.calls >= self.freeze_at
         if at_call or (self.freeze_at_write is not None and self.writes >= self.freeze_at_write):
             self.freeze_at = self.freeze_at_write = None

@@ -246,7 +246,7 @@ class Case:
         await asyncio.gather(*contradictions)
 
     async def _contradict(self, message_id: str, socket_clients: list[SocketClient]) -> None:
-        """Send something else under an id that is somebody's already."""
+        """Send another text under an existing message id."""
         content = self.contested[message_id] = f"{message_id} says something else"
         if self.plan.random.random() < 0.5:
             await post_repeatedly(self, message_id, content, lambda event: None)
@@ -254,7 +254,7 @@ class Case:
             self.plan.random.choice(socket_clients).send_message(message_id, content)
 
     async def _settle(self) -> None:
-        """Faults are over: wait for the queue to be empty and, as the sweeper does, finish what nobody takes over."""
+        """Without further faults, wait for an empty queue, and sweep the runs that no worker takes over."""
         await asyncio.sleep(max(0.0, FAULTY_SECONDS - self.loop.time()))
         store, turns = self.product.store, self.product.turns
         while True:

@@ -26,7 +26,7 @@ LARGE = 450_000
 
 
 class Client:
-    """Somebody with a screen, who sends messages one after the other."""
+    """A user with a screen who sends one message after another."""
 
     def __init__(self, case: Case, name: str) -> None:
         self.case, self.name = case, name

@@ -62,7 +62,7 @@ class InMemory:
         return Stores(threads, log, live, audit, episodes, *others)
 
     def close(self) -> None:
-        """Nothing was opened."""
+        """Do nothing: no connection was opened."""
 
 
 class Port:

@@ -57,7 +57,7 @@ async def violations_of(case: Case, clients: list[Client]) -> list[str]:
 
 
 async def _is_free(case: Case) -> bool:
-    """Check that the thread can be leased, at the latest when a lease that nobody could give back has run out."""
+    """Check that the thread can be leased, at the latest after a lease that was never released has expired."""
     store = case.product.store
     for _ in range(LEASE_ENDS_AFTER):
         try:

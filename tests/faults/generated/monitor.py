@@ -64,7 +64,7 @@ class Monitor:
 
 
 class Watched:
-    """A port of which somebody takes notes: before a call of its arguments, after it of its result."""
+    """A port whose calls are observed: their arguments before the call, their results after it."""
 
     def __init__(
         self, port: object, *, before: Mapping[str, Note] | None = None, after: Mapping[str, Note] | None = None

@@ -87,16 +87,16 @@ class Plan:
 
     @property
     def interrupts_runs(self) -> bool:
-        """Whether something may end two attempts at a run, so that the third gives it up."""
+        """Whether faults may end two attempts at a run, so that the third gives it up."""
         return self.kind != "starved workers"
 
     @property
     def has_odd_clocks(self) -> bool:
-        """Whether somebody's clock is wrong: then a lease may live and be dead at the same time."""
+        """Whether the clock of a process is wrong: processes may then disagree whether a lease has expired."""
         return bool(self.jumps or self.skew_seconds)
 
     def actor(self, name: str, *, now: float) -> Actor:
-        """Anybody who runs next, with the faults that it meets."""
+        """Return a new process, with faults if ``now`` is before their end."""
         chance, actor = self.random, Actor(name)
         actor.skew = chance.uniform(-self.skew_seconds, self.skew_seconds)
         if now >= FAULTY_SECONDS:

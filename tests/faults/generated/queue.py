@@ -71,7 +71,7 @@ class Queue:
         return record.id
 
     def hide(self, handle: str, seconds: float) -> bool:
-        """Change when a record is to be seen again; False if it has been seen already, or given to somebody else."""
+        """Hide a record for ``seconds``; return False if it is visible already or delivered to another receiver."""
         now = self.loop.time()
         record = next((record for record in self.records if record.handle == handle and record.visible_at > now), None)
         if record is None:
@@ -97,7 +97,7 @@ class Queue:
         return record
 
     def receive(self) -> Record | None:
-        """The first record whose group nobody is at, now hidden from others."""
+        """Hide and return the first visible record of a group without a record in work."""
         now = self.loop.time()
         heads: dict[str, list[Record]] = defaultdict(list)
         for record in self.records:

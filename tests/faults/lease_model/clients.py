@@ -9,7 +9,7 @@ from tests.faults.lease_model.state import NOBODY, Msg, Piece, Posted, Rules, St
 
 
 class Event(NamedTuple):
-    """One event of the sequence."""
+    """An event of the sequence."""
 
     seq: int
     starts: bool
@@ -114,5 +114,5 @@ def _events_of_tail(message: Msg) -> list[Event]:
 
 
 def clash(entry: Entry, seen: Posted) -> bool:
-    """Whether a committed number was given to something else before somebody's eyes."""
+    """Return whether a client has seen another event under a committed number."""
     return entry.first <= seen.seq <= entry.last and entry.writer != seen.writer

@@ -64,7 +64,7 @@ class Exploration:
         yield from self._after_recovery(stored)
 
     def _after_recovery(self, stored: State) -> Iterator[str]:
-        """Everybody is dead, the queue delivers again, somebody resumes: every message is answered, once."""
+        """Check that each message has one answer after all workers died and the queue delivered again."""
         state = stored._replace(thread=stored.thread._replace(alive=False))
         for worker in (*dict.fromkeys(self.workers), Worker(Kind.FINISH, NOBODY)):
             while worker.pc is not Pc.DONE:

@@ -179,7 +179,7 @@ class Worker(NamedTuple):
 
 
 class State(NamedTuple):
-    """One moment."""
+    """A state of the model."""
 
     workers: tuple[Worker, ...]
     thread: Thread = Thread()

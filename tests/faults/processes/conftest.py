@@ -47,7 +47,7 @@ def killable_cloud(table_proxy: TableProxy, gated_model: GatedModel) -> Iterator
 
 @pytest.fixture(scope="session")
 async def ada(killable_cloud: RunningCloud) -> AsyncIterator[User]:
-    """Somebody to talk."""
+    """A user."""
     tenant = f"t-{uuid.uuid4().hex}"
     limits = httpx.Limits(max_connections=100)
     async with httpx.AsyncClient(

@@ -108,7 +108,7 @@ async def _take_up(conversation: Conversation) -> None:
 
 
 def shows_text(screen: Screen) -> bool:
-    """Whether the answer has begun to appear."""
+    """Return whether a part of the answer is shown."""
     return any(event["type"] == "TEXT_MESSAGE_CONTENT" for event in screen.events.values())
 
 

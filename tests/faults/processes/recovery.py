@@ -82,7 +82,7 @@ class EndlessAnswers:
 
 @dataclass(frozen=True)
 class Place:
-    """A running product, and somebody's token for it."""
+    """A running product, and the token of a user."""
 
     cloud: RunningCloud
     token: str
@@ -93,7 +93,7 @@ class Place:
 
 
 class Waiting:
-    """One client: it has seen its answer begin, and then, after the kill, the next event."""
+    """A client that notes when its answer begins, and when the first event after the kill arrives."""
 
     def __init__(self, number: int) -> None:
         self.number = number

@@ -43,7 +43,7 @@ class ProcessLoop(DeterministicLoop):
         super().call_at(process.frozen_until + 0.001, self.thaw, process)
 
     def thaw(self, process: Process) -> None:
-        """Go on with whatever the process would have done meanwhile."""
+        """Continue the process with the work of the time in which it was frozen."""
         parked, process.parked = process.parked, []
         for callback in parked:
             callback()

@@ -162,7 +162,7 @@ class ScheduleRun:
         assert content == arrival.content, f"{arrival.message_id} was answered with two contents"
 
     async def _recover(self) -> None:
-        """Somebody looks after whatever was left; nothing goes wrong any more."""
+        """Finish the remaining work without further faults."""
         try:
             await self.simulation.turns.finish_interrupted(self._harness.ada, self.simulation.thread_id)
         except ThreadUnavailable:
@@ -203,7 +203,7 @@ class ScheduleRun:
 
 
 def _is_over(task: asyncio.Task[None]) -> bool:
-    """Whether the record need not come again."""
+    """Return whether the record needs no further delivery."""
     error = task.exception()
     if error is None or isinstance(error, MessageIdConflict | ThreadUnavailable):
         return True

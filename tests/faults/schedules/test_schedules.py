@@ -19,7 +19,7 @@ faults = st.tuples(st.integers(0, 1), st.one_of(st.integers(0, 6), st.integers(0
 
 
 def arrivals(*kinds: ArrivalKind, **fields: Any) -> st.SearchStrategy[Arrival]:
-    """Somebody who comes within six seconds, or when a dead worker's lease has run out."""
+    """An arrival within six seconds, or after the lease of a dead worker has expired."""
     return st.builds(
         Arrival,
         kind=st.sampled_from(kinds),

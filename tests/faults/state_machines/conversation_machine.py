@@ -198,7 +198,7 @@ class ConversationMachine(RuleBasedStateMachine):
         fault: tuple[str, int],
         follows: Callable[[Callable[[Event], None]], Awaitable[object]] | None = None,
     ) -> None:
-        """Do it, with whatever happens to the worker; if that died, ``follows`` comes first when it is done again."""
+        """Send the request to a worker that may fail; repeat it after a death of the worker, after ``follows``."""
         self.fault.spare()
         self.fault.kind, self.fault.calls = fault
         self.model.script(*script)
@@ -230,7 +230,7 @@ class ConversationMachine(RuleBasedStateMachine):
         self.fault.spare()
 
     async def _is_leased(self, at: int) -> bool:
-        """Whether the worker that failed may still hold the lease: the others have to outwait it."""
+        """Return whether the failed worker may still hold the lease, which other workers then have to wait for."""
         try:
             run = (await self.thread(at)).run
         except ThreadUnavailable:
@@ -267,7 +267,7 @@ class ConversationMachine(RuleBasedStateMachine):
         assert screen.texts == {message.id: message.text for message in messages}
 
     async def check_conversation(self, at: int) -> None:
-        """One agent is active of the thread, by the one handoff that lasts; its workflow is in a legal state."""
+        """Check that the thread has one active agent, by its only open handoff, and a legal workflow state."""
         thread = await self.thread(at)
         conversation = thread.conversation
         stored, _ = await self.stores.handoffs.of_thread(self.stores.ada, thread.id, limit=500, cursor=None)

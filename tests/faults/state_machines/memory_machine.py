@@ -44,7 +44,7 @@ meanwhile = st.sampled_from(["nothing", "a turn", "a closing", "the same again"]
 
 
 class MemoryMachine(RuleBasedStateMachine):
-    """Ada has two conversations and bob one. What is asked of a worker that died is asked of another one.
+    """Two conversations of ada and one of bob. A request to a worker that died goes to another worker.
 
     Every message holds a unique word, so that what is left of it can be found wherever it is.
     """
@@ -121,7 +121,7 @@ class MemoryMachine(RuleBasedStateMachine):
     # How it is done
 
     def make_episodes_with(self, pipeline: TroubledPipeline) -> None:
-        """Run the pipelines of all sessions; anybody who runs them has trouble from one of their steps on."""
+        """Run the pipelines of all sessions; their workers have faults from one of the steps on."""
         self.runner.run(self._make_episodes(*pipeline))
         self.runner.run(self.check())
 
@@ -250,7 +250,7 @@ class MemoryMachine(RuleBasedStateMachine):
     # What must hold
 
     async def check(self) -> None:
-        """Nothing that was said is lost, and every episode can be read."""
+        """Check that no message is lost, and that every episode can be read."""
         self.trouble.end()
         ports = self.steady.ports
         for owner, thread_id, text in zip(self.owners, self.ids, self.texts, strict=True):
@@ -267,7 +267,7 @@ class MemoryMachine(RuleBasedStateMachine):
             assert ref is not None
 
     async def check_forgotten(self, places: Sequence[int]) -> None:
-        """Nothing is left of what was forgotten, and nothing of these conversations but what may go on naming them."""
+        """Check that no forgotten data remains, and of these conversations only the records that may name them."""
         ids = [self.ids[location] for location in places]
         for item in self.world.items():
             text = item_text(item)

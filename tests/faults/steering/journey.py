@@ -57,7 +57,7 @@ class Killed(Dying):
 
 @dataclass(frozen=True)
 class Act:
-    """One thing that the user does."""
+    """An action of the user."""
 
     delay: float
     """Seconds since the last one."""

@@ -44,7 +44,7 @@ def current_turn(messages: list[Json]) -> list[Json]:
 
 
 def text_of(message: Json) -> str:
-    """Return the text of a message, whatever form its content has."""
+    """Return the text of a message, from each form of content."""
     content = message.get("content") or ""
     if isinstance(content, str):
         return content

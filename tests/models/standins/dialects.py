@@ -72,7 +72,7 @@ class Streaming(BaseModel):
 
 
 class Dialect(BaseModel):
-    """One endpoint."""
+    """The dialect of an endpoint."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -83,7 +83,7 @@ class Call:
 
     @property
     def key(self) -> str:
-        """Identity of the call when it is sent back, whatever id it then has."""
+        """Key that identifies the call when it is sent back, also under another id."""
         return f"{self.name}({canonical(self.arguments)})"
 
 
