@@ -6,7 +6,7 @@ from __future__ import annotations
 READY = "import sys; sys.stdin.buffer.read(); print('ready', flush=True)\n"
 
 
-def answering(result: object) -> str:
+def make_answering_program(result: object) -> str:
     """Return a program that answers with ``result``: a value, or the text of an expression."""
     expression = result if isinstance(result, str) else repr(result)
     return (

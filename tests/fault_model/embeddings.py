@@ -11,7 +11,7 @@ from tests.fault_model.chunks import Json
 from tests.fault_model.exchange import Behaviour, Exchange
 
 
-def numbers(text: str, dimensions: int) -> list[float]:
+def make_vector(text: str, dimensions: int) -> list[float]:
     """Return the vector of a text: not of length 1, and another for another length or first letter."""
     vector = [0.0] * dimensions
     vector[len(text) % dimensions] = 3.0
@@ -32,11 +32,11 @@ def embeds(
         request = exchange.received.body
         as_base64 = base64_too and request.get("encoding_format") == "base64"
 
-        def written(vector: Sequence[float]) -> object:
+        def encode(vector: Sequence[float]) -> object:
             return base64.b64encode(array("f", vector).tobytes()).decode() if as_base64 else vector
 
         data: list[Json] = [
-            {"object": "embedding", "index": index, "embedding": written(numbers(text, dimensions))}
+            {"object": "embedding", "index": index, "embedding": encode(make_vector(text, dimensions))}
             for index, text in enumerate(request["input"])
         ]
         body = {"object": "list", "model": request["model"], "data": change(data), "usage": {}}

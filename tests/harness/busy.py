@@ -109,12 +109,12 @@ class BusyAgent(Harness):
         return self.request(message_id, content, **fields)
 
     def prompt(self, number: int) -> list[tuple[str, str]]:
-        """The roles and texts of the model's prompt with this number, without the system's."""
+        """Return the roles and texts of the prompts of a model request, without system prompts."""
         return [
             (role, str(content)) for role, content in self.model.requests[number].contents if role not in ("system",)
         ]
 
 
-def searches_then(*answers: str) -> tuple[Answer | str, ...]:
-    """The script of a model that searches first."""
+def script_search(*answers: str) -> tuple[Answer | str, ...]:
+    """Return the script of a model that searches and then gives these answers."""
     return (Answer.calling(search()), *answers)

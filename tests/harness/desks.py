@@ -97,7 +97,7 @@ class DeskHarness(Harness):
     async def hand_on(self, desk_id: str = "billing", note: str = "", person: Person = ANNA) -> Turn:
         return await self.act(make_transfer_request(await self.thread(), await self.session(), person, desk_id, note))
 
-    def someone(self, *permissions: str, user_id: str = "anna") -> Scope:
+    def make_person_scope(self, *permissions: str, user_id: str = "anna") -> Scope:
         """Return the scope of a person with permissions."""
         return replace(self.ada, user_id=user_id, permissions=frozenset({"desk:answer", *permissions}))
 

@@ -22,7 +22,7 @@ class SkillHarness(HandoffHarness):
         self.ada = Scope("acme", "ada", frozenset({"skill:create"}))
 
 
-def drafting(*last: Answer) -> tuple[Answer, ...]:
+def script_draft(*last: Answer) -> tuple[Answer, ...]:
     """A specialist that collects everything in one turn, and ends it with ``last``."""
     return (
         Answer(("The user wants Slack alerts.",)),

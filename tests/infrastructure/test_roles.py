@@ -231,7 +231,7 @@ STARTED = {
 
 
 def test_a_function_starts_only_executions_that_it_needs(stack: Stack) -> None:
-    def started(function: str) -> set[str]:
+    def find_started(function: str) -> set[str]:
         statements = stack.statements(stack.role_of(function))
         return {
             machine
@@ -240,7 +240,7 @@ def test_a_function_starts_only_executions_that_it_needs(stack: Stack) -> None:
             for machine in find_references(item["Resource"])
         }
 
-    assert {function: started(function) for function in ALLOWED if started(function)} == STARTED
+    assert {function: find_started(function) for function in ALLOWED if find_started(function)} == STARTED
 
 
 @pytest.mark.parametrize(

@@ -329,8 +329,8 @@ def test_every_function_writes_to_its_own_log_group_that_forgets(stack: Stack) -
 
 
 def test_both_apis_log_every_access(stack: Stack) -> None:
-    assert referred_in(stack["RestApiStage"]["AccessLogSetting"]["DestinationArn"]) == {"RestAccessLogs"}
-    assert referred_in(stack["WebSocketApiStage"]["AccessLogSettings"]["DestinationArn"]) == {"WebSocketAccessLogs"}
+    assert find_referred(stack["RestApiStage"]["AccessLogSetting"]["DestinationArn"]) == {"RestAccessLogs"}
+    assert find_referred(stack["WebSocketApiStage"]["AccessLogSettings"]["DestinationArn"]) == {"WebSocketAccessLogs"}
     assert "TracingEnabled" not in stack["RestApiStage"]
 
 
@@ -419,7 +419,7 @@ def keys(partition: str, sort: str) -> list[dict[str, str]]:
     return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
 
 
-def referred_in(value: Any) -> set[str]:
+def find_referred(value: Any) -> set[str]:
     return set(find_references(value))
 
 

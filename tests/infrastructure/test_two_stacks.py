@@ -80,15 +80,15 @@ def identities(template: dict[str, Any], stack_name: str) -> dict[Identity, str]
     )
     results = {}
     for logical_id, resource in template["Resources"].items():
-        names = identifying(resource["Type"])
+        names = list_identifying_properties(resource["Type"])
         options = {name: value for name, value in resource.get("Properties", {}).items() if name in names}
         if any(name.endswith("Name") for name in options):
             results[resource["Type"], str(sorted(resolver.resolve(options).items()))] = logical_id
     return results
 
 
-def identifying(resource_type: str) -> set[str]:
-    """The properties that a resource cannot change without being another one, and its name."""
+def list_identifying_properties(resource_type: str) -> set[str]:
+    """Return the properties whose change replaces the resource, and its name."""
     from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER  # takes seconds, which every process would spend
 
     schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, resource_type).schema

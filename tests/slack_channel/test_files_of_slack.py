@@ -218,13 +218,13 @@ async def test_a_file_of_baton_that_is_not_served_now_is_asked_for_again(
 async def test_a_file_of_baton_that_is_sent_too_slowly_is_given_up(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def dripping() -> AsyncIterator[bytes]:
+    async def send_slowly() -> AsyncIterator[bytes]:
         for _ in range(300):
             yield b"x"
             await asyncio.sleep(0.01)
 
     monkeypatch.setattr("baton_slack.files.DOWNLOAD_SECONDS", 0.1)
-    app = Starlette(routes=[Route("/", lambda _: StreamingResponse(dripping()))])
+    app = Starlette(routes=[Route("/", lambda _: StreamingResponse(send_slowly()))])
     files = Files(workspace, SqliteStorage(":memory:"))
     async with serving(app) as url:
         with pytest.raises(TimeoutError):

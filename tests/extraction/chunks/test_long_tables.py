@@ -22,13 +22,15 @@ TABLE: Rows = (NAMES, *((f"PN-{n:03}", f"Supplier {n % 9}", f"{n % 13}", f"{n % 
 def _pdf(*, repeated: bool) -> bytes:
     out = io.BytesIO()
     grid = [("GRID", (0, 0), (-1, -1), 0.5, colors.black)]
-    drawn = LongTable([list(row) for row in TABLE], style=grid, repeatRows=int(repeated))
+    table = LongTable([list(row) for row in TABLE], style=grid, repeatRows=int(repeated))
 
-    def ends(canvas: object, value: SimpleDocTemplate) -> None:
+    def draw_header_and_footer(canvas: object, value: SimpleDocTemplate) -> None:
         canvas.drawString(72, 810, "Stock list")  # type: ignore[attr-defined]
         canvas.drawString(500, 20, f"Page {value.page}")  # type: ignore[attr-defined]
 
-    SimpleDocTemplate(out, pagesize=pagesizes.A4, invariant=1).build([drawn], onFirstPage=ends, onLaterPages=ends)
+    SimpleDocTemplate(out, pagesize=pagesizes.A4, invariant=1).build(
+        [table], onFirstPage=draw_header_and_footer, onLaterPages=draw_header_and_footer
+    )
     return out.getvalue()
 
 

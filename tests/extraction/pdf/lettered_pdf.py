@@ -51,6 +51,8 @@ def _is_full(letter: str) -> bool:
     return unicodedata.east_asian_width(letter) in ("W", "F")
 
 
-def from_the_right(lines: Iterable[str], right: float = 560.0, top: float = 740.0, leading: float = 9.0) -> list[Piece]:
-    """Pieces for lines that end at the right."""
+def place_right_aligned(
+    lines: Iterable[str], right: float = 560.0, top: float = 740.0, leading: float = 9.0
+) -> list[Piece]:
+    """Return the pieces of right-aligned lines."""
     return [(right - WIDTH * len(line), top - leading * number, line) for number, line in enumerate(lines)]

@@ -14,7 +14,7 @@ from baton_documents.pdf import bidi as pdf_bidi
 from baton_documents.pdf import glyphs as pdf_glyphs
 from baton_documents.pdf import letters as pdf_letters
 from baton_documents.pdf import pdf
-from tests.extraction.pdf.lettered_pdf import SIZE, WIDTH, from_the_right, make_lettered
+from tests.extraction.pdf.lettered_pdf import SIZE, WIDTH, make_lettered, place_right_aligned
 
 HEBREW = ("שלום", "הבורג", "טופס", "ב", 'מע"מ', "א'")
 ARABIC = ("كتاب", "الهاتف", "مدرسة", "في", "لا")
@@ -64,7 +64,7 @@ def test_the_order_of_places_gives_the_order_of_reading(line: str) -> None:
 @settings(max_examples=40)
 @given(st.lists(LINES, min_size=1, max_size=4))
 def test_a_file_that_draws_each_line_as_it_is_seen(expected: list[str]) -> None:
-    assert lines(make_lettered(from_the_right(map(read_visible, expected)))) == expected
+    assert lines(make_lettered(place_right_aligned(map(read_visible, expected)))) == expected
 
 
 @settings(max_examples=40)
@@ -96,7 +96,7 @@ def test_letters_come_in_the_order_in_which_they_are_drawn(line: str) -> None:
 def test_a_number_beside_a_word_from_the_left() -> None:
     """Both orders are seen alike. Units are read behind numbers, and other numbers behind words."""
     expected = ["הבורג מהודק בכוח של 25 Nm, ולא פחות.", "יש להתקין Windows 11 או iPhone 15 במשרד.", "עוד 5 GB."]
-    assert lines(make_lettered(from_the_right(map(read_visible, expected)))) == expected
+    assert lines(make_lettered(place_right_aligned(map(read_visible, expected)))) == expected
 
 
 def test_a_word_and_a_number_that_are_drawn_apart_are_read_as_numbers_first() -> None:
@@ -122,14 +122,17 @@ def test_a_word_and_a_number_that_are_drawn_apart_are_read_as_numbers_first() ->
 )
 def test_signs_beside_words_and_numbers_from_the_left(visible: str, read: str) -> None:
     page = ["טופס בקשה", "שלום"]
-    assert lines(make_lettered(from_the_right([*map(read_visible, page), visible]))) == [*page, read]
+    assert lines(make_lettered(place_right_aligned([*map(read_visible, page), visible]))) == [*page, read]
 
 
 def test_brackets_that_the_file_names_as_they_are_read() -> None:
     """Some programs name a bracket by the text, and not by its picture. The pairs of a page decide."""
     expected = ["מחיר (כולל מס) של הטופס", "נספח [ב] ורשימה: א) ספר"]
     swapped = str.maketrans("()[]", ")(][")
-    assert lines(make_lettered(from_the_right(read_visible(line).translate(swapped) for line in expected))) == expected
+    assert (
+        lines(make_lettered(place_right_aligned(read_visible(line).translate(swapped) for line in expected)))
+        == expected
+    )
 
 
 def test_marks_with_places_of_their_own_stand_behind_their_letters() -> None:
@@ -150,7 +153,7 @@ def test_lines_from_the_right_on_a_page_from_the_left_and_the_other_way_round() 
     assert lines(make_lettered(pieces)) == [*english, hebrew]
     page = [hebrew, "טופס נוסף נשלח בדואר.", "שלום, עולם."]
     english = ["The form שלום is sent by mail."]
-    pieces = [*from_the_right(map(read_visible, page)), (60.0, 640.0, get_display(english[0], base_dir="L"))]
+    pieces = [*place_right_aligned(map(read_visible, page)), (60.0, 640.0, get_display(english[0], base_dir="L"))]
     assert lines(make_lettered(pieces)) == [*page, *english]
 
 
@@ -183,7 +186,7 @@ def test_a_document_that_is_bound_at_the_right_is_read_as_any_other() -> None:
     pieces = [(60.0, 700.0 - 9 * number, line) for number, line in enumerate(expected)]
     assert lines(make_lettered(pieces, catalog=R2L)) == expected
     hebrew = ["הטופס HR-207 נשלח עד 12/05/2026."]
-    assert lines(make_lettered(from_the_right(map(read_visible, hebrew)), catalog=R2L)) == hebrew
+    assert lines(make_lettered(place_right_aligned(map(read_visible, hebrew)), catalog=R2L)) == hebrew
 
 
 @pytest.mark.parametrize("letter", ["😀", "𝑣", "𠮷"])
@@ -199,7 +202,9 @@ def vertical(column: str, x: float) -> list[tuple[float, float, str]]:
 
 def test_turned_words_on_a_page_from_the_right() -> None:
     upright = ["הטופס HR-207 נשלח עד 12/05/2026.", "טופס נוסף נשלח בדואר."]
-    body = make_lettered(from_the_right(map(read_visible, upright)), turned=[(300.0, 500.0, read_visible("צד (ב)"))])
+    body = make_lettered(
+        place_right_aligned(map(read_visible, upright)), turned=[(300.0, 500.0, read_visible("צד (ב)"))]
+    )
     assert lines(body) == [*upright, "צד (ב)"]
 
 

@@ -114,14 +114,14 @@ async def test_messages(heavy: Heavy, kind: str) -> None:
             await http.get(f"/threads/{thread}/messages")
 
 
-def many(**message: Any) -> list[dict[str, Any]]:
+def make_messages(**message: Any) -> list[dict[str, Any]]:
     return [{"id": f"m{n}", **message} for n in range(5 * MEGABYTE // (len(json.dumps(message)) + 20))]
 
 
 BODIES: dict[str, Callable[[], dict[str, Any]]] = {
-    "many messages": lambda: {"messages": many(role="user", content="hi")},
+    "many messages": lambda: {"messages": make_messages(role="user", content="hi")},
     "many messages with calls": lambda: {
-        "messages": many(
+        "messages": make_messages(
             role="assistant", toolCalls=[{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
         )
     },
@@ -142,18 +142,18 @@ async def test_bodies(heavy: Heavy, kind: str) -> None:
             await http.post("/messages", content=body)
 
 
-def whole(text: str) -> Behaviour:
-    """An answer in one event."""
+def answer_in_one_event(text: str) -> Behaviour:
+    """Answer with the text in one event."""
     return fault.sends(fault.chunk({"content": text}), fault.chunk({}, "stop"), "[DONE]")
 
 
 ANSWERS: dict[str, Callable[[], Behaviour]] = {
-    "in one piece": lambda: whole("word " * 200_000),
+    "in one piece": lambda: answer_in_one_event("word " * 200_000),
     "in many pieces": lambda: fault.text_flood("word " * 1_000),
     "in tiny pieces": lambda: fault.tokens(4_000),
     "of one letter": lambda: fault.text_flood("a" * 60_000),
-    "of escapes": lambda: whole('"\\\x01' * 330_000),
-    "of halves of characters": lambda: whole("\ud83d" * 300_000),
+    "of escapes": lambda: answer_in_one_event('"\\\x01' * 330_000),
+    "of halves of characters": lambda: answer_in_one_event("\ud83d" * 300_000),
     "of thoughts": fault.reasoning_flood,
     "of empty lines": fault.newline_flood,
     "of brackets": fault.brackets_flood,
@@ -182,7 +182,7 @@ async def test_answers_before_many_screens(heavy: Heavy, model: FaultModel) -> N
     await heavy.watched_turn(thread, "Hello", "first")
     for number in range(30):
         await heavy.live.attach(heavy.ada, thread, f"screen-{number}", heavy.clock.now().replace(year=2099))
-    model.script(whole('"x' * 500_000))
+    model.script(answer_in_one_event('"x' * 500_000))
     with nobody_waits():
         await heavy.watched_turn(thread, "Tell me everything.", "first")
 
@@ -241,7 +241,7 @@ async def test_a_long_history(heavy: Heavy, model: FaultModel) -> None:
     async with heavy.client() as http:
         with nobody_waits():
             for _ in range(8):
-                model.script(whole("語" * 9_000))
+                model.script(answer_in_one_event("語" * 9_000))
                 await http.post("/runs", content=run_input(thread, "a" * 60_000))
             model.script(fault.answers("Fine.", usage=False))
             await http.post("/runs", content=run_input(thread, "And now?"))

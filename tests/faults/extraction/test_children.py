@@ -148,12 +148,12 @@ async def test_a_machine_that_starts_no_processes_for_a_while_loses_nothing(
     await pipeline.upload(ref, "harmless\n\nBolts.")
     start, refused = subprocess.Popen, iter(range(2))
 
-    def sometimes(*arguments: object, **options: object) -> object:
+    def start_or_fail(*arguments: object, **options: object) -> object:
         if next(refused, None) is not None:
             raise BlockingIOError(11, "Resource temporarily unavailable")
         return start(*arguments, **options)  # type: ignore[call-overload]
 
-    monkeypatch.setattr(subprocess, "Popen", sometimes)
+    monkeypatch.setattr(subprocess, "Popen", start_or_fail)
     assert await ingest(pipeline, ref) == 2
     document = await pipeline.get(ref)
     assert document is not None

@@ -15,7 +15,7 @@ from tests import fault_model as fault
 from tests.fakes.token_counter import WordCounter
 from tests.fault_model import FaultModel
 from tests.fault_model.chunks import Json
-from tests.fault_model.embeddings import embeds, numbers
+from tests.fault_model.embeddings import embeds, make_vector
 from tests.fault_model.exchange import Behaviour, Exchange
 from tests.integration.models.conftest import SECRET
 
@@ -47,7 +47,7 @@ def embedder(make_embedder: MakeEmbedder) -> OpenAIEmbedder:
 
 
 def unit(text: str) -> list[float]:
-    vector = numbers(text, DIMENSIONS)
+    vector = make_vector(text, DIMENSIONS)
     return [number / math.hypot(*vector) for number in vector]
 
 

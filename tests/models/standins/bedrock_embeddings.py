@@ -92,21 +92,21 @@ def vector(text: str, dimensions: int) -> list[float]:
 
 
 def _refusals(body: Json, fields: dict[str, Field], path: str = "#") -> Iterator[Refusal]:
-    def malformed(reason: str) -> Refusal:
+    def make_refusal(reason: str) -> Refusal:
         message = f"Malformed input request: {path}: {reason}, please reformat your input and try again."
         return aws_error("ValidationException", message)
 
     for name in body:
         if name not in fields:
-            yield malformed(f"extraneous key [{name}] is not permitted")
+            yield make_refusal(f"extraneous key [{name}] is not permitted")
     for name, field in fields.items():
         value = body.get(name)
         if field.required and name not in body:
-            yield malformed(f"required key [{name}] not found")
+            yield make_refusal(f"required key [{name}] not found")
         elif name in body and (not isinstance(value, field.kind) or (isinstance(value, bool) and field.kind is int)):
-            yield malformed(f"expected type of {name} is another than {type(value).__name__}")
+            yield make_refusal(f"expected type of {name} is another than {type(value).__name__}")
         elif name in body and field.values and value not in field.values:
-            yield malformed(f"{value} is not a valid enum value of {name}")
+            yield make_refusal(f"{value} is not a valid enum value of {name}")
 
 
 def _titan(body: Json) -> JSONResponse | Refusal:

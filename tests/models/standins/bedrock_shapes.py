@@ -28,7 +28,7 @@ def violation(operation: str, model_id: str, body: Json) -> str | None:
     """Return what the service model does not allow in a request, or None."""
     shape = _input_shape(operation)
     try:
-        parameters = {"modelId": model_id} | _parsed(body, shape)
+        parameters = {"modelId": model_id} | _decode_blobs(body, shape)
     except ValueError as wrong:
         return str(wrong)
     if "modelId" in body:
@@ -39,7 +39,7 @@ def violation(operation: str, model_id: str, body: Json) -> str | None:
     return next(_violations(parameters, shape, "input"), None)
 
 
-def _parsed(value: Any, shape: Any) -> Any:
+def _decode_blobs(value: Any, shape: Any) -> Any:
     """Return ``value`` with its blobs decoded, as the service reads it."""
     if shape.type_name == "blob" and isinstance(value, str):
         try:
@@ -48,9 +48,9 @@ def _parsed(value: Any, shape: Any) -> Any:
             raise ValueError(f"{shape.name} is no base64") from None
     if shape.type_name == "structure" and not shape.is_document_type and isinstance(value, dict):
         members = shape.members
-        return {name: _parsed(item, members[name]) if name in members else item for name, item in value.items()}
+        return {name: _decode_blobs(item, members[name]) if name in members else item for name, item in value.items()}
     if shape.type_name == "list" and isinstance(value, list):
-        return [_parsed(item, shape.member) for item in value]
+        return [_decode_blobs(item, shape.member) for item in value]
     return value
 
 

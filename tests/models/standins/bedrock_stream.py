@@ -133,7 +133,9 @@ class ConverseStream:
         text = BLOCKED if blocked else answer.text
         content += [{"text": text}] if text else []
         for call, call_id in zip(answer.calls, ids, strict=True):
-            content.append({"toolUse": {"toolUseId": call_id, "name": call.name, "input": _parsed(call.arguments)}})
+            content.append(
+                {"toolUse": {"toolUseId": call_id, "name": call.name, "input": _parse_arguments(call.arguments)}}
+            )
         return {
             "output": {"message": {"role": "assistant", "content": content}},
             "stopReason": "guardrail_intervened" if blocked else STOPS[answer.finish],
@@ -161,8 +163,8 @@ class ConverseStream:
         return event("contentBlockStop", {"contentBlockIndex": self._block - 1, "p": PADDING[:3]})
 
 
-def _parsed(arguments: str) -> Any:
-    """Return the arguments of a call; the service makes a text of what is not JSON."""
+def _parse_arguments(arguments: str) -> Any:
+    """Return the arguments of a call; text that is not JSON stays text."""
     try:
         return json.loads(arguments)
     except ValueError:

@@ -40,7 +40,7 @@ class ResponseStream:
         """Return an event that says that the answer has failed."""
         return self._event("error", code=code, message=message, param=None)
 
-    def failed(self, code: str, message: str) -> Json:
+    def make_failed_event(self, code: str, message: str) -> Json:
         """Return the event of a response that has failed."""
         return self._event(
             "response.failed", response=self._response("failed", error={"code": code, "message": message})
@@ -72,7 +72,7 @@ class ResponseStream:
             yield self._event("response.reasoning_summary_text.done", **where, text=thinking)
             yield self._event("response.reasoning_summary_part.done", **where, part=part)
             item["summary"] = [part]
-        yield self._done(item | ({"encrypted_content": secret} if included else {}))
+        yield self._finish_item(item | ({"encrypted_content": secret} if included else {}))
 
     def _shows_summary(self) -> bool:
         return bool((self._body.get("reasoning") or {}).get("summary"))
@@ -99,7 +99,7 @@ class ResponseStream:
         else:
             yield self._event("response.output_text.done", **where, text=answer.text, logprobs=[])
         yield self._event("response.content_part.done", **where, part=part)
-        yield self._done(item | {"status": "completed", "content": [part]})
+        yield self._finish_item(item | {"status": "completed", "content": [part]})
 
     def _call(self, call: Call) -> Iterator[Json]:
         # Bedrock's Mantle counts the calls of each response from nought.
@@ -115,9 +115,9 @@ class ResponseStream:
             yield self._event("response.function_call_arguments.delta", **where, delta=piece)
         done = {"name": call.name, "arguments": call.arguments}
         yield self._event("response.function_call_arguments.done", **where, **done)
-        yield self._done(item | {"arguments": call.arguments, "status": "completed"})
+        yield self._finish_item(item | {"arguments": call.arguments, "status": "completed"})
 
-    def _done(self, item: Json) -> Json:
+    def _finish_item(self, item: Json) -> Json:
         index = len(self._output)
         self._output.append(item)
         return self._event("response.output_item.done", output_index=index, item=item)

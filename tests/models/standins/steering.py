@@ -140,14 +140,15 @@ def _text(question: Question, user_message: Message, results: Sequence[str]) -> 
         lines = [line for message in question.messages for line in message.text.splitlines()]
         return f"Found: {[line[:QUOTED] for line in lines if match[1].casefold() in line.casefold()]}"
     if user_message.attachments:
-        return _received(user_message)
+        return _describe_message(user_message)
     if missing := [name for name, _ in _parse_calls(text)[0]]:
         return f"I have no tool {' and '.join(missing)}."
     return f"You said: {text}"
 
 
-def _received(message: Message) -> str:
+def _describe_message(message: Message) -> str:
     attachments = [
-        f"{one.kind} {one.name} ({one.media_type}, {one.size} bytes) {one.text[:QUOTED]}" for one in message.attachments
+        f"{file.kind} {file.name} ({file.media_type}, {file.size} bytes) {file.text[:QUOTED]}"
+        for file in message.attachments
     ]
     return f"I received: {'; '.join(line.strip() for line in attachments)}. You said: {message.text[:QUOTED]}"

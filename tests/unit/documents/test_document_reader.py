@@ -15,10 +15,10 @@ from baton.domain.errors import DocumentUnreadable
 from baton_documents.formats import DocumentFormat
 from baton_local.root import ROOT
 from tests import documents
-from tests.stand_in_readers import answering
+from tests.stand_in_readers import make_answering_program
 
 Readers = Callable[[str], ChildProcessReader]
-HELLO = answering({"text": "Hello."})
+HELLO = make_answering_program({"text": "Hello."})
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ async def test_the_process_has_no_variables_of_the_function(
     reader_of: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    reader = reader_of("import os\n" + answering('{"text": " ".join(sorted(os.environ))}'))
+    reader = reader_of("import os\n" + make_answering_program('{"text": " ".join(sorted(os.environ))}'))
     result = await reader.read(b"x", "a.docx", DocumentFormat.DOCX, seconds=60)
     assert set(result.text.split()) <= {"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LC_CTYPE"}
 

@@ -20,7 +20,7 @@ from baton_documents.formats import DocumentFormat
 from baton_documents.processes import ProcessLimits
 from baton_documents.results import BlockKind, TextBlock
 from tests import documents
-from tests.stand_in_readers import READY, answering
+from tests.stand_in_readers import READY, make_answering_program
 
 MIB = 1024 * 1024
 SMALL = ProcessLimits(memory_bytes=256 * MIB, seconds=1, answer_bytes=MIB)
@@ -184,7 +184,7 @@ async def test_a_machine_without_threads_is_an_outage(
 
 
 async def test_each_call_has_a_process_of_its_own(extractor_of: Extractors) -> None:
-    pid = answering("{'blocks': [{'kind': 'paragraph', 'text': str(__import__('os').getpid())}]}")
+    pid = make_answering_program("{'blocks': [{'kind': 'paragraph', 'text': str(__import__('os').getpid())}]}")
     extractor = extractor_of(pid)
     texts = [await extractor.extract(b"x", DocumentFormat.TEXT, (1, 1)) for _ in range(3)]
     pids = {text.blocks[0].text for text in texts}
@@ -203,7 +203,7 @@ async def test_documents_are_read_in_the_order_of_their_arrival_a_bounded_number
         f"import sys, time\nbody = sys.stdin.buffer.read().split(b'\\n')[1].decode()\nlog = open({str(log)!r}, 'a')\n"
         "print('+' + body, file=log, flush=True)\ntime.sleep(0.1)\nprint('-' + body, file=log, flush=True)\n"
     )
-    extractor = extractor_of(program + answering(HELLO))
+    extractor = extractor_of(program + make_answering_program(HELLO))
     bodies = [f"{number}".encode() for number in range(6)]
     await asyncio.gather(*(extractor.extract(body, DocumentFormat.TEXT, (1, 1)) for body in bodies))
     running = 0
@@ -222,7 +222,7 @@ async def test_a_document_that_waits_too_long_is_tried_again_later(
     extractor_of: Extractors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "QUEUE_SECONDS", 0.0)
-    assert await failure_of(extractor_of(answering(HELLO))) == "extraction_unavailable"
+    assert await failure_of(extractor_of(make_answering_program(HELLO))) == "extraction_unavailable"
 
 
 async def test_a_cancelled_caller_ends_the_process(extractor_of: Extractors, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def test_people_and_strangers_get_nothing_over_a_websocket() -> None:
     refusals = {"thread_unavailable", "workflow_unavailable", "unknown_interrupt"}
     for user in ("anna", "eve"):
         for action in set(ACTIONS) - {"ping"}:
-            scope = harness.someone(user_id=user) if user == "anna" else replace(harness.ada, user_id=user)
+            scope = harness.make_person_scope(user_id=user) if user == "anna" else replace(harness.ada, user_id=user)
             await socket.send(action, scope=scope, tab=user, **fields.get(action, {}))
             await socket.run_queue()
             codes = {event.get("code") for event in socket.take_events(user)}

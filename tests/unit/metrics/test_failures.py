@@ -95,7 +95,7 @@ from tests.harness.handoffs import advance, calling
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.little_memory import with_little_memory
 from tests.harness.sessions import close, make_episode
-from tests.harness.skills import SkillHarness, drafting
+from tests.harness.skills import SkillHarness, script_draft
 from tests.harness.sockets import Socketed
 from tests.harness.webhooks import with_webhooks
 from tests.infrastructure.alarms import metrics_of
@@ -332,7 +332,7 @@ async def a_record_of_the_inspector_that_cannot_be_stored(monkeypatch: pytest.Mo
 @failure(Metric.SKILLS_NOT_PUBLISHED)
 async def a_skill_that_is_not_valid_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = SkillHarness(
-        *drafting(
+        *script_draft(
             advance("COMPLETE", samples=["send slack alert"], approved=True),
             calling("return_to_main", summary="Made.", outcome="completed"),
         )

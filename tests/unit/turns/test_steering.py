@@ -12,7 +12,7 @@ from baton.domain.errors import MessageWithdrawn, NothingRunning, QueueFull, Thr
 from baton.domain.tenants.identity import Scope
 from baton.threads.requests.waiting_messages import MAX_WAITING
 from tests.fakes.chat_model import Answer
-from tests.harness.busy import BusyAgent, search, searches_then
+from tests.harness.busy import BusyAgent, script_search, search
 from tests.harness.harness import LIBRARIAN
 from tests.harness.wiki import answer as decide
 from tests.harness.wiki import delete, yes
@@ -37,7 +37,7 @@ def list_entered(events: list[Any]) -> list[str]:
 
 
 async def test_a_message_enters_the_run_behind_the_results_and_before_the_next_answer(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then("Here are flights to Graz."))
+    busy.model.script(*script_search("Here are flights to Graz."))
     async with busy.at_work() as running:
         assert await busy.write("m2") == "steered"
     run = await running
@@ -50,7 +50,7 @@ async def test_a_message_enters_the_run_behind_the_results_and_before_the_next_a
 
 
 async def test_a_message_that_has_entered_a_run_gets_no_turn(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then("Here are flights to Graz."))
+    busy.model.script(*script_search("Here are flights to Graz."))
     async with busy.at_work():
         await busy.write("m2")
     before = await busy.history()
@@ -62,7 +62,7 @@ async def test_a_message_that_has_entered_a_run_gets_no_turn(busy: BusyAgent) ->
 async def test_a_message_that_asks_for_another_agent_begins_a_run() -> None:
     librarian = AgentDefinition.model_validate(LIBRARIAN.model_dump() | {"triggers": ["talk to a librarian"]})
     busy = BusyAgent(while_busy="steer", handoffs=[{"agent": "archivist"}], others=(archivist(librarian),))
-    busy.model.script(*searches_then("Three flights."), "I am the archivist.")
+    busy.model.script(*script_search("Three flights."), "I am the archivist.")
     async with busy.at_work() as running:
         assert await busy.write("m2", "I want to talk to a librarian, please.") == "queued"
         assert await busy.write("m3", "To Graz, please.") == "steered"
@@ -70,7 +70,7 @@ async def test_a_message_that_asks_for_another_agent_begins_a_run() -> None:
 
 
 async def test_messages_enter_in_the_order_in_which_they_were_sent(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then("Done."))
+    busy.model.script(*script_search("Done."))
     async with busy.at_work() as running:
         for number in range(2, 5):
             busy.clock.advance(0.01)
@@ -94,7 +94,7 @@ async def test_a_message_to_a_run_that_ends_first_is_answered_next(busy: BusyAge
 
 async def test_a_message_waits_by_default_and_is_answered_after_the_run() -> None:
     busy = BusyAgent()
-    busy.model.script(*searches_then("Three.", "To Graz: one."))
+    busy.model.script(*script_search("Three.", "To Graz: one."))
     async with busy.at_work() as running:
         assert await busy.write("m2") == "queued"
         assert await busy.list_waiting() == ["m2"]
@@ -125,7 +125,7 @@ async def test_a_message_that_interrupts_stops_the_run_and_is_answered_before_th
 
 
 async def test_a_repeated_message_enters_once(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then("Done."))
+    busy.model.script(*script_search("Done."))
     async with busy.at_work() as running:
         assert [await busy.write("m2") for _ in range(3)] == ["steered"] * 3
     assert list_entered((await running).events) == ["m2"]
@@ -135,7 +135,7 @@ async def test_a_repeated_message_enters_once(busy: BusyAgent) -> None:
 
 
 async def test_other_words_under_the_id_of_a_waiting_message_are_refused(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then("Done."))
+    busy.model.script(*script_search("Done."))
     async with busy.at_work():
         await busy.write("m2")
         assert await busy.write("m2", "To Linz!") == "message_id_conflict"
@@ -162,7 +162,7 @@ async def test_a_run_that_waits_for_an_approval_cannot_be_steered(mode: str) -> 
 
 async def test_so_many_messages_wait_and_no_more() -> None:
     busy = BusyAgent()
-    busy.model.script(*searches_then("Done."))
+    busy.model.script(*script_search("Done."))
     async with busy.at_work():
         for number in range(MAX_WAITING):
             assert await busy.write(f"w{number}") == "queued"
@@ -177,7 +177,7 @@ async def test_so_many_messages_wait_and_no_more() -> None:
 
 async def test_a_withdrawn_message_is_refused_and_not_answered() -> None:
     busy = BusyAgent()
-    busy.model.script(*searches_then("Three."))
+    busy.model.script(*script_search("Three."))
     async with busy.at_work():
         await busy.write("m2")
         for _ in range(2):
@@ -192,7 +192,7 @@ async def test_a_withdrawn_message_is_refused_and_not_answered() -> None:
 
 async def test_a_message_chooses_within_what_the_agent_allows() -> None:
     busy = BusyAgent(while_busy_allowed=["queue", "interrupt"])
-    busy.model.script(*searches_then("Done."))
+    busy.model.script(*script_search("Done."))
     async with busy.at_work():
         assert await busy.write("m2", whileBusy="steer") == "invalid_request"
         assert await busy.write("m2", whileBusy="now") == "invalid_request"
@@ -200,7 +200,7 @@ async def test_a_message_chooses_within_what_the_agent_allows() -> None:
 
 
 async def test_a_caller_over_http_gets_the_run_that_its_message_has_entered(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then("Here are flights to Graz."))
+    busy.model.script(*script_search("Here are flights to Graz."))
     async with busy.at_work() as running:
         sending = asyncio.ensure_future(busy.say("m2", "To Graz, please."))
         await busy.wait_until_waiting("m2")
@@ -213,7 +213,7 @@ async def test_a_caller_over_http_gets_the_run_that_its_message_has_entered(busy
 
 
 async def test_a_caller_over_http_interrupts_and_gets_a_turn(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then("To Graz: one."))
+    busy.model.script(*script_search("To Graz: one."))
     async with busy.at_work() as running:
         answered = await busy.say("m2", "To Graz, please.", while_busy="interrupt")
         assert (await running).last["outcome"] == {"type": "cancelled"}
@@ -222,7 +222,7 @@ async def test_a_caller_over_http_interrupts_and_gets_a_turn(busy: BusyAgent) ->
 
 
 async def test_a_caller_who_gives_up_waiting_leaves_nothing_that_enters_a_run(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then("Three."))
+    busy.model.script(*script_search("Three."))
     async with busy.at_work() as running:
         with pytest.raises(ThreadBusy):
             await busy.say("m2", "To Graz, please.", seconds=0.3)
@@ -232,14 +232,14 @@ async def test_a_caller_who_gives_up_waiting_leaves_nothing_that_enters_a_run(bu
 
 
 async def test_the_attempt_after_a_death_has_the_message_where_it_was(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then(), Answer(("Here",), gate=asyncio.Event(), gate_at=1))
+    busy.model.script(*script_search(), Answer(("Here",), gate=asyncio.Event(), gate_at=1))
     async with busy.at_work() as dying:
         await busy.write("m2")
         busy.results_found.set()
         await busy.wait_for_requests(2)
         dying.cancel()
         await asyncio.wait([dying])
-    busy.model.script(*searches_then("Here are flights to Graz."))
+    busy.model.script(*script_search("Here are flights to Graz."))
     run = await busy.say("m1", "Find a flight.")
     assert list_entered(run.events) == ["m2"]
     assert await busy.history() == [*FOUND, TO_GRAZ, ("assistant", "Here are flights to Graz.")]
@@ -248,7 +248,7 @@ async def test_the_attempt_after_a_death_has_the_message_where_it_was(busy: Busy
 
 
 async def test_an_attempt_that_calls_nothing_answers_the_message_after_its_own_answer(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then(), Answer(("Here",), gate=asyncio.Event(), gate_at=1))
+    busy.model.script(*script_search(), Answer(("Here",), gate=asyncio.Event(), gate_at=1))
     async with busy.at_work() as dying:
         await busy.write("m2")
         busy.results_found.set()
@@ -266,7 +266,7 @@ async def test_an_attempt_that_calls_nothing_answers_the_message_after_its_own_a
 
 
 async def test_a_run_that_is_given_up_keeps_the_message_that_has_entered_it(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then(), Answer(("Here",), gate=asyncio.Event(), gate_at=1))
+    busy.model.script(*script_search(), Answer(("Here",), gate=asyncio.Event(), gate_at=1))
     async with busy.at_work() as dying:
         await busy.write("m2")
         busy.results_found.set()
@@ -279,7 +279,7 @@ async def test_a_run_that_is_given_up_keeps_the_message_that_has_entered_it(busy
 
 
 async def test_a_message_noted_by_a_worker_without_its_lease_gets_a_turn(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then("Three.", "To Graz: one.", "To Graz: one."))
+    busy.model.script(*script_search("Three.", "To Graz: one.", "To Graz: one."))
     async with busy.at_work() as running:
         await busy.write("m2", whileBusy="queue")
     run = await running
@@ -304,7 +304,7 @@ async def test_an_approval_later_in_the_run_keeps_the_message_in_its_place() -> 
 async def test_the_next_turn_has_the_message_in_its_history_and_pruning_keeps_the_exchange_whole(
     busy: BusyAgent,
 ) -> None:
-    busy.model.script(*searches_then("Here are flights to Graz."), "You are welcome.")
+    busy.model.script(*script_search("Here are flights to Graz."), "You are welcome.")
     async with busy.at_work():
         await busy.write("m2")
     await busy.tab.run_queue()
@@ -313,14 +313,14 @@ async def test_the_next_turn_has_the_message_in_its_history_and_pruning_keeps_th
 
 
 async def test_a_message_that_begins_a_branch_waits_whatever_the_agent_does(busy: BusyAgent) -> None:
-    busy.model.script("Hello.", *searches_then("Done."))
+    busy.model.script("Hello.", *script_search("Done."))
     await busy.say("m0")
     async with busy.at_work():
         assert await busy.write("m2", "Again.", branch={"from": "m0"}) == "queued"
 
 
 async def test_a_message_that_has_entered_a_run_begins_no_branch(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then("Done."))
+    busy.model.script(*script_search("Done."))
     async with busy.at_work():
         await busy.write("m2")
     await busy.tab.run_queue()
@@ -332,7 +332,7 @@ async def test_a_message_that_has_entered_a_run_begins_no_branch(busy: BusyAgent
 
 async def test_a_sender_who_may_do_less_than_the_run_does_not_steer_it() -> None:
     busy = BusyAgent(while_busy="steer")
-    busy.model.script(*searches_then("Three.", "To Graz: one."))
+    busy.model.script(*script_search("Three.", "To Graz: one."))
     able = Scope("acme", "ada", frozenset({"refund:write"}))
     async with busy.at_work(scope=able) as running:
         assert await busy.write("m2") == "steered"
@@ -342,7 +342,7 @@ async def test_a_sender_who_may_do_less_than_the_run_does_not_steer_it() -> None
 
 
 async def test_a_stranger_learns_nothing_and_changes_nothing(busy: BusyAgent) -> None:
-    busy.model.script(*searches_then("Three."))
+    busy.model.script(*script_search("Three."))
     eve = Scope("acme", "eve")
     async with busy.at_work() as running:
         await busy.tab.send("message", scope=eve, messageId="m2", content="Buy it!", whileBusy="queue")
@@ -356,7 +356,7 @@ async def test_a_stranger_learns_nothing_and_changes_nothing(busy: BusyAgent) ->
 
 async def test_a_message_that_was_sent_right_before_a_run_waits_like_one_that_was_sent_during_it() -> None:
     busy = BusyAgent(while_busy="interrupt")
-    busy.model.script(*searches_then("Three flights."), "There are flights to Graz.")
+    busy.model.script(*script_search("Three flights."), "There are flights to Graz.")
     assert await busy.write("m2") is None
     async with busy.at_work() as running:
         working = asyncio.ensure_future(busy.tab.run_queue())
@@ -373,7 +373,7 @@ async def test_a_message_that_was_sent_right_before_a_run_waits_like_one_that_wa
 
 async def test_a_message_that_was_sent_right_before_a_run_can_be_withdrawn_while_it_waits() -> None:
     busy = BusyAgent()
-    busy.model.script(*searches_then("Three flights."))
+    busy.model.script(*script_search("Three flights."))
     await busy.write("m2")
     async with busy.at_work() as running:
         working = asyncio.ensure_future(busy.tab.run_queue())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.busy import BusyAgent, searches_then
+from tests.harness.busy import BusyAgent, script_search
 from tests.unit.api.a2a_client import A2AServed
 
 
@@ -25,7 +25,7 @@ async def test_a_message_to_a_working_task_enters_its_run(monkeypatch: pytest.Mo
     monkeypatch.setattr("baton.api.a2a.sending.START_SECONDS", 0.1)
     busy = BusyAgent(while_busy="steer")
     served = A2AServed(busy)
-    busy.model.script(*searches_then("Here are flights to Graz."))
+    busy.model.script(*script_search("Here are flights to Graz."))
     task = (await served.call("message/send", {"message": message("Find a flight.", "m1")}))["result"]
     await busy.searching.wait()
     busy.thread_id = task["contextId"]
@@ -48,7 +48,7 @@ async def test_a_message_of_another_task_waits_for_its_turn(monkeypatch: pytest.
     monkeypatch.setattr("baton.api.a2a.sending.START_SECONDS", 0.1)
     busy = BusyAgent(while_busy="steer")
     served = A2AServed(busy)
-    busy.model.script(*searches_then("Three.", "Hello."))
+    busy.model.script(*script_search("Three.", "Hello."))
     first = (await served.call("message/send", {"message": message("Find a flight.", "m1")}))["result"]
     await busy.searching.wait()
     busy.thread_id = first["contextId"]

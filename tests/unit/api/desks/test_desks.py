@@ -572,7 +572,7 @@ async def test_the_person_sees_that_the_user_is_typing(served: Served) -> None:
     [silent] = await people.events(more["id"])
     assert silent["value"]["item"]["typing"] is False
     with pytest.raises(ThreadUnavailable):
-        await harness.app.controls.note_typing(harness.someone(user_id="eve"), harness.thread_id)
+        await harness.app.controls.note_typing(harness.make_person_scope(user_id="eve"), harness.thread_id)
 
 
 async def test_a_person_sends_a_file_into_the_conversation_that_they_have_taken(people: People) -> None:

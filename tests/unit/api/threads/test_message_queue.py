@@ -11,7 +11,7 @@ from baton.domain.errors import ThreadBusy
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.domain.threads.queued import RecordDelivery, WaitingMessage
-from tests.harness.busy import BusyAgent, searches_then
+from tests.harness.busy import BusyAgent, script_search
 from tests.unit.api.served import Served
 
 
@@ -26,7 +26,7 @@ def path(busy: BusyAgent, message_id: str = "") -> str:
 
 async def test_waiting_messages_are_listed_and_withdrawn_once(busy: BusyAgent) -> None:
     served = Served(busy)
-    busy.model.script(*searches_then("Done."))
+    busy.model.script(*script_search("Done."))
     async with busy.at_work():
         await busy.write("m 2", "To Graz, please.")
         [item] = (await served.get(path(busy))).raise_for_status().json()["items"]
@@ -41,7 +41,7 @@ async def test_waiting_messages_are_listed_and_withdrawn_once(busy: BusyAgent) -
 
 async def test_a_message_that_runs_cannot_be_withdrawn(busy: BusyAgent) -> None:
     served = Served(busy)
-    busy.model.script(*searches_then("Done."))
+    busy.model.script(*script_search("Done."))
     async with busy.at_work():
         refused = await served.request("DELETE", path(busy, "m1"))
         assert (refused.status_code, refused.json()["code"]) == (409, "already_running")
@@ -50,7 +50,7 @@ async def test_a_message_that_runs_cannot_be_withdrawn(busy: BusyAgent) -> None:
 @pytest.mark.parametrize(("user", "permissions"), [("eve", ()), ("boss", (Permission.THREAD_READ_ALL,))])
 async def test_nobody_else_withdraws_a_message(busy: BusyAgent, user: str, permissions: tuple[str, ...]) -> None:
     served = Served(busy)
-    busy.model.script(*searches_then("Done."))
+    busy.model.script(*script_search("Done."))
     async with busy.at_work():
         await busy.write("m2")
         refused = await served.request("DELETE", path(busy, "m2"), *permissions, user=user)
@@ -64,7 +64,7 @@ async def test_nobody_else_withdraws_a_message(busy: BusyAgent, user: str, permi
 
 async def test_a_message_over_http_enters_the_run_and_gets_its_messages(busy: BusyAgent) -> None:
     served = Served(busy)
-    busy.model.script(*searches_then("Here are flights to Graz."))
+    busy.model.script(*script_search("Here are flights to Graz."))
     body = {"sessionId": busy.thread_id, "messageId": "m2", "message": "To Graz, please.", "whileBusy": "steer"}
     async with busy.at_work() as running:
         sending = asyncio.ensure_future(served.post("/messages", body))
@@ -83,7 +83,7 @@ async def test_a_message_over_http_enters_the_run_and_gets_its_messages(busy: Bu
 
 async def test_an_ag_ui_client_follows_the_run_that_its_message_has_entered(busy: BusyAgent) -> None:
     served = Served(busy)
-    busy.model.script(*searches_then("Here are flights to Graz."))
+    busy.model.script(*script_search("Here are flights to Graz."))
     run_input = {
         "threadId": busy.thread_id,
         "runId": "r2",
@@ -130,7 +130,7 @@ async def test_a_message_that_was_sent_right_before_a_run_is_listed_until_it_is_
     busy: BusyAgent, is_delivered_again: bool
 ) -> None:
     busy.deployment_limits = DeploymentLimits(thread_tokens=1)
-    busy.model.script(*searches_then("Done."))
+    busy.model.script(*script_search("Done."))
     await busy.write("m2")
     async with busy.at_work():
         working = asyncio.ensure_future(deliver(busy, receives=1, seconds=0.1 if is_delivered_again else 20))
@@ -150,7 +150,7 @@ async def test_a_message_that_was_sent_right_before_a_run_is_listed_until_it_is_
 async def test_a_message_that_its_sender_repeats_while_it_is_being_listed_still_enters_the_run(
     busy: BusyAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    busy.model.script(*searches_then("Here are flights to Graz."))
+    busy.model.script(*script_search("Here are flights to Graz."))
     await busy.write("m2")
     read, repeated, is_repeated = busy.live.waiting, list[str | None](), asyncio.Event()
 

@@ -18,7 +18,7 @@ from baton.threads.handoffs.skill_making import SkillMaking
 from tests.contracts.procedures import add_approved
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, calling, texts
-from tests.harness.skills import MAKER, STEPS, SkillHarness, drafting
+from tests.harness.skills import MAKER, STEPS, SkillHarness, script_draft
 
 
 def procedure(harness: HandoffHarness, **fields: Any) -> Procedure:
@@ -29,7 +29,7 @@ def procedure(harness: HandoffHarness, **fields: Any) -> Procedure:
 
 async def test_a_skill_is_made_tried_saved_and_answers_later_messages() -> None:
     harness = SkillHarness(
-        *drafting(
+        *script_draft(
             advance("COMPLETE", samples=["Please send a Slack alert", "What time is it?"], approved=True),
             calling("return_to_main", summary="The skill Slack Alert was made.", outcome="completed"),
         )
@@ -58,7 +58,7 @@ async def test_a_skill_is_made_tried_saved_and_answers_later_messages() -> None:
 
 async def test_the_model_is_shown_the_skill_md_and_which_samples_start_it() -> None:
     harness = SkillHarness(
-        *drafting(advance("TESTING", samples=["send a slack alert", "good morning"]), Answer(("So?",)))
+        *script_draft(advance("TESTING", samples=["send a slack alert", "good morning"]), Answer(("So?",)))
     )
     await harness.say("m1", "create a skill")
     results = [str(prompt.content) for prompt in harness.model.requests[-1].prompts if prompt.role.value == "tool"]
@@ -78,7 +78,7 @@ async def test_the_model_is_shown_the_skill_md_and_which_samples_start_it() -> N
     ],
 )
 async def test_a_skill_that_is_not_ready_is_not_saved(last: Answer, reason: str) -> None:
-    harness = SkillHarness(*drafting(last, Answer(("Not yet.",))))
+    harness = SkillHarness(*script_draft(last, Answer(("Not yet.",))))
     await harness.say("m1", "create a skill")
     assert await harness.private_skills.of_user(harness.ada) == []
 
@@ -101,7 +101,7 @@ async def test_the_name_of_an_approved_procedure_is_refused_when_it_is_given(sco
 async def test_the_user_learns_before_they_agree_that_the_skill_is_theirs_alone() -> None:
     tested = advance("TESTING", samples=["send a slack alert"])
     done = advance("COMPLETE", samples=["send a slack alert"], approved=True)
-    harness = SkillHarness(*drafting(tested, done, calling("return_to_main", summary="Made.", outcome="completed")))
+    harness = SkillHarness(*script_draft(tested, done, calling("return_to_main", summary="Made.", outcome="completed")))
     await harness.say("m1", "create a skill")
     results = [str(prompt.content) for prompt in harness.model.requests[-1].prompts if prompt.role.value == "tool"]
     for result in results[-2:]:
@@ -110,7 +110,7 @@ async def test_the_user_learns_before_they_agree_that_the_skill_is_theirs_alone(
 
 async def test_a_sample_that_an_approved_procedure_answers_first_is_named() -> None:
     harness = SkillHarness(
-        *drafting(advance("TESTING", samples=["send a slack alert", "alert them by slack"]), Answer(("So?",)))
+        *script_draft(advance("TESTING", samples=["send a slack alert", "alert them by slack"]), Answer(("So?",)))
     )
     other = procedure(harness, draft=replace(procedure(harness).draft, name="Pager"))
     await add_approved(harness.procedures, Scope("acme", "bob"), other)
@@ -146,9 +146,9 @@ async def test_a_skill_of_the_same_name_is_its_next_version() -> None:
         advance("COMPLETE", samples=["send slack alert"], approved=True),
         calling("return_to_main", summary="Made.", outcome="completed"),
     )
-    harness = SkillHarness(*drafting(*done), *drafting(*done))
+    harness = SkillHarness(*script_draft(*done), *script_draft(*done))
     await harness.say("m1", "create a skill")
-    second = drafting(*done)
+    second = script_draft(*done)
     assert json.loads(second[3].calls[0].arguments)["data"]["steps"] == STEPS
     await harness.say("m2", "create a new skill")
     [skill] = await harness.private_skills.in_use(harness.ada, "assistant")
@@ -189,7 +189,7 @@ async def test_a_second_skill_has_to_wait_and_answers_are_not_taken_for_one(text
 async def test_a_skill_over_the_limit_is_not_saved_and_the_user_learns_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("baton.threads.handoffs.skill_making.MAX_PRIVATE", 0)
     done = advance("COMPLETE", samples=["send slack alert"], approved=True)
-    harness = SkillHarness(*drafting(done, Answer(("A skill has to be removed first.",))))
+    harness = SkillHarness(*script_draft(done, Answer(("A skill has to be removed first.",))))
     await harness.say("m1", "create a skill")
     assert await harness.private_skills.of_user(harness.ada) == []
     results = [str(prompt.content) for prompt in harness.model.requests[-1].prompts if prompt.role.value == "tool"]
@@ -215,7 +215,7 @@ async def test_a_skill_that_is_not_published_leaves_no_words_of_its_user_in_the_
     monkeypatch.setattr(SkillMaking, "save", fail)
     monkeypatch.setattr(conversation_states, "logger", NotingLogger())
     harness = SkillHarness(
-        *drafting(
+        *script_draft(
             advance("COMPLETE", samples=["send slack alert"], approved=True),
             calling("return_to_main", summary="Made.", outcome="completed"),
         )
