@@ -40,12 +40,6 @@ class ResponseStream:
         """Return an event that says that the answer has failed."""
         return self._event("error", code=code, message=message, param=None)
 
-    def make_failed_event(self, code: str, message: str) -> Json:
-        """Return the event of a response that has failed."""
-        return self._event(
-            "response.failed", response=self._response("failed", error={"code": code, "message": message})
-        )
-
     def _end(self, answer: Answer) -> Json:
         reason = {Finish.LENGTH: "max_output_tokens", Finish.FILTERED: "content_filter",
                   Finish.FILTERED_LATE: "content_filter"}.get(answer.finish)  # fmt: skip
