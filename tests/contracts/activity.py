@@ -93,7 +93,7 @@ class LimitedTenant:
         self.stores.clock.advance(A_LEASE)
         self.running.clear()
 
-    async def counted(self, user: str, limit: str) -> Activity:
+    async def read_counts(self, user: str, limit: str) -> Activity:
         """Return the counts of runs: the user's if ``limit`` is one of users, otherwise the tenant's."""
         scope = self.scope(user)
         return await self.stores.activity.get(
@@ -200,7 +200,7 @@ class ActivityContract:
                 await tenant.app.privacy.forgotten_runs.count(lease.scope, lease.thread_id)
             await stores.unbury(lease.scope, lease.thread_id)
         assert not await tenant.may_begin("ada")
-        assert sum(location.run != "" for location in (await tenant.counted("ada", limit)).places.values()) == 0
+        assert sum(location.run != "" for location in (await tenant.read_counts("ada", limit)).places.values()) == 0
 
     async def test_tokens_count_however_much_time_of_the_day_is_between_the_runs(self, stores: Stores) -> None:
         tenant = LimitedTenant(stores, user_tokens_per_day=30)
@@ -216,7 +216,7 @@ class ActivityContract:
             stores.clock.advance(5)
             long_runs = [await stores.store.renew(lease, used_seq=lease.first_seq) for lease in long_runs]
             await tenant.end(await tenant.begin(f"user {number}"))
-        counted = await tenant.counted("ada", "tokens_per_day")
+        counted = await tenant.read_counts("ada", "tokens_per_day")
         assert len(counted.places) <= 6
         assert counted.tokens >= 15 * 8
 

@@ -54,7 +54,7 @@ class Embassy(Protocol):
     def agent(self) -> AgentDefinition: ...
 
     def will_say(self, *words: str) -> str:
-        """The agent's next answer; returns the message that brings it about."""
+        """Set the agent's next answer, and return the message that it answers."""
 
     def will_ask(self, question: str) -> str: ...
 
@@ -147,5 +147,5 @@ class AgentClientContract:
 
 
 async def consult(embassy: Embassy, task: AgentTask) -> list[AgentChunk]:
-    """Everything the agent says."""
+    """Return all chunks of the agent's answer."""
     return [chunk async for chunk in embassy.client.stream(embassy.agent, task)]

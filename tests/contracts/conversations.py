@@ -176,14 +176,14 @@ class ChangeContract:
             moved_from=replace(workflow(stores, lease), thread_id=new_thread_id(), data={}),
             offered_id="w3",
         )
-        assert await changes(stores, lease, change) == [change, change]
+        assert await read_change_twice(stores, lease, change) == [change, change]
 
     async def test_a_run_that_changes_nothing_has_none(self, stores: Stores) -> None:
-        assert await changes(stores, await stores.acquire(new_thread_id()), None) == [None, None]
+        assert await read_change_twice(stores, await stores.acquire(new_thread_id()), None) == [None, None]
 
     async def test_the_least_change_is_one(self, stores: Stores) -> None:
         change = ConversationChange(ConversationState("assistant"))
-        assert await changes(stores, await stores.acquire(new_thread_id()), change) == [change, change]
+        assert await read_change_twice(stores, await stores.acquire(new_thread_id()), change) == [change, change]
 
     async def test_a_large_one_is_kept_whole(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
@@ -193,11 +193,13 @@ class ChangeContract:
             handoffs=(replace(handoff(stores, lease), context_summary=text),),
             workflows=(replace(workflow(stores, lease), data={"ASK": {"name": text[:20_000]}}),),
         )
-        assert await changes(stores, lease, change) == [change, change]
+        assert await read_change_twice(stores, lease, change) == [change, change]
 
 
-async def changes(stores: Stores, lease: Lease, change: ConversationChange | None) -> list[ConversationChange | None]:
-    """Readers of a run's change: first the worker that takes the run over, afterwards everybody."""
+async def read_change_twice(
+    stores: Stores, lease: Lease, change: ConversationChange | None
+) -> list[ConversationChange | None]:
+    """Return a run's change as the worker that takes the run over reads it, and then as any reader does."""
     answer = make_answer(lease)
     assert answer.end is not None
     last = replace(answer, end=replace(answer.end, change=change))

@@ -33,12 +33,12 @@ class NextFault:
     take_over: Callable[[], Awaitable[None]] | None = None
     happened: bool = False
 
-    def spare(self) -> None:
-        """Let everything be well again."""
+    def clear(self) -> None:
+        """Make all calls succeed again."""
         self.kind, self.calls, self.happened = "none", 0, False
 
-    async def met(self, name: str, really: Callable[[], Awaitable[Any]]) -> Any:
-        """Make the call ``name``, or meet the fault."""
+    async def call(self, name: str, really: Callable[[], Awaitable[Any]]) -> Any:
+        """Make the call ``name``, or raise the fault if it is due."""
         self.calls -= 1
         if self.kind == "none" or self.calls >= 0:
             return await really()
@@ -65,7 +65,7 @@ class _Faulty:
         method = getattr(self._store, name)
 
         async def call(*args: Any, **kwargs: Any) -> Any:
-            return await self._fault.met(name, lambda: method(*args, **kwargs))
+            return await self._fault.call(name, lambda: method(*args, **kwargs))
 
         return call
 

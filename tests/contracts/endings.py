@@ -77,7 +77,7 @@ class CloseContract:
             await stores.store.close(zombie, last_seq=zombie.first_seq, ended=session(stores, zombie))
         with pytest.raises(LeaseLost):
             await stores.episodes.begin(
-                await _second(stores, thread_id, zombie), replace(session(stores, zombie), number=99)
+                await _record_with_higher_fence(stores, thread_id, zombie), replace(session(stores, zombie), number=99)
             )
         assert (await stores.store.get_thread(stores.ada, thread_id)).status is ThreadStatus.ACTIVE
 
@@ -217,8 +217,8 @@ class CancelContract:
         assert (await stores.live.live(stores.ada, thread_id)).cancelled_runs == frozenset()
 
 
-async def _second(stores: Stores, thread_id: str, zombie: Lease) -> Lease:
-    """``zombie``, after a holder with a higher fence has recorded the session that it wants to record."""
+async def _record_with_higher_fence(stores: Stores, thread_id: str, zombie: Lease) -> Lease:
+    """Record the session under a lease with a higher fence, and return ``zombie``, the older lease."""
     stores.clock.advance(60)
     lease = await stores.lease(thread_id)
     await stores.episodes.begin(lease, replace(session(stores, zombie), number=99))

@@ -187,15 +187,15 @@ class EpisodeContract:
             for _ in range(2):
                 await stores.episodes.put_redaction(stores.ada, ref.thread_id, ordinal, text)
 
-        async def between(scope: Scope, first: int, end: int) -> dict[int, str]:
+        async def read_redactions_between(scope: Scope, first: int, end: int) -> dict[int, str]:
             return dict(
                 await stores.episodes.read_redactions(scope, ref.thread_id, first_ordinal=first, end_ordinal=end)
             )
 
-        assert await between(stores.ada, 0, 8) == {0: "I am [email]", 7: "[phone] " * 200_000}
-        assert list(await between(stores.ada, 1, 13)) == [7, 12]
-        assert await between(stores.ada, 5, 5) == {}
-        assert await between(stores.stranger, 0, 13) == {}
+        assert await read_redactions_between(stores.ada, 0, 8) == {0: "I am [email]", 7: "[phone] " * 200_000}
+        assert list(await read_redactions_between(stores.ada, 1, 13)) == [7, 12]
+        assert await read_redactions_between(stores.ada, 5, 5) == {}
+        assert await read_redactions_between(stores.stranger, 0, 13) == {}
 
     async def test_a_users_episodes_are_listed_latest_end_first_page_by_page(self, stores: Stores) -> None:
         mine = []

@@ -110,19 +110,19 @@ class RetentionContract:
         assert await forgotten.retentions.get(Scope(f"{forgotten.tenant}-2", "ada")) == Retention()
 
     async def test_it_is_due_at_once_and_then_once_a_day(self, forgotten: Forgotten) -> None:
-        async def due() -> bool:
+        async def claim() -> bool:
             return forgotten.tenant in await forgotten.retentions.claim_due(forgotten.clock.now())
 
         stored = Retention(uploads=1, changed_by="boss", changed_at=forgotten.clock.now())
         await forgotten.retentions.put(forgotten.ada, stored)
-        assert [await due(), await due()] == [True, False]
+        assert [await claim(), await claim()] == [True, False]
         forgotten.clock.advance(86_399)
-        assert not await due()
+        assert not await claim()
         forgotten.clock.advance(1)
-        assert await due()
+        assert await claim()
         await forgotten.retentions.put(forgotten.ada, replace(stored, uploads=None))
         forgotten.clock.advance(86_400)
-        assert not await due()
+        assert not await claim()
 
     async def test_a_changed_one_is_due_at_once(self, forgotten: Forgotten) -> None:
         stored = Retention(uploads=9, changed_by="boss", changed_at=forgotten.clock.now())

@@ -45,8 +45,8 @@ class Shelved:
     was_open: bool
     """Whether the index knows nothing of the permission, because the document got it later."""
 
-    def readable(self, scope: Scope, agent: str, tenant: str) -> bool:
-        """Whether a reader may get the document's active version."""
+    def is_readable(self, scope: Scope, agent: str, tenant: str) -> bool:
+        """Return whether a reader may get the document's active version."""
         allowed = self.permission is None or self.permission in scope.permissions
         return (self.tenant, self.agent) == (tenant, agent) and allowed and not self.is_deleted
 
@@ -188,7 +188,7 @@ class KnowledgeContract:
         assert {(item.document_id, item.version) for item in cited} == {
             (f"doc-{number}", document.active)
             for number, document in enumerate(documents)
-            if document.readable(reader, agent, tenant) and document.active in document.indexed
+            if document.is_readable(reader, agent, tenant) and document.active in document.indexed
         }
         assert len(cited) == len(results)
         assert all(item.agent_id == agent for item in cited)

@@ -110,17 +110,17 @@ class ToolCallContract:
         for number, call_id in enumerate("cde", start=2):
             await run(stores, first.thread_id, number, call_id)
 
-        async def between(first_ordinal: int, end_ordinal: int) -> list[str]:
+        async def list_ids_between(first_ordinal: int, end_ordinal: int) -> list[str]:
             calls = await stores.records.calls_between(
                 stores.ada, first.thread_id, first_ordinal=first_ordinal, end_ordinal=end_ordinal
             )
             return [one.id for one in calls]
 
-        assert await between(0, 8) == ["a", "b", "c", "d", "e"]
-        assert await between(2, 6) == ["c", "d"]
-        assert await between(0, 2) == ["a", "b"]
-        assert await between(6, 10**6) == ["e"]
-        assert await between(4, 4) == []
+        assert await list_ids_between(0, 8) == ["a", "b", "c", "d", "e"]
+        assert await list_ids_between(2, 6) == ["c", "d"]
+        assert await list_ids_between(0, 2) == ["a", "b"]
+        assert await list_ids_between(6, 10**6) == ["e"]
+        assert await list_ids_between(4, 4) == []
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6, 100])
     async def test_pages_go_back_in_time(self, stores: Stores, limit: int) -> None:

@@ -199,7 +199,7 @@ class ConversationMachine(RuleBasedStateMachine):
         follows: Callable[[Callable[[Event], None]], Awaitable[object]] | None = None,
     ) -> None:
         """Send the request to a worker that may fail; repeat it after a death of the worker, after ``follows``."""
-        self.fault.spare()
+        self.fault.clear()
         self.fault.kind, self.fault.calls = fault
         self.model.script(*script)
         self.runner.run(self._act(at, request, follows))
@@ -221,13 +221,13 @@ class ConversationMachine(RuleBasedStateMachine):
             await self._done(request)
         except (LeaseLost, StoreUnavailable):
             assert self.fault.happened
-            self.fault.spare()
+            self.fault.clear()
             if kind != "unavailable" or await self._is_leased(at):
                 self.stores.clock.advance(LONGER_THAN_A_LEASE)
             if follows is not None:
                 await self._done(follows)
             await self._done(request)
-        self.fault.spare()
+        self.fault.clear()
 
     async def _is_leased(self, at: int) -> bool:
         """Return whether the failed worker may still hold the lease, which other workers then have to wait for."""

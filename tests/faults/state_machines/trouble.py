@@ -33,12 +33,12 @@ class Trouble:
 
     def end(self) -> None:
         """Let everything be well again."""
-        self.crash.spare()
+        self.crash.clear()
         self.search = "none"
 
     async def met(self, name: str, really: Callable[[], Awaitable[Any]]) -> Any:
         """A call of a store."""
-        return await self.crash.met(name, really)
+        return await self.crash.call(name, really)
 
     async def searching(self, name: str, really: Callable[[], Awaitable[Any]]) -> Any:
         """A call of the search index."""

@@ -58,7 +58,7 @@ async def begin_task(
     return started
 
 
-def following(task: AgentTask, started: AgentStarted) -> AgentTask:
+def make_following_task(task: AgentTask, started: AgentStarted) -> AgentTask:
     remote = RemoteTask(task.task_id, "remote", started.remote_task_id, started.known)
     return replace(task, remote_task_id=started.remote_task_id, follows=remote)
 
@@ -70,7 +70,7 @@ async def test_a_task_that_is_passed_on_is_followed_and_sent_nothing_again(
     remote = RemoteAgent(version=version, streams=streams)
     agent, task = define_agent(serve(remote)), a_task("gated One two")
     started = await begin_task(client, agent, task, is_passed_on=True)
-    following_it = asyncio.ensure_future(listen(client, agent, following(task, started)))
+    following_it = asyncio.ensure_future(listen(client, agent, make_following_task(task, started)))
     await asyncio.to_thread(remote.working.wait, 10)
     remote.gate.set()
     chunks = await following_it
@@ -79,7 +79,7 @@ async def test_a_task_that_is_passed_on_is_followed_and_sent_nothing_again(
     assert len(remote.received) == 1
     assert not remote.cancelled.is_set()
     # It has ended meanwhile, and is the answer still.
-    assert text_of(await listen(client, agent, following(task, started))) == "Onetwo"
+    assert text_of(await listen(client, agent, make_following_task(task, started))) == "Onetwo"
 
 
 async def test_an_agent_that_has_restarted_has_lost_the_task_that_is_followed(
@@ -87,7 +87,9 @@ async def test_an_agent_that_has_restarted_has_lost_the_task_that_is_followed(
 ) -> None:
     task = a_task("say Hello.")
     with pytest.raises(TaskLost):
-        await listen(client, define_agent(serve(RemoteAgent())), following(task, AgentStarted("of-another-process")))
+        await listen(
+            client, define_agent(serve(RemoteAgent())), make_following_task(task, AgentStarted("of-another-process"))
+        )
 
 
 async def test_a_message_that_did_not_reach_the_task_is_sent_by_the_follower(
@@ -102,7 +104,7 @@ async def test_a_message_that_did_not_reach_the_task_is_sent_by_the_follower(
         started = await anext(chunks)
     assert isinstance(started, AgentStarted)
     assert len(remote.received) == 1, "the worker died before it sent the message"
-    assert text_of(await listen(client, agent, following(second, started))) == "Booked."
+    assert text_of(await listen(client, agent, make_following_task(second, started))) == "Booked."
     assert [text for _, text, _ in remote.received] == ["ask When?", "answer Booked."]
 
 
@@ -114,7 +116,7 @@ async def test_a_task_that_nobody_follows_is_stopped(client: RemoteAgents, serve
     await client.cancel(agent, task.scope, started.remote_task_id)
     assert await asyncio.to_thread(remote.cancelled.wait, 10)
     with pytest.raises(TaskLost):
-        await listen(client, agent, following(task, started))
+        await listen(client, agent, make_following_task(task, started))
 
 
 async def test_files_of_a_kind_that_the_card_does_not_name_stay_here(client: RemoteAgents, serve: Serve) -> None:

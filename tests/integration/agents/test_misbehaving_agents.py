@@ -166,11 +166,11 @@ async def test_a_card_that_is_none_says_what_is_wrong(
 async def test_no_card_over_tls_leads_to_an_address_without(tmp_path: Path) -> None:
     agent = RogueAgent(rogue.result({}))
 
-    async def behind_a_proxy(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve_as_http(scope: Scope, receive: Receive, send: Send) -> None:
         await agent.app({**scope, "scheme": "http"}, receive, send)
 
     client = RemoteAgents(lambda: httpx.AsyncClient(verify=False), resolve)  # noqa: S501 - the test's own certificate
-    with served(behind_a_proxy, self_signed(tmp_path)) as url:
+    with served(serve_as_http, self_signed(tmp_path)) as url:
         _, reported = await ask(client, define_agent(url))
     assert "without encryption" in reported
     assert agent.calls == []

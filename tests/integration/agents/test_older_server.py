@@ -50,7 +50,7 @@ async def listen(client: RemoteAgents, agent: AgentDefinition, task: AgentTask) 
     return [chunk async for chunk in client.stream(agent, task)]
 
 
-def waits(chunks: list[AgentChunk]) -> AgentDone:
+def get_end(chunks: list[AgentChunk]) -> AgentDone:
     end = chunks[-1]
     assert isinstance(end, AgentDone)
     assert end.remote_task_id is not None
@@ -60,18 +60,18 @@ def waits(chunks: list[AgentChunk]) -> AgentDone:
 async def test_a_question_a_form_and_a_sign_in_go_on_in_one_task(client: RemoteAgents, agent: AgentDefinition) -> None:
     task = a_task("ask When?")
     chunks = await listen(client, agent, task)
-    remote = waits(chunks).remote_task_id
+    remote = get_end(chunks).remote_task_id
     assert text_of(chunks) == "When?"
     for number, message in enumerate(("form", "sign-in Open https://login.example")):
         first_task = replace(task, task_id=f"m{number}", message=message, remote_task_id=remote)
         chunks = await listen(client, agent, first_task)
-        assert waits(chunks).remote_task_id == remote
+        assert get_end(chunks).remote_task_id == remote
         if message == "form":
             assert [chunk for chunk in chunks if isinstance(chunk, AgentData)] == [
                 AgentData({"type": "object", "properties": {"seats": {"type": "integer"}}})
             ]
         else:
-            assert waits(chunks).needs_sign_in
+            assert get_end(chunks).needs_sign_in
             assert text_of(chunks) == "Open https://login.example"
     answer = replace(task, task_id="m9", message="", data={"seats": "two"}, remote_task_id=remote)
     reported = text_of(await listen(client, agent, answer))

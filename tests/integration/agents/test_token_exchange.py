@@ -88,8 +88,8 @@ class Deployment:
         """The scope of a request with a user's token."""
         return self.verifier.verify(self.issuer.subject_token(user, tenant, **claims)).scope
 
-    def declared(self, **fields: Any) -> dict[str, Any]:
-        """The header as an agent's file has it."""
+    def declare_header(self, **fields: Any) -> dict[str, Any]:
+        """Return the header as an agent's file declares it."""
         target = {
             "token_url": f"{self.issuer.url}/token",
             "client_id": CLIENT,
@@ -100,7 +100,7 @@ class Deployment:
         return {"Authorization": {"token_exchange": target | fields}}
 
     def agent(self, url: str, **fields: Any) -> AgentDefinition:
-        remote = RemoteDefinition.model_validate({"card_url": url, "headers": self.declared(**fields)})
+        remote = RemoteDefinition.model_validate({"card_url": url, "headers": self.declare_header(**fields)})
         return AgentDefinition.model_validate(
             {"id": "calendar", "name": "Calendar", "description": "Knows.", "remote": remote}
         )
@@ -276,16 +276,16 @@ async def test_operators_learn_the_status_of_an_answer_that_is_no_json(
 async def test_an_endpoint_that_answers_too_slowly_is_given_up(deployment: Deployment, issuer: TokenEndpoint) -> None:
     """It is never silent for long, which is all that the client limits."""
 
-    async def dripping() -> AsyncIterator[bytes]:
+    async def drip_answer() -> AsyncIterator[bytes]:
         for _ in range(100):
             yield b" "
             await asyncio.sleep(0.02)
         yield b'{"access_token": "late", "token_type": "Bearer"}'
 
-    issuer.answer = (200, StreamingResponse(dripping()))
+    issuer.answer = (200, StreamingResponse(drip_answer()))
     policy = EgressPolicy(("127.0.0.1",), allow_local=True)
     exchanges = TokenExchanges(lambda: egress.make_http_client(policy), deployment.subjects, seconds=0.2)
-    target = TokenExchange.model_validate(deployment.declared()["Authorization"]).token_exchange
+    target = TokenExchange.model_validate(deployment.declare_header()["Authorization"]).token_exchange
     with pytest.raises(InternalError):
         await exchanges.obtain_token(deployment.scope(), target, CLIENT_SECRET)
 
@@ -346,7 +346,7 @@ async def test_requests_go_on_where_tokens_cannot_be_sealed(deployment: Deployme
 async def test_an_http_tool_acts_for_the_user_too(deployment: Deployment, issuer: TokenEndpoint, serve: Serve) -> None:
     remote = RemoteAgent()
     tool = {"type": "http", "name": "look", "description": "Looks.", "url": f"{serve(remote)}/elsewhere/card.json"}
-    agent = agent_with(tool | {"headers": deployment.declared()})
+    agent = agent_with(tool | {"headers": deployment.declare_header()})
     await deployment.tools.call(agent, "look", {}, context(agent, deployment.scope()))
     assert credentials(remote) == {f"Bearer {issuer.issued[0]}"}
     with pytest.raises(Unauthorized):
@@ -354,13 +354,13 @@ async def test_an_http_tool_acts_for_the_user_too(deployment: Deployment, issuer
 
 
 def test_declarations_that_are_not_narrower_or_not_for_one_user_are_refused(deployment: Deployment) -> None:
-    declared = deployment.declared()
+    declared = deployment.declare_header()
     with pytest.raises(ValidationError, match="narrower"):
-        TokenExchange.model_validate(deployment.declared(audience=None, scope=None)["Authorization"])
+        TokenExchange.model_validate(deployment.declare_header(audience=None, scope=None)["Authorization"])
     with pytest.raises(ValidationError):
-        TokenExchange.model_validate(deployment.declared(token_url="http://idp.example/token")["Authorization"])
+        TokenExchange.model_validate(deployment.declare_header(token_url="http://idp.example/token")["Authorization"])
     with pytest.raises(ValidationError):
-        TokenExchange.model_validate(deployment.declared(client_secret="written down")["Authorization"])
+        TokenExchange.model_validate(deployment.declare_header(client_secret="written down")["Authorization"])
     with pytest.raises(ValidationError, match="MCP"):
         McpServer.model_validate({"type": "mcp", "name": "m", "url": "https://m.example", "headers": declared})
 

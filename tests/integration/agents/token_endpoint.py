@@ -38,7 +38,7 @@ class TokenEndpoint:
 
     def subject_token(self, user: str = "ada", tenant: str = "acme", *, seconds: float = 600, **claims: Any) -> str:
         """A token of a user's, as a front end gets it."""
-        return self._signed({"sub": user, "tenant": tenant, "aud": "baton-api", **claims}, seconds)
+        return self._sign({"sub": user, "tenant": tenant, "aud": "baton-api", **claims}, seconds)
 
     def read(self, token: str, audience: str) -> dict[str, Any]:
         """The claims of a token that this issuer has signed for ``audience``."""
@@ -47,7 +47,7 @@ class TokenEndpoint:
         )
         return claims
 
-    def _signed(self, claims: dict[str, Any], seconds: float) -> str:
+    def _sign(self, claims: dict[str, Any], seconds: float) -> str:
         whole = {"iss": self.url, "exp": int(time.time() + seconds), "jti": str(len(self.issued)), **claims}
         return jwt.encode(whole, jwt.PyJWK(self.key).key, algorithm="RS256", headers={"kid": "issuer-key"})
 
@@ -71,7 +71,7 @@ class TokenEndpoint:
         except jwt.PyJWTError:
             return JSONResponse({"error": "invalid_grant"}, 400)
         claims = {"sub": subject["sub"], "aud": form["audience"], "act": {"sub": CLIENT}, "scope": form.get("scope")}
-        token = self._signed(claims, self.lifetime or 300)
+        token = self._sign(claims, self.lifetime or 300)
         self.issued.append(token)
         reported = {
             "access_token": token,

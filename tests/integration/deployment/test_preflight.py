@@ -75,7 +75,7 @@ def template(stack: str = "baton-dev", **parameters: str) -> DeployedTemplate:
     return DeployedTemplate(SOURCE, parameters, stack, REGION)
 
 
-def only(checks: Iterator[Check]) -> Check:
+def get_single_check(checks: Iterator[Check]) -> Check:
     [check] = checks
     return check
 
@@ -161,7 +161,7 @@ def test_missing_permissions_are_listed(aws: str) -> None:
         get_role={"Role": {"Arn": "arn:aws:iam::123456789012:role/teams/deployer"}}, simulate_principal_policy=simulate
     )
     who = {"Arn": ROLE, "Account": "123456789012"}
-    check = only(check_permissions(AnsweredAccount(iam=iam), who, "baton-dev"))
+    check = get_single_check(check_permissions(AnsweredAccount(iam=iam), who, "baton-dev"))
     assert (check.outcome, check.detail) == (Outcome.FAILS, "not allowed: iam:PassRole")
     requests = [request for request in iam.requests if "ActionNames" in request]
     assert ["arn:aws:dynamodb:us-east-1:123456789012:table/baton-dev-example"] in [r["ResourceArns"] for r in requests]
@@ -170,7 +170,9 @@ def test_missing_permissions_are_listed(aws: str) -> None:
 @pytest.mark.parametrize("arn", [ROLE, "arn:aws:iam::123456789012:user/ada"])
 def test_a_caller_who_may_not_ask_about_permissions_is_not_stopped(aws: str, arn: str) -> None:
     iam = Answers(get_role=make_denied("GetRole"), simulate_principal_policy=make_denied("SimulatePrincipalPolicy"))
-    check = only(check_permissions(AnsweredAccount(iam=iam), {"Arn": arn, "Account": "123456789012"}, "baton-dev"))
+    check = get_single_check(
+        check_permissions(AnsweredAccount(iam=iam), {"Arn": arn, "Account": "123456789012"}, "baton-dev")
+    )
     assert check.outcome is Outcome.UNKNOWN
     assert "deployer-policy.json" in check.advice
 
@@ -190,7 +192,9 @@ def test_a_caller_who_may_not_ask_about_permissions_is_not_stopped(aws: str, arn
 )
 def test_the_quota_of_executions_is_explained(aws: str, quota: int, outcome: Outcome, detail: str, advice: str) -> None:
     functions = Answers(get_account_settings={"AccountLimit": {"ConcurrentExecutions": quota}})
-    check = only(check_concurrency(AnsweredAccount(**{"lambda": functions}), template(ConcurrencyQuota=str(quota))))
+    check = get_single_check(
+        check_concurrency(AnsweredAccount(**{"lambda": functions}), template(ConcurrencyQuota=str(quota)))
+    )
     assert (check.outcome, detail in check.detail, advice in check.advice) == (outcome, True, True)
 
 
@@ -206,7 +210,7 @@ def test_the_quota_of_executions_is_explained(aws: str, quota: int, outcome: Out
 )
 def test_a_stack_that_takes_no_deployment_is_found(aws: str, status: str, outcome: Outcome, advice: str) -> None:
     stacks = Answers(describe_stacks={"Stacks": [{"StackStatus": status}]})
-    check = only(check_state(AnsweredAccount(cloudformation=stacks), "baton-dev"))
+    check = get_single_check(check_state(AnsweredAccount(cloudformation=stacks), "baton-dev"))
     assert (check.outcome, advice in check.advice) == (outcome, True)
 
 
@@ -380,13 +384,13 @@ def test_the_provider_of_models_is_asked_with_the_stages_key(
 ) -> None:
     manager = Answers(get_secret_value={"SecretString": key})
     chosen = template(**{"ModelBaseUrl": provider, "ModelKeySecret": "s4/model-key", **parameters})
-    check = only(check_model(AnsweredAccount(secretsmanager=manager), chosen))
+    check = get_single_check(check_model(AnsweredAccount(secretsmanager=manager), chosen))
     assert (check.outcome, detail in check.detail) == (outcome, True)
 
 
 def test_a_binary_key_is_one_that_the_provider_refuses(aws: str, provider: str) -> None:
     manager = Answers(get_secret_value={"SecretBinary": b"sk-key"})
-    check = only(check_model(AnsweredAccount(secretsmanager=manager), template(ModelBaseUrl=provider)))
+    check = get_single_check(check_model(AnsweredAccount(secretsmanager=manager), template(ModelBaseUrl=provider)))
     assert check.outcome is Outcome.FAILS
 
 
@@ -411,19 +415,19 @@ def test_another_quota_than_that_of_the_alarm_is_found(
 def test_parameters_that_are_no_numbers_are_left_to_their_own_row(aws: str) -> None:
     functions = Answers(get_account_settings={"AccountLimit": {"ConcurrentExecutions": 1000}})
     wrong = dict.fromkeys(("MaximumConcurrentTurns", "ConcurrencyQuota", "ReservedConcurrencyHttp"), "many")
-    check = only(check_concurrency(AnsweredAccount(**{"lambda": functions}), template(**wrong)))
+    check = get_single_check(check_concurrency(AnsweredAccount(**{"lambda": functions}), template(**wrong)))
     assert check.outcome is Outcome.FINE
 
 
 def test_a_production_stage_whose_alarms_notify_nobody_is_found() -> None:
-    silent = only(check_alarms("prod", template()))
+    silent = get_single_check(check_alarms("prod", template()))
     assert (silent.outcome, "AlarmTopicArn" in silent.advice) == (Outcome.NOTE, True)
     topic = f"arn:aws:sns:{REGION}:123456789012:oncall"
     assert not [*check_alarms("prod", template(AlarmTopicArn=topic)), *check_alarms("dev", template())]
 
 
 def test_a_provider_whose_key_has_no_secret_is_not_asked(aws: str) -> None:
-    check = only(check_model(Account(REGION), template(ModelKeySecret="s5/missing")))
+    check = get_single_check(check_model(Account(REGION), template(ModelKeySecret="s5/missing")))
     assert (check.outcome, check.detail.startswith("there is no secret s5/missing")) == (Outcome.UNKNOWN, True)
 
 
@@ -431,7 +435,7 @@ def test_a_provider_whose_key_has_no_secret_is_not_asked(aws: str) -> None:
 def test_reservations_that_leave_too_little_are_found(aws: str, quota: int, outcome: Outcome) -> None:
     functions = Answers(get_account_settings={"AccountLimit": {"ConcurrentExecutions": quota}})
     chosen = template(ReservedConcurrencyTurns="60", ReservedConcurrencyHttp="20", ConcurrencyQuota=str(quota))
-    check = only(check_concurrency(AnsweredAccount(**{"lambda": functions}), chosen))
+    check = get_single_check(check_concurrency(AnsweredAccount(**{"lambda": functions}), chosen))
     assert check.outcome is outcome
     assert ("reserve 80 of 150" in check.detail) == (outcome is Outcome.FAILS)
 

@@ -273,7 +273,7 @@ def test_the_documented_policy_grants_each_call(stage: DeployedStage, monkeypatc
             source = params["CopySource"]
             calls.add(("s3:GetObjectVersion", f"arn:aws:s3:::{source['Bucket']}/{source['Key']}"))
 
-    def watched(own: Account, service: str, **options: Any) -> Any:
+    def make_watched_client(own: Account, service: str, **options: Any) -> Any:
         instance = clients(own, service, **options)
         instance.meta.events.register(
             "before-parameter-build",
@@ -295,7 +295,7 @@ def test_the_documented_policy_grants_each_call(stage: DeployedStage, monkeypatc
     s3.put_object(Bucket=stage.bucket, Key=f"acme/{THREAD}/files/replaced", Body=b"other")
     for name in ("removed", "replaced"):
         s3.delete_object(Bucket=stage.bucket, Key=f"acme/{THREAD}/files/{name}")
-    monkeypatch.setattr(Account, "client", watched)
+    monkeypatch.setattr(Account, "client", make_watched_client)
     monkeypatch.setattr(Table, "_ask", ask)
     stage.restore("--at", at, "--yes")
     assert len({action for action, _ in calls}) > 10

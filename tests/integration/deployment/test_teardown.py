@@ -50,7 +50,7 @@ def stage(aws: str, tmp_path: Path) -> Iterator[Stage]:
     name = f"t-{uuid.uuid4().hex[:8]}"
     account = Account(REGION)
     account.client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(TEMPLATE))
-    bucket = physical(account, name)["Bucket"]
+    bucket = map_physical_ids(account, name)["Bucket"]
     s3 = account.client("s3")
     for text in (b"1", b"2"):
         s3.put_object(Bucket=bucket, Key="acme/a.txt", Body=text)
@@ -61,12 +61,9 @@ def stage(aws: str, tmp_path: Path) -> Iterator[Stage]:
     return Stage("dev", tmp_path, name, parameters)
 
 
-def physical(account: Account, stack: str) -> dict[str, str]:
+def map_physical_ids(account: Account, stack: str) -> dict[str, str]:
     results = account.client("cloudformation").list_stack_resources(StackName=stack)["StackResourceSummaries"]
-    return {
-        stack_resource_summary["LogicalResourceId"]: stack_resource_summary["PhysicalResourceId"]
-        for stack_resource_summary in results
-    }
+    return {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in results}
 
 
 def make_teardown(stage: Stage) -> Teardown:
@@ -77,7 +74,7 @@ def never(question: str) -> str:
     raise AssertionError(question)
 
 
-def answering(text: str) -> Callable[[str], str]:
+def make_answer(text: str) -> Callable[[str], str]:
     return lambda question: text
 
 
@@ -88,7 +85,7 @@ def tables() -> list[str]:
 
 def test_without_a_choice_it_shows_what_there_is(stage: Stage) -> None:
     lines: list[str] = []
-    names = physical(Account(REGION), stage.stack)
+    names = map_physical_ids(Account(REGION), stage.stack)
     tear_down(make_teardown(stage), [], never, lines.append)
     text = "\n".join(lines)
     for expected in (names["Table"], names["Bucket"], f"{stage.stack}/model-key", "1 log groups with their entries"):
@@ -140,7 +137,7 @@ def test_without_anybody_to_answer_it_is_said_how_to(stage: Stage, tmp_path: Pat
 
 def test_another_answer_than_the_stacks_name_deletes_nothing(stage: Stage) -> None:
     with pytest.raises(DeploymentError, match="nothing was deleted"):
-        tear_down(make_teardown(stage), ["stack"], answering("yes"), lambda line: None)
+        tear_down(make_teardown(stage), ["stack"], make_answer("yes"), lambda line: None)
     assert make_teardown(stage).exists
 
 
@@ -152,14 +149,14 @@ def test_a_choice_that_cannot_be_is_refused(stage: Stage, chosen: list[str], rea
 
 def test_the_stack_goes_and_its_data_stays_until_it_is_named(stage: Stage) -> None:
     account = Account(REGION)
-    names = physical(account, stage.stack)
-    tear_down(make_teardown(stage), ["stack"], answering(stage.stack), lambda line: None)
+    names = map_physical_ids(account, stage.stack)
+    tear_down(make_teardown(stage), ["stack"], make_answer(stage.stack), lambda line: None)
     assert names["Table"] in tables()
     later = make_teardown(stage)
     assert not later.exists
     assert {"table", "bucket"} <= set(later.choices)
     lines: list[str] = []
-    tear_down(later, ["table", "bucket", "secrets"], answering(stage.stack), lines.append)
+    tear_down(later, ["table", "bucket", "secrets"], make_answer(stage.stack), lines.append)
     assert names["Table"] not in tables()
     assert names["Bucket"] not in [bucket["Name"] for bucket in account.client("s3").list_buckets()["Buckets"]]
     assert "DeletedDate" in account.client("secretsmanager").describe_secret(SecretId=f"{stage.stack}/model-key")
@@ -169,7 +166,7 @@ def test_the_stack_goes_and_its_data_stays_until_it_is_named(stage: Stage) -> No
 
 def test_what_earlier_stacks_of_the_name_have_left_can_be_named(stage: Stage) -> None:
     account = Account(REGION)
-    names = physical(account, stage.stack)
+    names = map_physical_ids(account, stage.stack)
     remaining, others = f"{stage.stack}-Table-1ABCDEFGHIJKL", f"{stage.stack}-2-Table-1ABCDEFGHIJKL"
     for name in (remaining, others):
         account.client("dynamodb").create_table(
@@ -183,7 +180,7 @@ def test_what_earlier_stacks_of_the_name_have_left_can_be_named(stage: Stage) ->
     account.client("s3").create_bucket(Bucket=bucket)
     result = make_teardown(stage)
     assert {part.name for part in result.parts if part.choice == "left-over"} == {remaining, bucket}
-    tear_down(result, ["left-over"], answering(stage.stack), lambda line: None)
+    tear_down(result, ["left-over"], make_answer(stage.stack), lambda line: None)
     assert (remaining in tables(), others in tables(), names["Table"] in tables()) == (False, True, True)
     assert make_teardown(stage).exists
 

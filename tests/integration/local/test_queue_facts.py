@@ -381,19 +381,19 @@ async def test_messages_of_a_standard_queue_come_when_their_delay_is_over_and_wa
     for seconds in (30, 0, 0, 60):
         await service.handle("SendMessage", {**created, "MessageBody": str(seconds), "DelaySeconds": seconds})
 
-    async def received() -> list[str]:
+    async def receive_bodies() -> list[str]:
         answer = await service.handle("ReceiveMessage", {**created, "MaxNumberOfMessages": 10})
         return [message["Body"] for message in answer["Messages"]]
 
-    assert await received() == ["0", "0"]
+    assert await receive_bodies() == ["0", "0"]
     now[0] += 30
-    assert sorted(await received()) == ["0", "0", "30"]  # two were not deleted in time
+    assert sorted(await receive_bodies()) == ["0", "0", "30"]  # two were not deleted in time
     journal.close()
     journal = Journal(tmp_path / "queues.db")
     service = SqsService("http://127.0.0.1", journal, lambda: now[0])
-    assert "60" not in await received()
+    assert "60" not in await receive_bodies()
     now[0] += 30
-    assert "60" in await received()
+    assert "60" in await receive_bodies()
     journal.close()
 
 

@@ -41,11 +41,11 @@ def test_an_engine_that_ends_is_started_again_and_each_is_reported_once(caplog: 
     children = [start_process(SLEEPER)]
     restarts: queue.Queue[None] = queue.Queue()
 
-    def again() -> ChildProcess:
+    def restart() -> ChildProcess:
         children.append(start_process(SLEEPER))
         return children[-1]
 
-    supervisor = Supervisor(children[0], again, lambda: restarts.put(None), lambda problem: pytest.fail(str(problem)))
+    supervisor = Supervisor(children[0], restart, lambda: restarts.put(None), lambda problem: pytest.fail(str(problem)))
     for _ in range(2):
         kill(children[-1])
         restarts.get(timeout=20)
@@ -78,10 +78,10 @@ def test_an_engine_that_cannot_be_started_again_is_given_up_and_reported_once(
     monkeypatch.setattr(supervision, "BACK_OFF_SECONDS", (0.0,) * 5)
     failures: queue.Queue[EngineFailed] = queue.Queue()
 
-    def again() -> ChildProcess:
+    def restart() -> ChildProcess:
         raise EngineFailed("The disk is full.")
 
-    Supervisor(start_process(DYING), again, lambda: None, failures.put)
+    Supervisor(start_process(DYING), restart, lambda: None, failures.put)
     assert str(failures.get(timeout=20)).endswith("The last time: The disk is full.")
     assert log_lines(caplog) == ["An engine ended:\nno memory\nAn engine is started again."]
 

@@ -25,11 +25,11 @@ def translated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     calls: list[str] = []
     original = template_translation._run_translator
 
-    def counted(source: dict[str, object]) -> dict[str, object]:
+    def count_call(source: dict[str, object]) -> dict[str, object]:
         calls.append(str(source.get("Description")))
         return original(source)
 
-    monkeypatch.setattr(template_translation, "_run_translator", counted)
+    monkeypatch.setattr(template_translation, "_run_translator", count_call)
     return calls
 
 

@@ -220,11 +220,11 @@ def test_a_queue_that_does_not_answer_is_reported_once_and_when_it_is_back(
     tries = threading.Semaphore(0)
     receive = worker._sqs.receive_message
 
-    def refused(**_: Any) -> Any:
+    def refuse(**_: Any) -> Any:
         tries.release()
         raise EndpointConnectionError(endpoint_url=url)
 
-    monkeypatch.setattr(worker._sqs, "receive_message", refused)
+    monkeypatch.setattr(worker._sqs, "receive_message", refuse)
     worker.start()
     assert all(tries.acquire(timeout=10) for _ in range(20))
     monkeypatch.setattr(worker._sqs, "receive_message", receive)

@@ -69,7 +69,7 @@ async def test_the_request_says_what_the_prompts_and_settings_say(
 async def test_metadata_is_sent_only_where_it_is_wanted_and_within_openais_limits(
     model: OpenAIChatModel, make_model: MakeModel, fault_model: FaultModel
 ) -> None:
-    about = {"agent": "assistant", "workflow.data.steps": ["one"], "long": "x" * 600, "y" * 65: "", **_many(20)}
+    about = {"agent": "assistant", "workflow.data.steps": ["one"], "long": "x" * 600, "y" * 65: "", **_make_entries(20)}
     settings = ModelSettings(model="gpt-x", timeout_seconds=30, metadata=about)
     await ask(model, settings)
     await ask(make_model(sends_metadata=True), settings)
@@ -78,10 +78,10 @@ async def test_metadata_is_sent_only_where_it_is_wanted_and_within_openais_limit
     assert "metadata" not in unasked
     assert "metadata" not in empty
     first = {"agent": "assistant", "workflow.data.steps": '["one"]', "long": "x" * 512}
-    assert request["metadata"] == {**first, **_many(13)}
+    assert request["metadata"] == {**first, **_make_entries(13)}
 
 
-def _many(count: int) -> dict[str, str]:
+def _make_entries(count: int) -> dict[str, str]:
     return {f"n{number}": str(number) for number in range(count)}
 
 
@@ -139,12 +139,12 @@ async def test_many_answers_stream_at_once_and_none_gets_anothers_text(
 def test_one_model_serves_one_event_loop_after_another(fault_model: FaultModel) -> None:
     model = OpenAIChatModel(api_key=SECRET, base_url=fault_model.base_url)
 
-    async def once() -> str:
+    async def ask_once() -> str:
         text = text_of(await ask(model))
         await model.aclose()
         return text
 
-    assert [asyncio.run(once()) for _ in range(3)] == ["Hello"] * 3
+    assert [asyncio.run(ask_once()) for _ in range(3)] == ["Hello"] * 3
 
 
 # Endpoints that speak a dialect

@@ -106,7 +106,7 @@ class TestObjectErasure(ObjectErasureContract):
     pass
 
 
-def exporting_in_memory() -> Exporting:
+def export_in_memory() -> Exporting:
     records, files = FakeTenantRecords(left_out={"piecesOfTheLog": 1}), FakeTenantFiles()
 
     async def put(scope: Scope, key: str) -> None:
@@ -120,7 +120,7 @@ def exporting_in_memory() -> Exporting:
     return Exporting(records, files, put, upload)
 
 
-def exporting_in_world(world: World) -> Exporting:
+def export_in_world(world: World) -> Exporting:
     async def put(scope: Scope, key: str) -> None:
         await world.table.put({"PK": f"{scope.tenant_id}#t", "SK": key, "text": "x" * 350_000})
 
@@ -134,8 +134,8 @@ def exporting_in_world(world: World) -> Exporting:
 @pytest.fixture(params=["in_memory", "world"])
 def exporting(request: pytest.FixtureRequest) -> Exporting:
     if request.param == "in_memory":
-        return exporting_in_memory()
-    return exporting_in_world(request.getfixturevalue(request.param))
+        return export_in_memory()
+    return export_in_world(request.getfixturevalue(request.param))
 
 
 class TestTenantRecords(TenantRecordsContract):

@@ -143,7 +143,7 @@ async def test_a_conversation_comes_back_with_everything_that_it_had(drill: Dril
     world.s3.put_object(Bucket=world.bucket, Key=f"acme/{thread_id}/files/file_2", Body=b"mine")
     await drill.remember()
     before, elsewhere = thread_items(world, ADA, thread_id), list_related(world, thread_id)
-    files = {key: body(world, key) for key in present(world, thread_id)}
+    files = {key: body(world, key) for key in list_keys(world, thread_id)}
     assert len(files) >= 3
 
     drill.lose(*{item["PK"] for item in list_related(world, thread_id)}, partition(ADA, thread_id))
@@ -153,7 +153,7 @@ async def test_a_conversation_comes_back_with_everything_that_it_had(drill: Dril
     assert done.conversations == {"restored": 1}
     assert thread_items(world, ADA, thread_id) == before
     assert list_related(world, thread_id) == elsewhere
-    assert {key: body(world, key) for key in present(world, thread_id)} == files
+    assert {key: body(world, key) for key in list_keys(world, thread_id)} == files
     assert [thread.id for thread in await world.stores.desk_places.threads(ADA, location.desk_id, limit=9)] == [
         thread_id
     ]
@@ -168,7 +168,7 @@ def list_related(world: World, thread_id: str) -> list[dict[str, Any]]:
     return sorted((item for item in items if "~AUDIT" not in item["PK"]), key=repr)
 
 
-def present(world: World, thread_id: str) -> list[str]:
+def list_keys(world: World, thread_id: str) -> list[str]:
     contents = world.s3.list_objects_v2(Bucket=world.bucket, Prefix=f"acme/{thread_id}/").get("Contents", [])
     return [content["Key"] for content in contents]
 

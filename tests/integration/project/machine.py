@@ -118,14 +118,14 @@ class Conversations:
     process: subprocess.Popen[str]
     url: str
 
-    def reloaded(self) -> str:
-        """Wait until it says that it has taken edits over, or why it has not, and return that."""
+    def wait_for_reload(self) -> str:
+        """Wait until the process reports that it has reloaded or why it has not, and return the report."""
         assert self.process.stdout
         line = next(line for line in self.process.stdout if "eloaded" in line)
         return line if line.startswith("Reloaded") else next(self.process.stdout)
 
-    def reports(self, beginning: str) -> str:
-        """Wait for a line that begins so, and return the rest of it."""
+    def wait_for_line(self, beginning: str) -> str:
+        """Wait for a line with this beginning, and return the rest of the line."""
         assert self.process.stdout
         return next(line for line in self.process.stdout if line.startswith(beginning)).removeprefix(beginning).strip()
 

@@ -86,21 +86,21 @@ def test_a_project_of_an_earlier_release_goes_on_and_its_edits_are_used_by_the_n
     document, right = project / "documents/orders/returns.md", agent.read_text()
     with machine.developing(project) as user:
         existing = "Documents that agents know now: "
-        assert user.reports(existing) == "documents/orders/returns.md"
+        assert user.wait_for_line(existing) == "documents/orders/returns.md"
         assert "within 30 days" in user.ask("s-three", "How long may I return goods?")
         document.write_text(document.read_text().replace("30 days", "60 days"))
-        assert user.reports(existing) == "documents/orders/returns.md"
+        assert user.wait_for_line(existing) == "documents/orders/returns.md"
         assert "within 60 days" in user.ask("s-four", "How long may I return goods?")
         before = ["Where is my order A-1002?", "The order A-1002 is being packed."]
         assert user.list_messages("s-one") == before
         tool.write_text(tool.read_text().replace("is being packed", "was handed over"))
-        assert user.reloaded() == "Reloaded: assistant, orders\n"
+        assert user.wait_for_reload() == "Reloaded: assistant, orders\n"
         assert user.ask("s-one", "And order A-1002 now?") == "The order A-1002 was handed over."
         agent.write_text(right.replace("main: true", "mian: true"))
-        assert user.reloaded() == "agents/assistant.yaml:6: mian: there is no such field (did you mean main?)\n"
+        assert user.wait_for_reload() == "agents/assistant.yaml:6: mian: there is no such field (did you mean main?)\n"
         assert user.ask("s-two", "Where is my order A-1001?") == "The order A-1001 is on its way."
         agent.write_text(right)
-        assert user.reloaded() == "Reloaded: assistant, orders\n"
+        assert user.wait_for_reload() == "Reloaded: assistant, orders\n"
         assert user.list_messages("s-one")[:2] == before
         user.process.send_signal(signal.SIGINT)
         out, _ = user.process.communicate(timeout=60)

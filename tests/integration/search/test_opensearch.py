@@ -85,11 +85,11 @@ async def test_similarities_are_looked_up_by_one_request_and_only_where_they_are
     await index.put(ada, EPISODES, [document(f"d{n}", text) for n, text in enumerate(texts)])
     searched, lines = list[str](), engine.post_lines
 
-    async def counted(path: str, *rest: Any, **options: Any) -> Any:
+    async def record_path(path: str, *rest: Any, **options: Any) -> Any:
         searched.append(path)
         return await lines(path, *rest, **options)
 
-    monkeypatch.setattr(engine, "post_lines", counted)
+    monkeypatch.setattr(engine, "post_lines", record_path)
     result = await index.search(ada, EPISODES, query("green paint B137", candidates=candidates))
     assert "d20" in ids(result, MEANING)
     assert len(searched) == requests

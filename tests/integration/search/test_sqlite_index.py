@@ -92,17 +92,17 @@ async def test_what_was_deleted_or_replaced_is_nowhere(s3: S3Client, bucket: str
     ada = new_scope()
     secret = document("a", "my zebrafish", fields={"note": "zebrafish"}, source_id="zebrafish-1")
     await index.put(ada, EPISODES, [secret, document("b", "an okapi"), document("c", "green")])
-    assert holding(s3, bucket, b"zebrafish")
+    assert list_files_with(s3, bucket, b"zebrafish")
     await index.delete(ada, EPISODES, SearchFilter(source_id="zebrafish-1"))
     await index.put(ada, EPISODES, [document("b", "a boat")])
-    assert not holding(s3, bucket, b"zebrafish")
-    assert not holding(s3, bucket, b"okapi")
-    assert holding(s3, bucket, b"green")
+    assert not list_files_with(s3, bucket, b"zebrafish")
+    assert not list_files_with(s3, bucket, b"okapi")
+    assert list_files_with(s3, bucket, b"green")
     await index.delete(ada, EPISODES, EVERYTHING)
     assert list_stored_files(s3, bucket) == {}
 
 
-def holding(s3: S3Client, bucket: str, text: bytes) -> list[str]:
+def list_files_with(s3: S3Client, bucket: str, text: bytes) -> list[str]:
     """Return the files that contain a text."""
     return [name for name, body in list_stored_files(s3, bucket).items() if text in body]
 

@@ -77,8 +77,8 @@ def make_embedded(id_: str, text: str, model: FakeEmbedder) -> IndexDocument:
     return document(id_, "", views={"turn": IndexedText(text, model.vector(text))}, embedder=model.name)
 
 
-async def meant(index: SqliteIndex, scope: object, text: str, model: FakeEmbedder) -> list[str]:
-    """The documents that are found by the meaning of a text, best first."""
+async def search_by_meaning(index: SqliteIndex, scope: object, text: str, model: FakeEmbedder) -> list[str]:
+    """Return the ids of the documents whose meaning is nearest to a text, best first."""
     return ids(await index.search(scope, EPISODES, replace(query(text), vector=model.vector(text))), MEANING)  # type: ignore[arg-type]
 
 
@@ -90,12 +90,12 @@ async def test_every_owners_documents_get_vectors_of_the_new_model(
         await index.put(scope, EPISODES, [document(f"d{n:03}", f"word{n} green") for n in range(120)])
     await index.put(scopes[0], KNOWLEDGE, [document("chunk", "green")])
     larger = Larger()
-    assert await meant(newer, scopes[0], "word7", larger) == []
+    assert await search_by_meaning(newer, scopes[0], "word7", larger) == []
     done = await reindexing.reindex(EPISODES, larger)
     assert (done.copied, done.embedded) == (0, 240)
     for scope in scopes:
         assert await newer.count(scope, EPISODES, EVERYTHING) == 120
-        assert (await meant(newer, scope, "word7", larger))[0] == "d007"
+        assert (await search_by_meaning(newer, scope, "word7", larger))[0] == "d007"
         assert ids(await newer.search(scope, EPISODES, replace(query("word7"), vector=None))) == ["d007"]
     [chunk] = [item async for item in newer.list(scopes[0], KNOWLEDGE, EVERYTHING)]
     assert chunk.embedder == EMBEDDER.name
@@ -110,7 +110,7 @@ async def test_it_is_searched_meanwhile_and_nothing_written_or_deleted_is_lost(
     await index.put(bob, EPISODES, [document("d", "secret")])
     calls = 0
 
-    async def others() -> None:
+    async def search_between_steps() -> None:
         nonlocal calls
         calls += 1
         assert ids(await newer.search(ada, EPISODES, replace(query("word119"), vector=None))) == ["d119"]
@@ -121,12 +121,12 @@ async def test_it_is_searched_meanwhile_and_nothing_written_or_deleted_is_lost(
             await index.put(ada, EPISODES, [document("a", "added by the old model")])
             await index.delete(bob, EPISODES, EVERYTHING)
 
-    larger = Larger(others)
+    larger = Larger(search_between_steps)
     await reindexing.reindex(EPISODES, larger)
     assert await list_ids(newer, ada, EPISODES) == sorted({f"d{n:03}" for n in range(120)} - {"d003"} | {"a"})
     assert await newer.count(bob, EPISODES, EVERYTHING) == 0
     for text, id_ in (("newest", "d001"), ("newer, by the old model", "d002"), ("added by the old model", "a")):
-        assert (await meant(newer, ada, text, larger))[0] == id_
+        assert (await search_by_meaning(newer, ada, text, larger))[0] == id_
     assert {item.embedder async for item in newer.list(ada, EPISODES, EVERYTHING)} == {larger.name}
 
 

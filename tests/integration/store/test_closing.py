@@ -71,7 +71,7 @@ async def test_a_closing_whose_worker_dies_at_any_write_is_completed_by_the_next
     write = Table._write
     writes_left = 0
 
-    async def dying(self: Table, *arguments: Any) -> Any:
+    async def write_or_die(self: Table, *arguments: Any) -> Any:
         nonlocal writes_left
         writes_left -= 1
         if writes_left == 0:
@@ -82,7 +82,7 @@ async def test_a_closing_whose_worker_dies_at_any_write_is_completed_by_the_next
         imported = session(harness, f"s-{number}", ["I am ada@example.com", "Hello", "Call +41 44 668 18 00", "No."])
         ref = await harness.app.sessions.importer.run(harness.ada, imported)
         harness.model.otherwise = Answer((FACTS,))
-        monkeypatch.setattr(Table, "_write", dying)
+        monkeypatch.setattr(Table, "_write", write_or_die)
         writes_left = number
         end = {"tenantId": "acme", "userId": "ada", "threadId": ref.thread_id, "episode": 1, "subject": ref.id}
         with contextlib.suppress(WorkerDied):

@@ -43,8 +43,8 @@ class Reader:
         store = DynamoThreadStore(self.table, self.stores.bodies, self.stores.clock)
         return texts(await store.recent_messages(self.stores.ada, thread, token_budget=token_budget))
 
-    async def taken_over(self) -> None:
-        """A turn whose first worker dies after it has stored question and answer; the second one writes others."""
+    async def take_over_turn(self) -> None:
+        """Run a turn whose first worker dies after it stored question and answer; the second worker writes others."""
         stores = self.stores
         dead = await stores.acquire(self.thread_id, message_id="m3", run_id="r3")
         for message in (make_question(dead, "old q3"), make_answer(dead, "old a3")):
@@ -55,8 +55,8 @@ class Reader:
         lease = await stores.acquire(self.thread_id, message_id="m3", run_id="r3")
         await stores.commit(lease, make_question(lease, "q3"), make_answer(lease, "a3"))
 
-    async def asks_for_summary(self, *, at: int) -> None:
-        """A turn that asks for a summary of the messages before ``at``."""
+    async def ask_for_summary(self, *, at: int) -> None:
+        """Run a turn that asks for a summary of the messages before ``at``."""
         stores = self.stores
         lease = await stores.acquire(self.thread_id, message_id="m3", run_id="r3")
         await stores.commit(lease, make_question(lease, "q3"), make_answer(lease, "a3"), summary_at=at)
@@ -93,7 +93,7 @@ async def test_a_history_without_the_newest_message_is_read_again(on_dynamodb_lo
 
 async def test_what_a_dead_worker_wrote_is_not_read_for_what_its_successor_wrote(on_dynamodb_local: Engine) -> None:
     reader = await two_turns(on_dynamodb_local)
-    await reader.taken_over()
+    await reader.take_over_turn()
     expected = ["q1", "a1", "q2", "a2", "q3", "a3"]
     assert await reader.history() == expected
     assert reader.table.reads == [False, True]
@@ -107,7 +107,7 @@ async def test_what_a_dead_worker_wrote_is_not_read_for_what_its_successor_wrote
 
 async def test_a_history_that_has_its_summary_is_read_once(on_dynamodb_local: Engine) -> None:
     reader = await two_turns(on_dynamodb_local)
-    await reader.asks_for_summary(at=2)
+    await reader.ask_for_summary(at=2)
     await reader.summarise(at=2)
     assert await reader.history() == ["q1", "a1", "q2", "a2", "q3", "a3"]
     assert reader.table.reads == [False]
@@ -115,7 +115,7 @@ async def test_a_history_that_has_its_summary_is_read_once(on_dynamodb_local: En
 
 async def test_a_history_that_waits_for_its_summary_is_read_again(on_dynamodb_local: Engine) -> None:
     reader = await two_turns(on_dynamodb_local)
-    await reader.asks_for_summary(at=2)
+    await reader.ask_for_summary(at=2)
     async for page in reader.table.query(f"{reader.stores.tenant}#{reader.thread_id}", prefix="MSG#"):
         reader.table.late.update({item["SK"]: item for item in page})
     await reader.history()

@@ -42,11 +42,11 @@ class Killing:
         if name not in self._writes:
             return method
 
-        async def killing(*arguments: Any, **options: Any) -> Any:
+        async def write_or_die(*arguments: Any, **options: Any) -> Any:
             with self._world.write():
                 return await method(*arguments, **options)
 
-        return killing
+        return write_or_die
 
 
 class World(Pipeline):

@@ -31,8 +31,8 @@ def stores(on_dynamodb_local: Engine) -> Stores:
     return on_dynamodb_local.stores()
 
 
-async def due_since(engine: Engine, stores: Stores, thread_id: str, moment: datetime, **changed: object) -> str:
-    """The thread, made due at that moment."""
+async def make_due_since(engine: Engine, stores: Stores, thread_id: str, moment: datetime, **changed: object) -> str:
+    """Make the thread due at this moment."""
     item = await engine.table.get(keys.thread(stores.ada, thread_id))
     assert item is not None
     await engine.table.put({**item, "idle_check_at": round(moment.timestamp() * 1000), **changed})
@@ -53,27 +53,27 @@ async def test_no_shard_waits_for_the_end_of_another(on_dynamodb_local: Engine, 
     first, *_, last = keys.idle_shards()
     busy = await in_shard(stores, first, 2 * DUE_PAGE)
     for number, thread_id in enumerate(busy):
-        await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
+        await make_due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
     [late] = await in_shard(stores, last, 1)
-    await due_since(on_dynamodb_local, stores, late, LONG_AGO + timedelta(hours=1))
+    await make_due_since(on_dynamodb_local, stores, late, LONG_AGO + timedelta(hours=1))
 
     order = [due.thread_id async for due in stores.idle.due(LONG_AGO + timedelta(days=1))]
 
     assert sorted(order) == sorted([*busy, late])
     assert order.index(late) == DUE_PAGE
     for thread_id in order:
-        await due_since(on_dynamodb_local, stores, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
+        await make_due_since(on_dynamodb_local, stores, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
 
 
 async def test_a_record_that_nobody_can_read_is_put_off_and_the_others_are_looked_at(
     on_dynamodb_local: Engine, stores: Stores
 ) -> None:
     ids = [(await stores.turn(new_thread_id())).thread_id for _ in range(3)]
-    broken = await due_since(
+    broken = await make_due_since(
         on_dynamodb_local, stores, ids[0], LONG_AGO, pending=b"\xff written by a later version of Baton"
     )
     for number, thread_id in enumerate(ids[1:]):
-        await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=1 + number))
+        await make_due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=1 + number))
 
     class Since1980(DynamoIdleThreads):
         """The due sessions of this test, and of no other."""
@@ -97,7 +97,7 @@ async def test_a_record_that_another_sweep_has_moved_is_not_looked_at(
     on_dynamodb_local: Engine, stores: Stores
 ) -> None:
     thread_id = (await stores.turn(new_thread_id())).thread_id
-    await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO)
+    await make_due_since(on_dynamodb_local, stores, thread_id, LONG_AGO)
     seen: list[DueThread] = [due async for due in stores.idle.due(LONG_AGO)]
     assert [due.thread_id for due in seen] == [thread_id]
     later = datetime(2090, 1, 1, tzinfo=UTC)
@@ -109,7 +109,7 @@ async def test_a_record_that_another_sweep_has_moved_is_not_looked_at(
 async def test_a_thread_that_the_index_names_twice_is_looked_at_once(on_dynamodb_local: Engine, stores: Stores) -> None:
     ids = [(await stores.turn(new_thread_id())).thread_id for _ in range(2)]
     for number, thread_id in enumerate(ids):
-        await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
+        await make_due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
 
     class NamedTwice(Table):
         """Its index still has the places from which the threads have just moved."""
@@ -122,7 +122,7 @@ async def test_a_thread_that_the_index_names_twice_is_looked_at_once(on_dynamodb
     idle = DynamoIdleThreads(NamedTwice(table.client, table.name), stores.clock)
     results = [due.thread_id async for due in idle.due(LONG_AGO + timedelta(days=1))]
     for thread_id in ids:
-        await due_since(on_dynamodb_local, stores, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
+        await make_due_since(on_dynamodb_local, stores, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
     assert results == ids
 
 
@@ -131,10 +131,10 @@ async def test_the_episode_of_the_session_before_is_known_with_the_thread(
 ) -> None:
     stored, pending = [await close_and_reopen(stores, completes=completes) for completes in (True, False)]
     for number, thread_id in enumerate((stored, pending)):
-        await due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
+        await make_due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
     results = {due.thread_id: due.read() async for due in stores.idle.due(LONG_AGO + timedelta(days=1))}
     for thread_id in results:
-        await due_since(on_dynamodb_local, stores, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
+        await make_due_since(on_dynamodb_local, stores, thread_id, datetime(2090, 1, 1, tzinfo=UTC))
     assert {thread_id: idle.has_last_episode for thread_id, idle in results.items()} == {stored: True, pending: False}
 
 

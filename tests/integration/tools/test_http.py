@@ -237,19 +237,19 @@ async def test_certificates_are_checked_for_the_hosts_name(harness: Harness, tmp
     harness.tls = ssl.create_default_context(cafile=str(right))
     harness.tls.load_verify_locations(cafile=str(wrong))
 
-    async def fetched(pem: Path, host: str) -> str:
+    async def fetch_result(pem: Path, host: str) -> str:
         with http_server(ssl_certfile=str(pem), ssl_keyfile=str(pem)) as port:
             url = f"https://{host}:{port}/nothing"
             agent = agent_with({"type": "http", "name": "fetch", "description": "x", "url": url})
             return (await harness.call(agent, "fetch")).text
 
-    assert await fetched(right, "localhost") == "Done (HTTP 204 No Content)."
-    assert await fetched(right, "127.0.0.1") == "Done (HTTP 204 No Content)."
+    assert await fetch_result(right, "localhost") == "Done (HTTP 204 No Content)."
+    assert await fetch_result(right, "127.0.0.1") == "Done (HTTP 204 No Content)."
     with pytest.raises(ToolFailed, match="cannot be reached"):
-        await fetched(wrong, "localhost")
+        await fetch_result(wrong, "localhost")
     harness.tls = ssl.create_default_context()
     with pytest.raises(ToolFailed, match="cannot be reached"):
-        await fetched(right, "localhost")
+        await fetch_result(right, "localhost")
 
 
 def certificate(path: Path, *names: x509.GeneralName) -> None:

@@ -63,8 +63,8 @@ async def test_one_invocation_makes_the_episode_and_gives_its_place_back(session
     assert not await session.has_place()
 
 
-def counting_calls(counts: Counter[str], name: str, method: Any) -> Any:
-    """The method, whose calls are counted."""
+def count_calls(counts: Counter[str], name: str, method: Any) -> Any:
+    """Return the method with a count of its calls."""
 
     async def counted(*arguments: Any, **named: Any) -> Any:
         counts[name] += 1
@@ -80,7 +80,7 @@ async def test_one_invocation_reads_a_short_session_once_and_looks_for_its_delet
     monkeypatch.setattr(session_closing, "MAX_HELD_CHARACTERS", held)
     store, reads = session.harness.store, Counter[str]()
     for name in ("get_thread", "read_messages"):
-        monkeypatch.setattr(store, name, counting_calls(reads, name, getattr(store, name)))
+        monkeypatch.setattr(store, name, count_calls(reads, name, getattr(store, name)))
     assert await session.step("whole") == {"status": "complete", "missing": []}
     assert reads == {"get_thread": 2, "read_messages": times}
 
@@ -93,13 +93,13 @@ async def test_the_single_steps_complete_what_a_dead_invocation_has_left(
     name = "begin" if dies_at is ClosingStep.STORE else "carry_out"
     alive = getattr(closing, name)
 
-    async def dying(self: Any, *arguments: Any) -> Any:
+    async def run_and_die(self: Any, *arguments: Any) -> Any:
         done = await alive(self, *arguments)
         if name == "begin" or arguments[0] is dies_at:
             raise WorkerDied
         return done
 
-    monkeypatch.setattr(closing, name, dying)
+    monkeypatch.setattr(closing, name, run_and_die)
     with pytest.raises(WorkerDied):
         await session.step("whole")
     monkeypatch.setattr(closing, name, alive)

@@ -37,14 +37,14 @@ def index() -> FakeSearchIndex:
     return FakeSearchIndex()
 
 
-def searching(index: FakeSearchIndex, embedder: Embedder) -> EpisodeSearch:
-    """The search of a deployment with this index and this model."""
+def make_search(index: FakeSearchIndex, embedder: Embedder) -> EpisodeSearch:
+    """Return the search of a deployment with this index and this model."""
     return build(FakePorts(search=index, embedder=embedder)).memory.episode_search
 
 
 @pytest.fixture
 def search(index: FakeSearchIndex) -> EpisodeSearch:
-    return searching(index, FakeEmbedder())
+    return make_search(index, FakeEmbedder())
 
 
 async def test_an_episode_is_found_with_its_dates_and_its_messages(
@@ -181,7 +181,7 @@ async def test_without_an_embedding_words_decide_alone(
     index: FakeSearchIndex, embedder: FakeEmbedder | NoEmbedder
 ) -> None:
     await store(index, episode(), BIKE)
-    results = await searching(index, embedder).search(ADA, "bicycle", limit=5)
+    results = await make_search(index, embedder).search(ADA, "bicycle", limit=5)
     assert results[0].signals.keys() == BY_WORDS
     assert results[0].matches[0].text == "My bicycle is green"
 
@@ -196,14 +196,14 @@ async def test_an_embedding_that_takes_too_long_is_given_up(index: FakeSearchInd
 
 async def test_an_index_of_another_embedding_model_is_searched_by_words(index: FakeSearchIndex) -> None:
     await store(index, episode(), BIKE)
-    results = await searching(index, FakeEmbedder(dimensions=32)).search(ADA, "bicycle", limit=5)
+    results = await make_search(index, FakeEmbedder(dimensions=32)).search(ADA, "bicycle", limit=5)
     [best] = results
     assert best.signals.keys() == BY_WORDS
 
 
 async def test_what_is_searched_for_is_embedded_as_a_query(index: FakeSearchIndex) -> None:
     embedder = FakeEmbedder()
-    await searching(index, embedder).search(ADA, "bicycle", limit=5)
+    await make_search(index, embedder).search(ADA, "bicycle", limit=5)
     assert embedder.queries == ["bicycle"]
 
 
@@ -211,7 +211,7 @@ async def test_an_embedding_that_is_known_is_not_made_again(index: FakeSearchInd
     await store(index, episode(), BIKE)
     embedder = FakeEmbedder()
     vector = embedder.vector("bicycle")
-    [best] = await searching(index, embedder).search(ADA, "bicycle", limit=5, vector=vector)
+    [best] = await make_search(index, embedder).search(ADA, "bicycle", limit=5, vector=vector)
     assert "turn.meaning" in best.signals
     assert embedder.embedded == []
 

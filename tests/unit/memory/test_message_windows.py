@@ -26,7 +26,7 @@ async def windows(
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     read = harness.store.read_messages
 
-    async def counted(*arguments: Any, **named: Any) -> Page:
+    async def count_request(*arguments: Any, **named: Any) -> Page:
         nonlocal requests
         requests += 1
         page = await read(*arguments, **named)
@@ -38,7 +38,7 @@ async def windows(
         visible = page.messages[len(page.messages) - fits :]
         return page if len(visible) == len(page.messages) else Page(visible, visible[0].ordinal)
 
-    monkeypatch.setattr(harness.store, "read_messages", counted)
+    monkeypatch.setattr(harness.store, "read_messages", count_request)
     results = [window async for window in read_message_windows(harness.store, harness.ada, thread, first, end)]
     return results, requests
 

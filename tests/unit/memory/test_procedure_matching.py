@@ -46,7 +46,7 @@ class Dense(FakeEmbedder):
         return tuple(location / length for location in places)
 
 
-def many(count: int) -> ProcedureSet:
+def make_procedures(count: int) -> ProcedureSet:
     return ProcedureSet([procedure(f"number {number}") for number in range(count)])
 
 
@@ -59,7 +59,7 @@ async def test_among_many_procedures_the_exact_similarity_decides() -> None:
     vectors = ProcedureVectors(embedder)
     for number in (0, 77, 299):
         expected = embedder.vector(text_of(f"number {number}"))
-        best, *_ = await vectors.find_nearest(many(300), expected)
+        best, *_ = await vectors.find_nearest(make_procedures(300), expected)
         assert best.procedure.draft.name == f"number {number}"
         assert best.cosine == pytest.approx(1.0, abs=0.001)
     assert len(embedder.embedded) == 300
@@ -70,13 +70,13 @@ async def test_what_was_embedded_in_time_is_compared_and_the_rest_by_later_messa
     vectors = ProcedureVectors(embedder)
     expected = embedder.vector(text_of("number 0"))
     embedder.seconds = 0.4
-    best, *_ = await vectors.find_nearest(many(300), expected, seconds=0.5)
+    best, *_ = await vectors.find_nearest(make_procedures(300), expected, seconds=0.5)
     assert best.procedure.draft.name == "number 0"
     late = embedder.vector(text_of("number 299"))
-    result = await vectors.find_nearest(many(300), late, seconds=0.5)
+    result = await vectors.find_nearest(make_procedures(300), late, seconds=0.5)
     assert all(match.procedure.draft.name != "number 299" for match in result)
     embedder.seconds = 0.0
-    best, *_ = await vectors.find_nearest(many(300), late, seconds=0.5)
+    best, *_ = await vectors.find_nearest(make_procedures(300), late, seconds=0.5)
     assert best.procedure.draft.name == "number 299"
 
 
@@ -84,7 +84,7 @@ async def test_if_nothing_is_embedded_in_time_that_is_said() -> None:
     embedder = Dense()
     embedder.seconds = 60
     with pytest.raises(EmbedderUnavailable):
-        await ProcedureVectors(embedder).find_nearest(many(2), embedder.vector("x"), seconds=0.5)
+        await ProcedureVectors(embedder).find_nearest(make_procedures(2), embedder.vector("x"), seconds=0.5)
 
 
 async def test_skills_of_the_same_name_of_two_users_are_compared_each_by_its_own_words() -> None:

@@ -91,7 +91,7 @@ async def test_an_episode_gets_summary_facts_and_documents(harness: Harness) -> 
     assert {kind: kinds.count(kind) for kind in kinds} == {"message": 4, "summary": 1, "fact": 1}
 
 
-def spend(harness: Harness, per_day: float) -> None:
+def set_limit_per_day(harness: Harness, per_day: float) -> None:
     harness.prices = Prices({"light-model": Price(input=1_000_000, output=1_000_000)})
     spending = SpendingRules(tenant=SpendingLimit(per_day=per_day))
     harness.deployment_limits = DeploymentLimits(spending=spending)
@@ -99,7 +99,7 @@ def spend(harness: Harness, per_day: float) -> None:
 
 async def test_what_memory_asks_a_model_counts_for_the_spending_limit(harness: Harness) -> None:
     await session(harness, *MOVED)
-    spend(harness, 1_000_000)
+    set_limit_per_day(harness, 1_000_000)
     harness.model.script("Ada moved to Bern.", facts(make_fact("Ada lives in Bern.", sources=[1, 3])))
     await run(harness)
     assert [request.settings.caller is not None for request in harness.model.requests] == [True, True]
@@ -109,7 +109,7 @@ async def test_what_memory_asks_a_model_counts_for_the_spending_limit(harness: H
 
 async def test_over_a_spending_limit_an_episode_is_complete_without_summary_and_facts(harness: Harness) -> None:
     await session(harness, *MOVED)
-    spend(harness, 0)
+    set_limit_per_day(harness, 0)
     episode = await run(harness)
     assert (episode.status, episode.summary, episode.facts, episode.missing) == (EpisodeStatus.COMPLETE, None, (), ())
     assert harness.model.requests == []
@@ -313,14 +313,14 @@ async def test_messages_that_are_in_the_index_are_not_embedded_again(
     put = harness.search.put
     batches = 0
 
-    async def failing(*arguments: Any) -> None:
+    async def fail_at_third_batch(*arguments: Any) -> None:
         nonlocal batches
         batches += 1
         if batches == 3:
             raise SearchUnavailable
         await put(*arguments)
 
-    monkeypatch.setattr(harness.search, "put", failing)
+    monkeypatch.setattr(harness.search, "put", fail_at_third_batch)
     with pytest.raises(SearchUnavailable):
         await run(harness, ClosingStep.STORE, ClosingStep.INDEX)
     done = await documents(harness)
@@ -391,10 +391,10 @@ async def test_nothing_is_made_of_a_deleted_thread(
 ) -> None:
     await session(harness, *MOVED)
 
-    async def deleted(*_: object) -> None:
+    async def refuse_deleted(*_: object) -> None:
         raise ThreadUnavailable
 
-    monkeypatch.setattr(harness.store, "get_thread", deleted)
+    monkeypatch.setattr(harness.store, "get_thread", refuse_deleted)
     assert await harness.app.memory.session_closing.run(step, harness.ada, harness.thread_id, 1) is None
     assert (harness.model.requests, await documents(harness)) == ([], [])
     assert await harness.episodes.get(harness.ada, harness.thread_id, 1) is None
@@ -433,9 +433,9 @@ async def test_an_episode_that_is_removed_while_it_is_indexed_leaves_nothing(
 
     async def put_and_remove(*arguments: Any) -> None:
         await put(*arguments)
-        monkeypatch.setattr(harness.episodes, "get", removed)
+        monkeypatch.setattr(harness.episodes, "get", return_nothing)
 
-    async def removed(*_: object) -> None:
+    async def return_nothing(*_: object) -> None:
         return None
 
     monkeypatch.setattr(harness.search, "put", put_and_remove)

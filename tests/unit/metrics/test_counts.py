@@ -122,10 +122,10 @@ def test_only_failures_are_counted() -> None:
 
 
 async def test_a_request_writes_down_what_went_wrong_in_it(capsys: pytest.CaptureFixture[str]) -> None:
-    def nobody() -> Any:
+    def fail_to_build() -> Any:
         raise RuntimeError("the services cannot be built")
 
-    transport = httpx.ASGITransport(app=CountedRequests(create_app(nobody)), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(app=CountedRequests(create_app(fail_to_build)), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://api.test") as client:
         assert (await client.get("/health")).status_code == 200
         assert lines(capsys.readouterr().out) == []
@@ -143,8 +143,8 @@ def test_no_tenant_and_no_conversation_is_a_dimension(capsys: pytest.CaptureFixt
     assert line.keys() - {metric.value for metric in Metric} == {"_aws", "stack", "service", "level", "timestamp"}
 
 
-def swallowing() -> Iterator[tuple[str, ast.ExceptHandler]]:
-    """Every handler of the product that keeps an exception to itself and says so in the log."""
+def find_swallowing_handlers() -> Iterator[tuple[str, ast.ExceptHandler]]:
+    """Yield each exception handler of the product that logs the exception and does not raise it."""
     for path in sorted([*(ROOT / "shared/baton").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ExceptHandler) and calls(node, LOGGED) and not raises_again(node):
@@ -169,7 +169,7 @@ def calls(node: ast.AST, names: set[str]) -> bool:
 
 
 def test_what_is_caught_and_logged_is_counted() -> None:
-    handlers = dict(swallowing())
+    handlers = dict(find_swallowing_handlers())
     assert len(handlers) >= 15
     uncounted = [where for where, handler in handlers.items() if not calls(handler, {"count", "report_failure"})]
     assert uncounted == [], "These log a failure that no alarm can see: count it"

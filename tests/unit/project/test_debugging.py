@@ -89,7 +89,7 @@ def test_a_fault_in_run_is_named_with_file_and_line(project: Project) -> None:
     ran = run(project, path, "--jobs", "1")
     line = code.splitlines().index("    before = message.higher()") + 1
     assert ran.code == 1
-    [note] = ran_notes(ran.output)
+    [note] = list_notes(ran.output)
     assert note.endswith(f"agents/doubler.py:{line}: AttributeError: 'str' object has no attribute 'higher'")
 
 
@@ -110,12 +110,12 @@ def test_a_wrong_use_of_run_is_named_with_its_reason(project: Project, code: str
     path = write_conversation(project, {"say": "Four"}, conversation={"agent": "doubler"})
     ran = run(project, path, "--jobs", "1")
     assert ran.code == 1
-    [note] = ran_notes(ran.output)
+    [note] = list_notes(ran.output)
     where = f"agents/doubler.py:{len(module.splitlines())}: " if line else ""
     assert f"{where}{reason}" in note
 
 
-def ran_notes(output: str) -> list[str]:
+def list_notes(output: str) -> list[str]:
     """Return the notes of a report, each on one line."""
     joined = output.replace("\n", " ")
     return [part.partition("    > ")[0].strip() for part in joined.split("note: ")[1:]]

@@ -78,13 +78,13 @@ class Developer:
     def start(self) -> None:
         self.running = DocumentFolder(self.folder, self.server, self.reports.append, lambda: self.agents)
 
-    def writes(self, location: str, text: str) -> None:
+    def write(self, location: str, text: str) -> None:
         path = self.folder / location
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def looks(self) -> list[str]:
-        """Return the report of one look at the folder."""
+    def take_over(self) -> list[str]:
+        """Read the folder once, and return the reports."""
         self.reports.clear()
         self.running.take_over()
         return list(self.reports)
@@ -93,14 +93,14 @@ class Developer:
 @pytest.fixture
 def developer(tmp_path: Path) -> Developer:
     result = Developer(tmp_path / "documents")
-    result.writes("orders/returns.md", "# Returns")
-    result.writes("orders/abroad/customs.md", "# Customs")
+    result.write("orders/returns.md", "# Returns")
+    result.write("orders/abroad/customs.md", "# Customs")
     return result
 
 
 def test_files_become_documents_of_the_agent_that_their_folder_names(developer: Developer) -> None:
     places = "documents/orders/abroad/customs.md, documents/orders/returns.md"
-    assert developer.looks() == [
+    assert developer.take_over() == [
         "Reading 2 documents of documents/orders: agents answer from them in a moment ...",
         f"Documents that agents know now: {places}",
     ]
@@ -108,42 +108,42 @@ def test_files_become_documents_of_the_agent_that_their_folder_names(developer: 
 
 
 def test_only_what_has_changed_is_sent_again_also_by_the_next_start(developer: Developer) -> None:
-    developer.looks()
+    developer.take_over()
     developer.server.sent.clear()
-    assert developer.looks() == []
+    assert developer.take_over() == []
     developer.start()
-    developer.writes("orders/returns.md", "# Returns, newer")
-    developer.looks()
+    developer.write("orders/returns.md", "# Returns, newer")
+    developer.take_over()
     assert developer.server.sent == ["orders/returns.md"]
 
 
 def test_a_file_that_is_removed_is_no_document_any_more(developer: Developer) -> None:
-    developer.looks()
+    developer.take_over()
     (developer.folder / "orders/returns.md").unlink()
-    assert developer.looks() == ["Documents that agents do not know any more: documents/orders/returns.md"]
+    assert developer.take_over() == ["Documents that agents do not know any more: documents/orders/returns.md"]
     assert set(developer.server.stored) == {"orders/abroad/customs.md"}
-    developer.writes("orders/returns.md", "# Returns")
-    assert developer.looks() == ["Documents that agents know now: documents/orders/returns.md"]
+    developer.write("orders/returns.md", "# Returns")
+    assert developer.take_over() == ["Documents that agents know now: documents/orders/returns.md"]
 
 
 def test_what_cannot_be_a_document_is_reported_once_and_keeps_nothing_else_back(developer: Developer) -> None:
-    developer.writes("orders/empty.md", "")
-    developer.writes("orders/odd.md", "?")
-    developer.writes("nobody/page.md", "# Page")
-    developer.writes("orders/.hidden.md", "# Hidden")
-    developer.writes("orders/returns.md~", "# Returns, as it was")
-    assert developer.looks()[2:] == [
+    developer.write("orders/empty.md", "")
+    developer.write("orders/odd.md", "?")
+    developer.write("nobody/page.md", "# Page")
+    developer.write("orders/.hidden.md", "# Hidden")
+    developer.write("orders/returns.md~", "# Returns, as it was")
+    assert developer.take_over()[2:] == [
         "Not known to agents: documents/nobody: there is no agent 'nobody' (name the folder by the id of one)",
         "Not known to agents: documents/orders/empty.md: size must be at least 1 byte.",
         "Not known to agents: documents/orders/odd.md: It has no text.",
     ]
-    assert developer.looks() == []
+    assert developer.take_over() == []
 
 
 def test_a_file_that_cannot_be_read_keeps_back_no_documents_of_others(
     developer: Developer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    developer.looks()
+    developer.take_over()
     read = Path.read_bytes
 
     def fail(path: Path) -> bytes:
@@ -152,23 +152,23 @@ def test_a_file_that_cannot_be_read_keeps_back_no_documents_of_others(
         return read(path)
 
     monkeypatch.setattr(Path, "read_bytes", fail)
-    developer.writes("orders/returns.md", "# Returns, newer")
+    developer.write("orders/returns.md", "# Returns, newer")
     developer.agents["zoo"] = ()
-    developer.writes("zoo/page.md", "# Page")
-    assert developer.looks() == [
+    developer.write("zoo/page.md", "# Page")
+    assert developer.take_over() == [
         "Documents that agents know now: documents/zoo/page.md",
         "Not known to agents: documents/orders: returns.md: Permission denied. The next edit tries again.",
     ]
     assert "orders/returns.md" in developer.server.stored
     monkeypatch.undo()
-    assert developer.looks() == ["Documents that agents know now: documents/orders/returns.md"]
+    assert developer.take_over() == ["Documents that agents know now: documents/orders/returns.md"]
 
 
 def test_an_agent_that_comes_later_finds_its_documents(developer: Developer) -> None:
-    developer.writes("returns/page.md", "# Page")
-    developer.looks()
+    developer.write("returns/page.md", "# Page")
+    developer.take_over()
     developer.agents["returns"] = ()
-    assert developer.looks() == ["Documents that agents know now: documents/returns/page.md"]
+    assert developer.take_over() == ["Documents that agents know now: documents/returns/page.md"]
 
 
 def test_agents_that_require_permissions_get_their_documents_like_others(developer: Developer) -> None:
@@ -176,8 +176,8 @@ def test_agents_that_require_permissions_get_their_documents_like_others(develop
         developer.agents[agent.id] = agent.required_permissions
         for permission in agent.required_permissions:
             developer.server.required[agent.id] = permission
-        developer.writes(f"{agent.id}/page.md", "# Page")
-    [_, report] = developer.looks()
+        developer.write(f"{agent.id}/page.md", "# Page")
+    [_, report] = developer.take_over()
     assert all(f"documents/{agent_id}/page.md" in report for agent_id in developer.agents if agent_id != "orders")
 
 
@@ -186,13 +186,13 @@ def test_an_agent_that_the_server_refuses_keeps_back_no_documents_of_others(deve
     developer.server.fails = APIStatusError("There is no such agent.", code="unknown_agent", status=status)
     for agent_id in ("assistant", "zoo"):
         developer.agents[agent_id] = ()
-        developer.writes(f"{agent_id}/page.md", "# Page")
-    assert developer.looks()[1:] == [
+        developer.write(f"{agent_id}/page.md", "# Page")
+    assert developer.take_over()[1:] == [
         "Documents that agents know now: documents/assistant/page.md, documents/zoo/page.md",
         "Not known to agents: documents/orders: There is no such agent. The next edit tries again.",
     ]
     developer.server.fails = None
-    assert developer.looks() == [
+    assert developer.take_over() == [
         "Documents that agents know now: documents/orders/abroad/customs.md, documents/orders/returns.md"
     ]
 

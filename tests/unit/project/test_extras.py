@@ -62,8 +62,8 @@ owners_of_modules = cache(packages_distributions)
 """Reads what every distribution has installed: a second."""
 
 
-def absent(*installed: str) -> set[str]:
-    """The modules that an installation without the extra ``local`` does not have, but with the ones that are named."""
+def list_absent_modules(*installed: str) -> set[str]:
+    """Return the modules that are absent without the extra ``local``, except those of the extras ``installed``."""
     names = set(map(canonicalize_name, list_extra_packages(LOCAL)))
     names -= {canonicalize_name(name) for extra in installed for name in list_extra_packages(extra)}
     return {
@@ -79,20 +79,20 @@ def test_the_extra_has_all_that_the_table_of_the_declaration_says() -> None:
     assert [item.extras for item in named if item.name == "baton-conversations"] == [{TEST}]
     others = {item.name for item in named if item.name != "baton-conversations"}
     assert sorted(list_extra_packages(LOCAL)) == sorted(others | {Requirement(item).name for item in declared[TEST]})
-    assert {"moto", "numpy", "jinja2", "werkzeug"} <= absent()
-    assert {"moto", "numpy", "samtranslator"} <= absent(TEST)
+    assert {"moto", "numpy", "jinja2", "werkzeug"} <= list_absent_modules()
+    assert {"moto", "numpy", "samtranslator"} <= list_absent_modules(TEST)
 
 
 @pytest.mark.nightly
 def test_a_project_is_made_and_checked_without_the_extra(tmp_path: Path) -> None:
-    script = WITHOUT.format(absent=absent()) + NEW_AND_CHECK
+    script = WITHOUT.format(absent=list_absent_modules()) + NEW_AND_CHECK
     ran = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.nightly
 def test_conversation_tests_run_with_the_extra_for_them_only(tmp_path: Path) -> None:
-    script = WITHOUT.format(absent=absent(TEST)) + NEW_AND_CHECK + TESTS
+    script = WITHOUT.format(absent=list_absent_modules(TEST)) + NEW_AND_CHECK + TESTS
     ran = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 

@@ -42,18 +42,18 @@ class Developer:
         results: list[str] = self.reloader.state["problems"]
         return results
 
-    def edits(self, file: str, old: str, new: str) -> None:
+    def edit_file(self, file: str, old: str, new: str) -> None:
         path = self.project.folder / file
         edit(path, old, new)
         self.reloader.reload([path])
 
-    def writes(self, file: str, text: str) -> None:
+    def write_file(self, file: str, text: str) -> None:
         path = self.project.folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         self.reloader.reload([path])
 
-    def removes(self, file: str) -> None:
+    def remove_file(self, file: str) -> None:
         path = self.project.folder / file
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.reloader.reload([path])
@@ -76,7 +76,7 @@ ORDERS = "tools/shop_tools/orders.py"
 
 def test_an_edit_of_an_agent_is_there_at_once_and_a_turn_that_runs_keeps_its_own(developer: Developer) -> None:
     running = developer.orders
-    developer.edits("agents/orders.yaml", "name: Orders", "name: Logistics")
+    developer.edit_file("agents/orders.yaml", "name: Orders", "name: Logistics")
     assert (running.name, developer.orders.name, developer.problems) == ("Orders", "Logistics", [])
     assert developer.reports == ["Reloaded: assistant, orders"]
 
@@ -84,7 +84,7 @@ def test_an_edit_of_an_agent_is_there_at_once_and_a_turn_that_runs_keeps_its_own
 def test_an_edit_of_a_tool_is_there_for_the_next_turn_and_not_for_one_that_runs(developer: Developer) -> None:
     running = developer.orders
     assert "is on its way" in developer.state_of(running, "A-1001")
-    developer.edits(ORDERS, "is on its way", "has arrived at")
+    developer.edit_file(ORDERS, "is on its way", "has arrived at")
     assert "has arrived at" in developer.state_of(developer.orders, "A-1001")
     assert "is on its way" in developer.state_of(running, "A-1001")
 
@@ -111,12 +111,12 @@ def test_what_cannot_be_used_is_reported_and_what_was_there_goes_on_until_it_is_
 ) -> None:
     before = developer.orders
     assert "is on its way" in developer.state_of(before, "A-1001")
-    developer.edits(file, old, new)
+    developer.edit_file(file, old, new)
     assert expected in "\n".join(developer.problems)
     assert developer.reports[-1].startswith("Not reloaded; what was there before goes on until this is mended:\n")
     assert developer.orders is before
     assert "is on its way" in developer.state_of(developer.orders, "A-1001")
-    developer.edits(file, new, old)
+    developer.edit_file(file, new, old)
     assert (developer.problems, developer.reports[-1]) == ([], "Reloaded: assistant, orders")
 
 
@@ -125,9 +125,9 @@ def test_a_tool_that_did_not_work_at_the_start_hinders_no_edit_of_an_agent(proje
     with applied({**project.make_environment(), "BATON_STAGE": "local"}), importable(project.tools):
         developer = Developer(project)
         developer.reloader.begin()
-        developer.edits("agents/orders.yaml", "name: Orders", "name: Logistics")
+        developer.edit_file("agents/orders.yaml", "name: Orders", "name: Logistics")
         assert developer.orders.name == "Logistics"
-        developer.edits(ORDERS, "ORDERS = 1 / 0, {", "ORDERS = {")
+        developer.edit_file(ORDERS, "ORDERS = 1 / 0, {", "ORDERS = {")
         assert developer.problems == []
 
 
@@ -139,26 +139,26 @@ def order_status(number: str) -> str:
 
 
 def test_a_package_that_is_new_can_be_used_at_once(developer: Developer) -> None:
-    developer.writes("tools/parcels/__init__.py", "")
-    developer.writes("tools/parcels/states.py", PARCELS)
-    developer.edits("agents/orders.yaml", ENTRY_POINT, "entry_point: parcels.states:order_status")
+    developer.write_file("tools/parcels/__init__.py", "")
+    developer.write_file("tools/parcels/states.py", PARCELS)
+    developer.edit_file("agents/orders.yaml", ENTRY_POINT, "entry_point: parcels.states:order_status")
     assert developer.problems == []
     assert developer.state_of(developer.orders, "7") == "The parcel 7 is on its way."
 
 
 def test_a_module_that_is_new_can_be_used_by_one_that_was_there(developer: Developer) -> None:
-    developer.writes("tools/shop_tools/parcels.py", PARCELS)
-    developer.writes(ORDERS, "from shop_tools.parcels import order_status as order_status\n")
+    developer.write_file("tools/shop_tools/parcels.py", PARCELS)
+    developer.write_file(ORDERS, "from shop_tools.parcels import order_status as order_status\n")
     assert developer.problems == []
     assert developer.state_of(developer.orders, "7") == "The parcel 7 is on its way."
 
 
 def test_a_new_module_that_raises_changes_nothing_and_is_reported_with_its_line(developer: Developer) -> None:
-    developer.writes("tools/parcels/states.py", f"raise RuntimeError('no key')\n{PARCELS}")
-    developer.edits("agents/orders.yaml", ENTRY_POINT, "entry_point: parcels.states:order_status")
+    developer.write_file("tools/parcels/states.py", f"raise RuntimeError('no key')\n{PARCELS}")
+    developer.edit_file("agents/orders.yaml", ENTRY_POINT, "entry_point: parcels.states:order_status")
     assert "parcels/states.py:1: RuntimeError: no key" in developer.problems[0]
     assert "is on its way" in developer.state_of(developer.orders, "A-1001")
-    developer.writes("tools/parcels/states.py", PARCELS)
+    developer.write_file("tools/parcels/states.py", PARCELS)
     assert developer.state_of(developer.orders, "7") == "The parcel 7 is on its way."
 
 
@@ -172,12 +172,12 @@ def test_a_new_module_that_raises_changes_nothing_and_is_reported_with_its_line(
 )
 def test_what_is_removed_goes_on_until_no_agent_needs_it(developer: Developer, removed: str, expected: str) -> None:
     assert "is on its way" in developer.state_of(developer.orders, "A-1001")
-    developer.removes(removed)
+    developer.remove_file(removed)
     assert expected in developer.problems[0]
     assert developer.problems[0].startswith(str(developer.project.agents / "orders.yaml:12: tools.0: "))
     assert "is on its way" in developer.state_of(developer.orders, "A-1001")
     file = developer.project.agents / "orders.yaml"
-    developer.writes("agents/orders.yaml", file.read_text().partition("tools:")[0])
+    developer.write_file("agents/orders.yaml", file.read_text().partition("tools:")[0])
     assert (developer.problems, developer.orders.tools) == ([], ())
 
 
@@ -185,7 +185,7 @@ def test_packages_that_the_developer_has_chosen_stay_the_only_ones(project: Proj
     chosen = {**project.make_environment(), "BATON_TOOL_PACKAGES": "other_tools", "BATON_STAGE": "local"}
     with applied(chosen), importable(project.tools):
         developer = Developer(project)
-        developer.edits("agents/orders.yaml", "name: Orders", "name: Logistics")
+        developer.edit_file("agents/orders.yaml", "name: Orders", "name: Logistics")
         assert "is in none of the packages that BATON_TOOL_PACKAGES names (other_tools)" in developer.problems[0]
 
 
@@ -207,16 +207,18 @@ def test_an_edit_of_a_module_of_agents_is_there_for_the_next_turn_and_not_for_on
 ) -> None:
     running = python_developer.orders
     assert "is on its way" in python_developer.state_of(running, "A-1001")
-    python_developer.edits(AGENTS, "is on its way", "has arrived at")
+    python_developer.edit_file(AGENTS, "is on its way", "has arrived at")
     assert (python_developer.problems, python_developer.reports) == ([], ["Reloaded: assistant, orders"])
     assert "has arrived at" in python_developer.state_of(python_developer.orders, "A-1001")
     assert "is on its way" in python_developer.state_of(running, "A-1001")
 
 
 def test_a_tool_that_a_module_of_agents_imports_is_there_for_the_next_turn_too(python_developer: Developer) -> None:
-    python_developer.edits(AGENTS, "import Agent, tool\n", "import Agent, tool\nfrom shop_tools.orders import ORDERS\n")
-    python_developer.edits(AGENTS, "\nORDERS = {", "\nOTHERS = {")
-    python_developer.edits(ORDERS, "is on its way", "has arrived at")
+    python_developer.edit_file(
+        AGENTS, "import Agent, tool\n", "import Agent, tool\nfrom shop_tools.orders import ORDERS\n"
+    )
+    python_developer.edit_file(AGENTS, "\nORDERS = {", "\nOTHERS = {")
+    python_developer.edit_file(ORDERS, "is on its way", "has arrived at")
     assert python_developer.problems == []
     assert "has arrived at" in python_developer.state_of(python_developer.orders, "A-1001")
 
@@ -240,9 +242,9 @@ def test_a_module_that_cannot_be_used_is_reported_and_the_agents_before_go_on(
     python_developer: Developer, old: str, new: str, expected: str
 ) -> None:
     before = python_developer.orders
-    python_developer.edits(AGENTS, old, new)
+    python_developer.edit_file(AGENTS, old, new)
     assert expected in "\n".join(python_developer.problems)
     assert python_developer.orders is before
     assert "is on its way" in python_developer.state_of(before, "A-1001")
-    python_developer.edits(AGENTS, new, old)
+    python_developer.edit_file(AGENTS, new, old)
     assert python_developer.problems == []

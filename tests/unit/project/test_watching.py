@@ -29,14 +29,14 @@ class Watched:
         self._thread = threading.Thread(target=self._watch)
         self._thread.start()
 
-    def reports(self, path: Path) -> bool:
+    def wait_for_report(self, path: Path) -> bool:
         """Wait until ``path`` is reported."""
         while self._reported.get(timeout=PATIENCE_SECONDS) != path:
             pass
         return True
 
-    def reports_edits(self, path: Path) -> bool:
-        """Save a file until that is reported. A folder that was replaced is watched a moment later."""
+    def edit_until_reported(self, path: Path) -> bool:
+        """Save a file until an edit is reported, because a replaced folder is watched only after a moment."""
         for number in range(MAX_EDITS):
             path.write_text(f"# Page {number}")
             with suppress(queue.Empty):
@@ -64,14 +64,14 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 
 def test_a_folder_that_comes_later_or_is_replaced_is_watched_as_well(watched: Watched) -> None:
     watched.documents.mkdir()
-    assert watched.reports(watched.documents)
+    assert watched.wait_for_report(watched.documents)
     page = watched.documents / "page.md"
     page.write_text("# Page")
-    assert watched.reports(page)
+    assert watched.wait_for_report(page)
     shutil.rmtree(watched.documents)
-    assert watched.reports(watched.documents)
+    assert watched.wait_for_report(watched.documents)
     watched.documents.mkdir()
-    assert watched.reports_edits(page)
+    assert watched.edit_until_reported(page)
 
 
 def test_what_has_changed_before_the_watch_stands_is_reported(tmp_path: Path) -> None:

@@ -45,40 +45,40 @@ def test_what_only_the_local_cloud_has_reaches_every_function(name: str) -> None
 
 def test_what_is_built_once_is_built_once_in_each_execution_environment() -> None:
     @cache
-    def built() -> object:
+    def build_client() -> object:
         return object()
 
     with running("Counting"):
-        mine = built()
-        assert built() is mine
+        mine = build_client()
+        assert build_client() is mine
     with running("Plain"):
-        assert built() is not mine
+        assert build_client() is not mine
     with running("Counting"):
-        assert built() is mine
+        assert build_client() is mine
 
 
 def test_whose_code_runs_is_known_on_the_loop_that_all_handlers_share() -> None:
     @cache
-    def built() -> object:
+    def build_client() -> object:
         return object()
 
     async def on_the_loop() -> object:
-        return built()
+        return build_client()
 
     with running("Counting"):
-        assert event_loop.run(on_the_loop()) is built()
+        assert event_loop.run(on_the_loop()) is build_client()
 
 
 def test_threads_that_build_at_the_same_time_get_the_same() -> None:
     entered = threading.Event()
 
     @cache
-    def built() -> object:
+    def build_client() -> object:
         entered.set()
         return object()
 
     results: list[object] = []
-    threads = [threading.Thread(target=lambda: results.append(built())) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: results.append(build_client())) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -18,7 +18,7 @@ from baton_local.roles.requests import Names, Request
 
 
 def allows(*statements: dict[str, Any]) -> bool:
-    """Whether a role of these statements may."""
+    """Return whether a role with these statements may make the request ``GET``."""
     return Policies({"Role": [{"Statement": list(statements)}]}).allow("Role", GET)
 
 

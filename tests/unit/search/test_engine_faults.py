@@ -213,15 +213,15 @@ async def test_a_mapping_conflict_is_not_repeated_and_a_wrong_dimension_is_named
 ) -> None:
     scripted, index = engine
 
-    def failing(reason: str) -> tuple[int, Any]:
+    def make_failure(reason: str) -> tuple[int, Any]:
         error = {"type": "mapper_parsing_exception", "reason": "failed to parse", "caused_by": {"reason": reason}}
         return 200, {"items": [{"index": {"status": 400, "error": error}}]}
 
-    scripted.on("/_bulk", failing("object mapping tried to parse field as object, but found a concrete value"))
+    scripted.on("/_bulk", make_failure("object mapping tried to parse field as object, but found a concrete value"))
     with pytest.raises(SearchUnavailable):
         await put(index, "a")
     assert scripted.requests.count("/_bulk") == 1  # the same document would be refused again
-    scripted.on("/_bulk", failing("Vector dimension mismatch. Expected: 3, Given: 64"))
+    scripted.on("/_bulk", make_failure("Vector dimension mismatch. Expected: 3, Given: 64"))
     with pytest.raises(WrongDimension):
         await put(index, "a")
 

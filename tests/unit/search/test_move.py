@@ -76,12 +76,12 @@ class Stage:
     clock: FakeClock = field(default_factory=FakeClock)
     slept: list[float] = field(default_factory=list)
 
-    def embedded(self) -> SqliteIndex:
+    def make_embedded_index(self) -> SqliteIndex:
         """Return the index of a function that does not know OpenSearch."""
         return SqliteIndex(self._files(is_alone=True), DIMENSIONS)
 
-    def routed(self) -> RoutedIndex:
-        """Return the index of a new process that knows both."""
+    def make_routed_index(self) -> RoutedIndex:
+        """Return the index of a new process that knows SQLite and OpenSearch."""
         files = self._files(is_alone=False)
         return RoutedIndex(SqliteFiles(files), SqliteIndex(files, DIMENSIONS), self.engine)
 
@@ -115,8 +115,8 @@ class Stage:
 
         self.bucket.around = self.engine.around = note
 
-    def spare(self) -> None:
-        """Let processes live."""
+    def stop_killing(self) -> None:
+        """Kill no further process."""
         self.bucket.around = self.engine.around = lambda moment: None
 
     def _files(self, *, is_alone: bool) -> OwnerFiles:
@@ -144,38 +144,38 @@ class TestRoutedIndex(SearchContract):
 
     @pytest.fixture
     def index(self) -> RoutedIndex:
-        return Stage().routed()
+        return Stage().make_routed_index()
 
 
 async def test_a_moved_owner_is_searched_in_opensearch_with_everything_that_the_file_had(stage: Stage) -> None:
-    await stage.embedded().put(ADA, EPISODES, entries("boat", "house"))
-    before = await stage.routed().search(ADA, EPISODES, query("green boat"))
+    await stage.make_embedded_index().put(ADA, EPISODES, entries("boat", "house"))
+    before = await stage.make_routed_index().search(ADA, EPISODES, query("green boat"))
     assert await stage.move().run() == MoveResult(1, 2, 0, is_complete=True)
     assert await stage.state() is OwnerState.MOVED
-    after = await stage.routed().search(ADA, EPISODES, query("green boat"))
+    after = await stage.make_routed_index().search(ADA, EPISODES, query("green boat"))
     assert (ids(after), ids(after, MEANING)) == (ids(before), ids(before, MEANING))
     assert after.documents == before.documents
     assert set(stage.engine.documents[EPISODES, "acme", "ada"]) == {"boat", "house"}
 
 
 async def test_owners_with_a_file_are_served_by_it_and_others_by_opensearch(stage: Stage) -> None:
-    await stage.embedded().put(ADA, EPISODES, entries("boat"))
-    routed = stage.routed()
+    await stage.make_embedded_index().put(ADA, EPISODES, entries("boat"))
+    routed = stage.make_routed_index()
     await routed.put(ADA, EPISODES, entries("house"))
     await routed.put(Scope("acme", "bob"), EPISODES, entries("car"))
     assert list(stage.engine.documents) == [(EPISODES, "acme", "bob")]
-    assert await list_ids(stage.routed(), ADA, EPISODES) == ["boat", "house"]
-    assert await list_ids(stage.routed(), Scope("acme", "bob"), EPISODES) == ["car"]
+    assert await list_ids(stage.make_routed_index(), ADA, EPISODES) == ["boat", "house"]
+    assert await list_ids(stage.make_routed_index(), Scope("acme", "bob"), EPISODES) == ["car"]
     assert await stage.state(IndexOwner(EPISODES, "acme", "bob")) is OwnerState.MOVED
 
 
 async def test_a_function_that_knows_no_opensearch_makes_no_file_beside_what_has_moved(stage: Stage) -> None:
-    await stage.routed().put(ADA, EPISODES, entries("car"))
+    await stage.make_routed_index().put(ADA, EPISODES, entries("car"))
     for refused in (
-        stage.embedded().put(ADA, EPISODES, entries("boat")),
-        stage.embedded().search(ADA, EPISODES, query("boat")),
-        stage.embedded().delete(ADA, EPISODES, EVERYTHING),
-        stage.embedded().count(ADA, EPISODES, EVERYTHING),
+        stage.make_embedded_index().put(ADA, EPISODES, entries("boat")),
+        stage.make_embedded_index().search(ADA, EPISODES, query("boat")),
+        stage.make_embedded_index().delete(ADA, EPISODES, EVERYTHING),
+        stage.make_embedded_index().count(ADA, EPISODES, EVERYTHING),
     ):
         with pytest.raises(SearchMoved, match="OpenSearchEndpoint"):
             await refused
@@ -183,46 +183,48 @@ async def test_a_function_that_knows_no_opensearch_makes_no_file_beside_what_has
 
 async def test_owners_have_files_again_where_their_marks_are_removed(stage: Stage) -> None:
     for user in ("ada", "bob"):
-        await stage.embedded().put(Scope("acme", user), EPISODES, entries("boat"))
+        await stage.make_embedded_index().put(Scope("acme", user), EPISODES, entries("boat"))
     await stage.move().run([ADAS])
     assert await SqliteFiles(stage._files(is_alone=True)).remove_marks("acme") == 1
-    await stage.embedded().put(ADA, EPISODES, entries("house"))
-    assert await list_ids(stage.embedded(), ADA, EPISODES) == ["house"]
-    assert await list_ids(stage.embedded(), Scope("acme", "bob"), EPISODES) == ["boat"]
+    await stage.make_embedded_index().put(ADA, EPISODES, entries("house"))
+    assert await list_ids(stage.make_embedded_index(), ADA, EPISODES) == ["house"]
+    assert await list_ids(stage.make_embedded_index(), Scope("acme", "bob"), EPISODES) == ["boat"]
 
 
 async def test_agents_of_a_tenant_move_one_by_one(stage: Stage) -> None:
     rental, quotes = of_agent("rental", "boat", "house"), of_agent("quotes", "car")
     operator = Scope("acme", "operator")
-    await stage.embedded().put(operator, KNOWLEDGE, [*rental, *quotes])
+    await stage.make_embedded_index().put(operator, KNOWLEDGE, [*rental, *quotes])
     result = await stage.move().run([IndexOwner(KNOWLEDGE, "acme", "rental")])
     assert (result.owners_moved, result.documents_copied) == (1, 2)
-    routed = stage.routed()
+    routed = stage.make_routed_index()
     assert [await routed.fill_percent(operator, agent) for agent in ("rental", "quotes")] == [None, 1]
     assert await list_ids(routed, operator, KNOWLEDGE) == ["quotes-car", "rental-boat", "rental-house"]
     assert await list_ids(routed, operator, KNOWLEDGE, SearchFilter(agent_id="quotes")) == ["quotes-car"]
     assert await routed.count(operator, KNOWLEDGE, EVERYTHING) == 3
     assert await routed.delete(operator, KNOWLEDGE, SearchFilter(source_id="source-of-quotes-car")) == 1
     assert await routed.delete(operator, KNOWLEDGE, SearchFilter(source_id="source-of-rental-boat")) == 1
-    assert await list_ids(stage.routed(), operator, KNOWLEDGE) == ["rental-house"]
+    assert await list_ids(stage.make_routed_index(), operator, KNOWLEDGE) == ["rental-house"]
 
 
 async def test_libraries_of_the_project_move_too(stage: Stage) -> None:
-    await stage.embedded().put(ProjectScope(), KNOWLEDGE, of_agent("manual", "boat"))
+    await stage.make_embedded_index().put(ProjectScope(), KNOWLEDGE, of_agent("manual", "boat"))
     assert (await stage.move().run()).owners_moved == 1
-    assert await list_ids(stage.routed(), ProjectScope(), KNOWLEDGE, SearchFilter(agent_id="manual")) == ["manual-boat"]
+    assert await list_ids(stage.make_routed_index(), ProjectScope(), KNOWLEDGE, SearchFilter(agent_id="manual")) == [
+        "manual-boat"
+    ]
 
 
 async def test_a_tenant_moves_and_others_stay(stage: Stage) -> None:
     for tenant in ("acme", "acme-2", "other"):
-        await stage.embedded().put(Scope(tenant, "ada"), EPISODES, entries("boat"))
+        await stage.make_embedded_index().put(Scope(tenant, "ada"), EPISODES, entries("boat"))
     assert (await stage.move().run(tenants=["acme", "other"])).owners_moved == 2
     assert await stage.state(IndexOwner(EPISODES, "acme-2", "ada")) is OwnerState.FILE
 
 
 async def test_a_whole_stage_moves_in_as_many_calls_as_it_needs(stage: Stage) -> None:
     for user in ("ada", "bob", "eve"):
-        await stage.embedded().put(Scope("acme", user), EPISODES, entries("boat"))
+        await stage.make_embedded_index().put(Scope("acme", user), EPISODES, entries("boat"))
     first = await stage.move().run(seconds=0)
     assert (first.owners_moved, first.owners_left, first.is_complete) == (1, 2, False)
     assert await stage.move().run() == MoveResult(2, 2, 0, is_complete=True)
@@ -233,7 +235,7 @@ async def test_a_whole_stage_moves_in_as_many_calls_as_it_needs(stage: Stage) ->
 async def test_a_file_that_replaces_a_mark_while_marks_are_removed_stays(
     moment: str, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await stage.embedded().put(ADA, EPISODES, entries("boat"))
+    await stage.make_embedded_index().put(ADA, EPISODES, entries("boat"))
     [(key, file)] = stage.bucket.objects.items()
     await stage.move().run()
     list_objects = stage.bucket.list_objects_v2
@@ -258,7 +260,7 @@ async def test_a_file_that_replaces_a_mark_while_marks_are_removed_stays(
 @pytest.mark.parametrize("stored", [0, 8_192, 20_000, 90_000])
 async def test_an_owner_whose_file_is_damaged_keeps_none_back_from_the_others(stage: Stage, stored: int) -> None:
     for agent_id in ("cars", "tools"):
-        await stage.embedded().put(ADA, KNOWLEDGE, of_agent(agent_id, *map(str, range(50))))
+        await stage.make_embedded_index().put(ADA, KNOWLEDGE, of_agent(agent_id, *map(str, range(50))))
     damaged = min(stage.bucket.objects)
     body, metadata = stage.bucket.objects[damaged]
     stage.bucket.objects[damaged] = body[:stored] + b"?" * (len(body) - stored), metadata
@@ -271,8 +273,8 @@ async def test_an_owner_whose_file_is_damaged_keeps_none_back_from_the_others(st
 
 
 async def test_what_is_deleted_while_it_is_copied_does_not_stay_in_opensearch(stage: Stage) -> None:
-    await stage.embedded().put(ADA, EPISODES, entries("boat", "house", "car"))
-    writer = stage.routed()
+    await stage.make_embedded_index().put(ADA, EPISODES, entries("boat", "house", "car"))
+    writer = stage.make_routed_index()
 
     async def change() -> None:
         stage.engine.then = None
@@ -281,14 +283,14 @@ async def test_what_is_deleted_while_it_is_copied_does_not_stay_in_opensearch(st
 
     stage.engine.then = change
     await stage.move().run()
-    assert await list_ids(stage.routed(), ADA, EPISODES) == ["bicycle", "car", "house"]
+    assert await list_ids(stage.make_routed_index(), ADA, EPISODES) == ["bicycle", "car", "house"]
     assert set(stage.engine.documents[EPISODES, "acme", "ada"]) == {"bicycle", "car", "house"}
 
 
 async def test_a_part_of_a_source_that_is_deleted_while_it_is_copied_does_not_stay(stage: Stage) -> None:
     parts = [document(name, name, source_id="episode-1", kind=name) for name in ("fact", "message")]
-    await stage.embedded().put(ADA, EPISODES, parts)
-    writer = stage.routed()
+    await stage.make_embedded_index().put(ADA, EPISODES, parts)
+    writer = stage.make_routed_index()
 
     async def change() -> None:
         stage.engine.then = None
@@ -296,12 +298,12 @@ async def test_a_part_of_a_source_that_is_deleted_while_it_is_copied_does_not_st
 
     stage.engine.then = change
     await stage.move().run()
-    assert await list_ids(stage.routed(), ADA, EPISODES) == ["message"]
+    assert await list_ids(stage.make_routed_index(), ADA, EPISODES) == ["message"]
 
 
 async def test_an_owner_who_is_forgotten_while_copied_leaves_nothing(stage: Stage) -> None:
-    await stage.embedded().put(ADA, EPISODES, entries("boat", "house"))
-    writer = stage.routed()
+    await stage.make_embedded_index().put(ADA, EPISODES, entries("boat", "house"))
+    writer = stage.make_routed_index()
 
     async def forget() -> None:
         stage.engine.then = None
@@ -311,12 +313,12 @@ async def test_an_owner_who_is_forgotten_while_copied_leaves_nothing(stage: Stag
     stage.engine.then = forget
     await stage.move().run()
     assert await stage.state() is OwnerState.NONE
-    assert await list_ids(stage.routed(), ADA, EPISODES) == []
+    assert await list_ids(stage.make_routed_index(), ADA, EPISODES) == []
 
 
 async def test_a_file_that_is_written_all_the_time_is_left_for_the_next_call(stage: Stage) -> None:
-    await stage.embedded().put(ADA, EPISODES, entries("boat"))
-    writer, number = stage.embedded(), 0
+    await stage.make_embedded_index().put(ADA, EPISODES, entries("boat"))
+    writer, number = stage.make_embedded_index(), 0
 
     async def write() -> None:
         nonlocal number
@@ -326,28 +328,28 @@ async def test_a_file_that_is_written_all_the_time_is_left_for_the_next_call(sta
     stage.engine.then = write
     result = await stage.move().run()
     assert (result.owners_moved, result.owners_left, result.is_complete) == (0, 1, False)
-    assert len(await list_ids(stage.routed(), ADA, EPISODES)) == 1 + search_move.ATTEMPTS
+    assert len(await list_ids(stage.make_routed_index(), ADA, EPISODES)) == 1 + search_move.ATTEMPTS
     stage.engine.then = None
     assert (await stage.move().run()).is_complete
 
 
 async def test_a_move_waits_for_the_end_of_a_killed_one(stage: Stage) -> None:
-    await stage.embedded().put(ADA, EPISODES, entries("boat"))
+    await stage.make_embedded_index().put(ADA, EPISODES, entries("boat"))
     stage.kill_at(4)
     with pytest.raises(Killed):
         await stage.move().run()
-    stage.spare()
+    stage.stop_killing()
     stage.clock.advance(20)
     assert (await stage.move().run()).owners_moved == 1
     assert stage.slept == [search_move.CLAIM_SECONDS - 20]
-    await stage.embedded().put(Scope("acme", "bob"), EPISODES, entries("boat"))
+    await stage.make_embedded_index().put(Scope("acme", "bob"), EPISODES, entries("boat"))
     assert (await stage.move().run()).owners_moved == 1
     assert len(stage.slept) == 1, "a move that has ended keeps nobody waiting"
 
 
 async def test_two_moves_do_not_run_at_once(stage: Stage) -> None:
     """An overtaken move would write its old copies over what came after the other one has ended."""
-    await stage.embedded().put(ADA, EPISODES, entries("boat"))
+    await stage.make_embedded_index().put(ADA, EPISODES, entries("boat"))
     refused = 0
 
     async def move_too() -> None:
@@ -363,18 +365,18 @@ async def test_two_moves_do_not_run_at_once(stage: Stage) -> None:
 
 
 async def test_a_move_that_was_taken_for_dead_stops_before_its_next_write(stage: Stage) -> None:
-    await stage.embedded().put(ADA, EPISODES, entries("boat"))
+    await stage.make_embedded_index().put(ADA, EPISODES, entries("boat"))
 
     async def oversleep() -> None:
         stage.engine.then = None
         stage.clock.advance(search_move.CLAIM_SECONDS + 1)
         await stage.move().run()
-        await stage.routed().delete(ADA, EPISODES, EVERYTHING)
+        await stage.make_routed_index().delete(ADA, EPISODES, EVERYTHING)
 
     stage.engine.then = oversleep
     with pytest.raises(SearchMoveClaimed):
         await stage.move().run()
-    assert await list_ids(stage.routed(), ADA, EPISODES) == []
+    assert await list_ids(stage.make_routed_index(), ADA, EPISODES) == []
 
 
 async def test_a_kill_between_any_two_writes_changes_nothing_that_is_found_and_a_repetition_continues() -> None:
@@ -383,20 +385,20 @@ async def test_a_kill_between_any_two_writes_changes_nothing_that_is_found_and_a
         number += 1
         stage = Stage()
         names = [f"thing-{location}" for location in range(search_move.AT_ONCE + 5)]
-        await stage.embedded().put(ADA, EPISODES, entries(*names))
+        await stage.make_embedded_index().put(ADA, EPISODES, entries(*names))
         await stage.engine.put(ADA, EPISODES, entries("left-by-an-earlier-move"))
         stage.kill_at(number)
         try:
             await stage.move().run()
         except Killed:
             killed += 1
-        stage.spare()
-        assert await list_ids(stage.routed(), ADA, EPISODES) == sorted(names)
-        await stage.routed().delete(ADA, EPISODES, SearchFilter(source_id="source-of-thing-1"))
+        stage.stop_killing()
+        assert await list_ids(stage.make_routed_index(), ADA, EPISODES) == sorted(names)
+        await stage.make_routed_index().delete(ADA, EPISODES, SearchFilter(source_id="source-of-thing-1"))
         stage.clock.advance(search_move.CLAIM_SECONDS + 1)
         await stage.move().run()
         expected = sorted({*names} - {"thing-1"})
-        assert await list_ids(stage.routed(), ADA, EPISODES) == expected
+        assert await list_ids(stage.make_routed_index(), ADA, EPISODES) == expected
         assert sorted(stage.engine.documents[EPISODES, "acme", "ada"]) == expected
         assert await stage.state() is OwnerState.MOVED
     assert killed > 8
@@ -413,8 +415,8 @@ async def test_nothing_is_lost_and_nothing_returns_whatever_is_written_and_kille
 ) -> None:
     stage = Stage()
     expected = {"a", "b", "c"}
-    await stage.embedded().put(ADA, EPISODES, entries(*sorted(expected)))
-    writers = [stage.routed(), stage.routed()]
+    await stage.make_embedded_index().put(ADA, EPISODES, entries(*sorted(expected)))
+    writers = [stage.make_routed_index(), stage.make_routed_index()]
     waiting = list(steps)
 
     async def write() -> None:
@@ -422,7 +424,7 @@ async def test_nothing_is_lost_and_nothing_returns_whatever_is_written_and_kille
             return
         around = stage.engine.around
         stage.engine.then = None
-        stage.spare()  # the writers are other processes
+        stage.stop_killing()  # the writers are other processes
         action, name, which = waiting.pop()
         if action == "put":
             await writers[which].put(ADA, EPISODES, entries(name))
@@ -430,7 +432,7 @@ async def test_nothing_is_lost_and_nothing_returns_whatever_is_written_and_kille
         else:
             await writers[which].delete(ADA, EPISODES, SearchFilter(source_id=f"source-of-{name}"))
             expected.discard(name)
-        assert await list_ids(stage.routed(), ADA, EPISODES) == sorted(expected)
+        assert await list_ids(stage.make_routed_index(), ADA, EPISODES) == sorted(expected)
         stage.bucket.around = stage.engine.around = around
         stage.engine.then = write
 
@@ -439,15 +441,15 @@ async def test_nothing_is_lost_and_nothing_returns_whatever_is_written_and_kille
         stage.kill_at(number)
         with suppress(Killed, SearchUnavailable):
             await stage.move().run()
-        stage.spare()
+        stage.stop_killing()
         stage.engine.then = None
         stage.clock.advance(search_move.CLAIM_SECONDS + 1)
-        assert await list_ids(stage.routed(), ADA, EPISODES) == sorted(expected)
+        assert await list_ids(stage.make_routed_index(), ADA, EPISODES) == sorted(expected)
         await write()
         stage.engine.then = None
     stage.clock.advance(search_move.CLAIM_SECONDS + 1)
     await stage.move().run()
-    assert await list_ids(stage.routed(), ADA, EPISODES) == sorted(expected)
+    assert await list_ids(stage.make_routed_index(), ADA, EPISODES) == sorted(expected)
     copies = stage.engine.documents.get((EPISODES, "acme", "ada"), {})
     assert sorted(copies) == sorted(expected)
-    assert collect_ids(await stage.routed().search(ADA, EPISODES, query("green"))) == expected
+    assert collect_ids(await stage.make_routed_index().search(ADA, EPISODES, query("green"))) == expected

@@ -255,7 +255,7 @@ async def test_requests_over_http_read_no_settings_on_the_event_loop(deployment:
         readers.append(threading.current_thread())
         return deployment.stored.read()
 
-    def idle() -> None:
+    def pass_idle_time() -> None:
         deployment.time.pass_(600)
 
     cached = RefreshedValue(read, monotonic=deployment.time)
@@ -268,7 +268,7 @@ async def test_requests_over_http_read_no_settings_on_the_event_loop(deployment:
         assert not readers
         answer = await client.get("/health", headers=page)
         assert answer.headers["access-control-allow-origin"] == page["Origin"]
-        idle()
+        pass_idle_time()
         await client.get("/v1/threads", headers={"Authorization": "Bearer ada"})
     assert len(readers) == 2
     assert threading.current_thread() not in readers

@@ -24,11 +24,11 @@ def choose_variables(
         monkeypatch.delenv(name, raising=False)
     for name, value in values.items():
         monkeypatch.setenv(name, value)
-    return made_here(embedding_url)
+    return make_own_variables(embedding_url)
 
 
-def made_here(embedding_url: str | None = None) -> dict[str, str]:
-    """The functions' variables, made of those of this process."""
+def make_own_variables(embedding_url: str | None = None) -> dict[str, str]:
+    """Return the functions' variables, made from those of this process."""
     return make_variables(
         {},
         gateway="http://127.0.0.1:8080",
@@ -89,7 +89,7 @@ def test_only_bedrock_is_asked_with_the_developers_own_credentials(monkeypatch: 
     assert (here["BATON_BEDROCK_PROFILE"], here["BATON_BEDROCK_CONFIG_FILE"]) == ("work", "/home/ada/aws/config")
     assert here["AWS_CONFIG_FILE"] == "/dev/null"
     with applied(here):  # worker processes make their variables of these
-        assert made_here()["BATON_BEDROCK_CONFIG_FILE"] == "/home/ada/aws/config"
+        assert make_own_variables()["BATON_BEDROCK_CONFIG_FILE"] == "/home/ada/aws/config"
 
 
 def test_functions_of_other_processes_ask_the_encoder_over_http(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ class World:
             raise self.error
         return self.reads
 
-    def after(self, seconds: float) -> int:
+    def read_after(self, seconds: float) -> int:
         self.time.pass_(seconds)
         return self.cached.get()
 
@@ -44,9 +44,9 @@ def world() -> World:
 
 
 def test_a_copy_serves_five_minutes_and_is_read_again_behind_the_scenes(world: World) -> None:
-    assert [world.cached.get(), world.after(299)] == [1, 1]
+    assert [world.cached.get(), world.read_after(299)] == [1, 1]
     assert not world.waiting
-    assert world.after(1) == 1  # does not wait
+    assert world.read_after(1) == 1  # does not wait
     assert world.reads == 1
     world.settle()
     assert world.cached.get() == 2
@@ -54,13 +54,13 @@ def test_a_copy_serves_five_minutes_and_is_read_again_behind_the_scenes(world: W
 
 def test_only_one_read_is_under_way(world: World) -> None:
     world.cached.get()
-    assert [world.after(300), world.cached.get(), world.after(20)] == [1, 1, 1]
+    assert [world.read_after(300), world.cached.get(), world.read_after(20)] == [1, 1, 1]
     assert len(world.waiting) == 1
 
 
 def test_a_process_that_was_idle_reads_before_it_uses_an_old_copy(world: World) -> None:
     world.cached.get()
-    assert world.after(600) == 2
+    assert world.read_after(600) == 2
     assert not world.waiting
 
 
@@ -70,18 +70,18 @@ def test_a_failure_leaves_the_last_good_copy_for_as_long_as_it_lasts(
 ) -> None:
     world.cached.get()
     world.error = error
-    assert world.after(300) == 1
+    assert world.read_after(300) == 1
     with caplog.at_level(logging.ERROR):
         world.settle()
     assert len(caplog.records) == 1
-    assert world.after(29) == 1
+    assert world.read_after(29) == 1
     assert not world.waiting  # repeated after half a minute at the earliest
-    assert world.after(1) == 1
+    assert world.read_after(1) == 1
     world.settle()
     assert world.reads == 3
-    assert world.after(86_400) == 1
+    assert world.read_after(86_400) == 1
     world.error = None
-    assert world.after(30) == 1
+    assert world.read_after(30) == 1
     world.settle()
     assert world.cached.get() == world.reads
 
@@ -94,7 +94,7 @@ def test_without_a_copy_the_failure_is_raised_and_repeated_soon(world: World) ->
         assert raised.value.detail != "s3://bucket is invalid"  # that is for operators
     assert world.reads == 1
     world.error = None
-    assert world.after(5) == 2
+    assert world.read_after(5) == 2
 
 
 def test_it_says_when_a_request_would_wait(world: World) -> None:
@@ -104,7 +104,7 @@ def test_it_says_when_a_request_would_wait(world: World) -> None:
         world.cached.get()
     assert not world.cached.must_read()  # the failure is raised at once
     world.error = None
-    assert world.after(5) == 2
+    assert world.read_after(5) == 2
     assert not world.cached.must_read()
     world.time.pass_(300)
     assert not world.cached.must_read()  # a thread reads

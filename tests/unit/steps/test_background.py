@@ -70,7 +70,7 @@ async def test_unexpected_failures_in_the_background_are_counted_and_none_is_los
     assert (dict(counter), lost) == (expected, [])
 
 
-def ending(error: BaseException | None) -> Callable[[Emit], Awaitable[str]]:
+def make_work(error: BaseException | None) -> Callable[[Emit], Awaitable[str]]:
     async def work(emit: Emit) -> str:
         emit(EVENT)
         return await (wait() if error is None else fail(error))
@@ -92,7 +92,7 @@ def ending(error: BaseException | None) -> Callable[[Emit], Awaitable[str]]:
 async def test_a_reader_finds_the_end_however_the_turn_ends(
     error: BaseException | None, expected: type[BatonError] | None
 ) -> None:
-    turn: BackgroundTurn[str] = BackgroundTurn(ending(error))  # type: ignore[arg-type]
+    turn: BackgroundTurn[str] = BackgroundTurn(make_work(error))  # type: ignore[arg-type]
     assert await turn.read_next() == EVENT
     if expected is None:
         assert (await turn.read_next(), await turn.read_next(), await turn.wait_for_result()) == (None, None, "done")

@@ -59,7 +59,7 @@ async def draw(items: int) -> AsyncGenerator[int, None]:
         yield number
 
 
-def together(work: Work) -> Coroutine[None, None, object]:
+def run_together(work: Work) -> Coroutine[None, None, object]:
     return gather_all(*(work.step(seconds) for seconds in (1, 2, 3)))
 
 
@@ -79,7 +79,7 @@ async def wait_until_stopped(work: Work) -> None:
     await stop_all(*(asyncio.ensure_future(work.step(50)) for _ in range(3)))
 
 
-WAYS: list[Callable[[Work], Awaitable[object]]] = [together, one_by_one, wait_until_cancelled, wait_until_stopped]
+WAYS: list[Callable[[Work], Awaitable[object]]] = [run_together, one_by_one, wait_until_cancelled, wait_until_stopped]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -109,7 +109,7 @@ async def test_a_cancelled_caller_goes_on_only_once_its_steps_have_ended(
         task.result()  # it had ended before
 
 
-@pytest.mark.parametrize("way", [together, one_by_one])
+@pytest.mark.parametrize("way", [run_together, one_by_one])
 async def test_a_time_limit_cancels_the_steps_and_is_reported_as_a_time_limit(
     way: Callable[[Work], Awaitable[object]],
 ) -> None:

@@ -292,10 +292,10 @@ def test_a_coroutine_that_waits_is_waited_for(project: Project) -> None:
 def test_what_nobody_has_thought_of_fails_one_conversation_only(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def failing(*_: object, **__: object) -> None:
+    async def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("baton_testing.conversation.DrivenConversation.close", failing)
+    monkeypatch.setattr("baton_testing.conversation.DrivenConversation.close", fail)
     talks = [{"name": "One", "steps": [{"close": True}]}, {"name": "Two", "steps": [{"say": "Hi", "answers": ["Hi."]}]}]
     report = run(project, save_tests(project, {"conversations": talks}), "--json").report
     assert [conversation["passed"] for conversation in report["conversations"]] == [False, True]

@@ -75,11 +75,11 @@ def test_time_limits_do_not_run_out_at_once_while_something_outside_is_asked() -
         answered = asyncio.get_running_loop().create_future()
         async with real_time(), asyncio.timeout(60), asyncio.TaskGroup() as tasks:
             for _ in range(20):
-                tasks.create_task(nested())
+                tasks.create_task(enter_real_time())
             asyncio.get_running_loop().call_later(0.01, answered.set_result, True)  # noqa: FBT003
             return bool(await answered)
 
-    async def nested() -> None:
+    async def enter_real_time() -> None:
         async with real_time():
             await asyncio.to_thread(lambda: None)
 

@@ -63,8 +63,8 @@ async def with_closed_conversation(**settings: Any) -> DueHarness:
     return due
 
 
-def changes(due: DueHarness, connection_id: str) -> list[dict[str, Any]]:
-    """The values of the events ``background`` that a connection got."""
+def list_changes(due: DueHarness, connection_id: str) -> list[dict[str, Any]]:
+    """Return the values of the events ``background`` that a connection got."""
     frames = [json.loads(frame) for frame in due.connections.frames[connection_id]]
     events = [event for frame in frames for event in (frame if isinstance(frame, list) else [frame])]
     return [event["value"] for event in events if event.get("name") == "background"]
@@ -343,11 +343,11 @@ async def test_connections_of_the_conversation_learn_of_each_change_of_a_task() 
     for progress in ("3 of 10", "3 of 10", "7 of 10"):
         await reports.report("working", progress=progress)
     task = await task_of(due)
-    assert changes(due, "here") == [{"taskId": task.id, "status": "working"}] * 2
+    assert list_changes(due, "here") == [{"taskId": task.id, "status": "working"}] * 2
     await due.pass_time(minutes=1)  # a look that finds nothing new
     await due.app.self_started.background_work.cancel(due.ada, due.thread_id, task.id)
-    assert changes(due, "here")[2:] == [{"taskId": task.id, "status": "cancelled"}]
-    assert changes(due, "elsewhere") == []
+    assert list_changes(due, "here")[2:] == [{"taskId": task.id, "status": "cancelled"}]
+    assert list_changes(due, "elsewhere") == []
 
 
 async def test_connections_learn_that_a_result_is_there(due: DueHarness) -> None:
@@ -356,7 +356,7 @@ async def test_connections_learn_that_a_result_is_there(due: DueHarness) -> None
     due.model.script("Because of Rayleigh.", "It is Rayleigh scattering.")
     while await due.run_queue():
         pass
-    assert changes(due, "here") == [{"taskId": (await task_of(due)).id, "status": "completed"}]
+    assert list_changes(due, "here") == [{"taskId": (await task_of(due)).id, "status": "completed"}]
 
 
 async def test_the_state_of_a_tools_work_is_read_where_it_said() -> None:
@@ -422,7 +422,7 @@ async def test_fast_reports_of_a_call_that_a_worker_carries_out_are_noted_now_an
     distinct = list(dict.fromkeys(notes))
     assert len(distinct) <= 8
     assert distinct[0] == "1 of 1000"
-    assert len(changes(due, "here")) == len(distinct) + 1
+    assert len(list_changes(due, "here")) == len(distinct) + 1
 
 
 async def test_a_call_that_was_put_off_is_tried_five_times() -> None:

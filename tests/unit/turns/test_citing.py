@@ -40,15 +40,15 @@ async def with_passages(**fields: Any) -> Harness:
     return harness
 
 
-def last(turn: Turn) -> dict[str, Any]:
-    """The metadata of the last text's end."""
+def read_last_metadata(turn: Turn) -> dict[str, Any]:
+    """Return the metadata of the last text's end."""
     metadata: dict[str, Any] = [event.body for event in turn.events if event.type == "TEXT_MESSAGE_END"][-1]["metadata"]
     return metadata
 
 
 def list_cited(turn: Turn) -> list[tuple[Any, str, list[str]]]:
     """Number, title and cited texts of the documents that the last answer rests on, by number."""
-    sources = [source for source in last(turn)["sources"] if source["kind"] == "document"]
+    sources = [source for source in read_last_metadata(turn)["sources"] if source["kind"] == "document"]
     assert turn.finished is not None
     text = turn.finished.messages[-1].text
     items = [
@@ -80,11 +80,12 @@ async def test_passages_of_the_prompt_are_numbered_and_an_answer_cites_them_by_n
     assert turn.text == "Free [1], rising [2]."
     assert list_cited(turn) == [(1, "Handbook", ["[1]"]), (2, "Price list", ["[2]"])]
     places = {
-        source["title"]: (source["page"], source["section"], source["excerpt"]) for source in last(turn)["sources"]
+        source["title"]: (source["page"], source["section"], source["excerpt"])
+        for source in read_last_metadata(turn)["sources"]
     }
     assert places == {"Handbook": (3, None, RETURNS), "Price list": (None, "May", PRICES)}
     assert turn.finished is not None
-    assert list(turn.finished.messages[-1].sources) == last(turn)["sources"]
+    assert list(turn.finished.messages[-1].sources) == read_last_metadata(turn)["sources"]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ async def test_answers_that_cite_by_number_by_title_twice_wrongly_and_not_at_all
     turn = await harness.say(content=QUESTION)
     assert turn.text == answer
     assert list_cited(turn) == items
-    consulted = [entry["title"] for entry in last(turn).get("consulted", ())]
+    consulted = [entry["title"] for entry in read_last_metadata(turn).get("consulted", ())]
     assert sorted(consulted) == (["Handbook", "Price list"] if answer == "Free [8]." else [])
 
 
@@ -143,17 +144,17 @@ async def test_answers_of_agents_that_are_asked_at_once_come_with_numbers_of_one
     assert 'Shop says so [3]. Odd (5).\n\n(It cites [3] "Shop rules", page 7.)' in prompt
     assert 'Bank says so [4][4].\n\n(It cites [4] "Bank rules", page 7.)' in prompt
     assert list_cited(turn) == [(1, "Handbook", ["[1]"]), (3, "Shop rules", ["[3]"]), (4, "Bank rules", ["[4]"])]
-    assert {source["title"]: source["agentId"] for source in last(turn)["sources"] if source["kind"] == "document"} == {
-        "Handbook": "assistant",
-        "Shop rules": "shop",
-        "Bank rules": "bank",
-    }
+    assert {
+        source["title"]: source["agentId"]
+        for source in read_last_metadata(turn)["sources"]
+        if source["kind"] == "document"
+    } == {"Handbook": "assistant", "Shop rules": "shop", "Bank rules": "bank"}
 
 
 async def test_a_consulted_agent_that_cites_nothing_lists_its_documents_as_consulted() -> None:
     _, turn = await two_shops("Shop says so.", "Bank says so (Bank rules, page 7).", "Both, says the bank [3].")
     assert list_cited(turn) == [(3, "Bank rules", ["[3]"])]
-    consulted = last(turn)["consulted"]
+    consulted = read_last_metadata(turn)["consulted"]
     assert [(entry["title"], entry["agentId"], entry["page"]) for entry in consulted] == [("Shop rules", "shop", 7)]
     assert not {"number", "isConsulted", "excerpt"} & set(consulted[0])
     assert turn.finished is not None
@@ -201,7 +202,7 @@ async def test_a_remote_agent_of_another_baton_is_cited_like_one_of_this() -> No
     turn = await harness.say(content=QUESTION)
     assert 'So it is [3] (6).\n\n(It cites [3] "Far rules", page 2.)' in prompt_text(harness)
     assert list_cited(turn) == [(3, "Far rules", ["[3]"])]
-    assert last(turn)["sources"][-1]["agentId"] == "far"
+    assert read_last_metadata(turn)["sources"][-1]["agentId"] == "far"
 
 
 # Later turns

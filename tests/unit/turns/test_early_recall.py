@@ -30,7 +30,7 @@ QUESTION = "What is my cat called?"
 AGENT = shipped_agents.agent(memory={"semantic_top_k": 0})
 
 
-async def remembering() -> AgentMemory:
+async def make_slow_memory() -> AgentMemory:
     """Return a memory whose embedder and search take a tenth of a second each."""
     ports = FakePorts.from_stores(in_memory(), search=FakeSearchIndex(), embedder=FakeEmbedder(seconds=0.1))
     await remember(ports.search, ports.embedder, ADA, "My cat is called Miso.")
@@ -49,7 +49,7 @@ def searches(memory: AgentMemory) -> int:
 
 
 async def test_what_began_early_is_used_and_takes_no_more_time() -> None:
-    memory, loop = await remembering(), asyncio.get_running_loop()
+    memory, loop = await make_slow_memory(), asyncio.get_running_loop()
     early = memory.begin(ADA, QUESTION, AGENT)
     await asyncio.sleep(0.2)
     began = loop.time()
@@ -62,7 +62,7 @@ async def test_what_began_early_is_used_and_takes_no_more_time() -> None:
 
 
 async def test_the_embedding_of_an_early_search_serves_the_agents_knowledge() -> None:
-    memory = await remembering()
+    memory = await make_slow_memory()
     early = memory.begin(ADA, QUESTION, AGENT)
     await memory.search(shipped_agents.agent(), MemorySearch(ADA, QUESTION, early=early))
     assert isinstance(memory.recall.embedder, FakeEmbedder)
@@ -71,19 +71,19 @@ async def test_the_embedding_of_an_early_search_serves_the_agents_knowledge() ->
 
 @pytest.mark.parametrize("scope", [Scope("acme", "bob"), Scope("rival", "ada")])
 async def test_a_search_of_another_users_past_is_not_used(scope: Scope) -> None:
-    memory = await remembering()
+    memory = await make_slow_memory()
     items = await memory.search(AGENT, MemorySearch(scope, QUESTION, early=memory.begin(ADA, QUESTION, AGENT)))
     assert episodes(items) == []
 
 
 async def test_a_search_for_another_text_is_not_used() -> None:
-    memory = await remembering()
+    memory = await make_slow_memory()
     await memory.search(AGENT, MemorySearch(ADA, QUESTION, early=memory.begin(ADA, "What is my dog called?", AGENT)))
     assert searches(memory) == 2
 
 
 async def test_a_search_that_waited_for_long_is_made_again() -> None:
-    memory = await remembering()
+    memory = await make_slow_memory()
     early = memory.begin(ADA, QUESTION, AGENT)
     await asyncio.sleep(10)
     assert isinstance(memory.recall.index, FakeSearchIndex)
@@ -92,14 +92,14 @@ async def test_a_search_that_waited_for_long_is_made_again() -> None:
 
 
 async def test_an_agent_without_episodes_gets_none_of_an_early_search() -> None:
-    memory = await remembering()
+    memory = await make_slow_memory()
     early = memory.begin(ADA, QUESTION, AGENT)
     quiet = shipped_agents.agent(memory={"episodic_top_k": 0})
     assert episodes(await memory.search(quiet, MemorySearch(ADA, QUESTION, early=early))) == []
 
 
 async def test_a_specialist_that_takes_over_after_an_early_embedding_was_late_searches_by_words() -> None:
-    memory = await remembering()
+    memory = await make_slow_memory()
     assert isinstance(memory.recall.embedder, FakeEmbedder)
     memory.recall.embedder.seconds = 60
     memory.recall.deadline = timedelta(milliseconds=400)
@@ -110,7 +110,7 @@ async def test_a_specialist_that_takes_over_after_an_early_embedding_was_late_se
 
 
 async def test_a_search_that_is_stopped_ends() -> None:
-    memory = await remembering()
+    memory = await make_slow_memory()
     early = memory.begin(ADA, QUESTION, AGENT)
     assert early is not None
     await early.stop()
@@ -119,12 +119,12 @@ async def test_a_search_that_is_stopped_ends() -> None:
 
 
 async def test_a_message_without_words_begins_nothing() -> None:
-    assert (await remembering()).begin(ADA, " ", AGENT) is None
+    assert (await make_slow_memory()).begin(ADA, " ", AGENT) is None
 
 
 async def test_an_agent_that_searches_nothing_begins_nothing() -> None:
     quiet = shipped_agents.agent(memory={"semantic_top_k": 0, "episodic_top_k": 0})
-    assert (await remembering()).begin(ADA, QUESTION, quiet) is None
+    assert (await make_slow_memory()).begin(ADA, QUESTION, quiet) is None
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ async def test_an_agent_that_searches_nothing_begins_nothing() -> None:
 async def test_documents_that_were_searched_early_count_only_for_their_agent_and_its_libraries(
     answering: dict[str, Any], expected: list[str]
 ) -> None:
-    memory = await remembering()
+    memory = await make_slow_memory()
     assert isinstance(memory.recall.index, FakeSearchIndex)
     early = memory.begin(ADA, QUESTION, shipped_agents.agent(id="assistant"))
     await asyncio.sleep(0.2)
@@ -151,7 +151,7 @@ async def test_documents_that_were_searched_early_count_only_for_their_agent_and
 
 
 async def test_an_early_search_that_fails_gives_its_reason() -> None:
-    memory = await remembering()
+    memory = await make_slow_memory()
     assert isinstance(memory.recall.index, FakeSearchIndex)
     memory.recall.index.failure = RuntimeError("a fault of ours")
     items = await memory.search(AGENT, MemorySearch(ADA, QUESTION, early=memory.begin(ADA, QUESTION, AGENT)))
@@ -209,8 +209,8 @@ def count_calls(port: Any, method: str, calls: list[str]) -> None:
     """Note each call of a port's method."""
     carry_out = getattr(port, method)
 
-    async def noted(*args: Any, **kwargs: Any) -> Any:
+    async def record_call(*args: Any, **kwargs: Any) -> Any:
         calls.append(method)
         return await carry_out(*args, **kwargs)
 
-    setattr(port, method, noted)
+    setattr(port, method, record_call)

@@ -34,9 +34,9 @@ class Faults:
             store = getattr(harness, name)
             for operation, _ in inspect.getmembers(type(store), inspect.iscoroutinefunction):
                 if not operation.startswith("_"):
-                    monkeypatch.setattr(store, operation, self._watched(operation, getattr(store, operation)))
+                    monkeypatch.setattr(store, operation, self._count_calls(operation, getattr(store, operation)))
 
-    def _watched(self, operation: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    def _count_calls(self, operation: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def call(*args: Any, **kwargs: Any) -> Any:
             if operation == "acquire":
                 result = await method(*args, **kwargs)

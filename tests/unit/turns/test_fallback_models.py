@@ -35,8 +35,8 @@ class Deployment:
         self.harness.turns = build(self.harness.with_ports(model=model)).turns
         self.served = Served(self.harness)
 
-    async def turn(self) -> dict[str, Any]:
-        """The newest turn, as the API lists it."""
+    async def read_newest_turn(self) -> dict[str, Any]:
+        """Return the newest turn as the API lists it."""
         items, _ = await self.served.items(f"/threads/{self.harness.thread_id}/turns")
         return dict(items[0])
 
@@ -55,7 +55,7 @@ async def test_a_turn_its_usage_its_cost_and_its_record_name_the_fallback_that_a
     exchange = await harness.say()
     assert exchange.text == "I stand in."
     assert exchange.last["usage"][0]["model"] == "llama-4"
-    turn = await deployment.turn()
+    turn = await deployment.read_newest_turn()
     assert (turn["model"], turn["errorCode"]) == ("llama-4", None)
     assert turn["cost"] == pytest.approx((10 * 1 + 2 * 2) / 1_000_000)
     [end] = [message.end for message in await list_stored(harness) if message.end is not None]
@@ -69,7 +69,7 @@ async def test_a_turn_that_changed_its_model_between_two_calls_is_priced_by_both
     harness.model.script(Answer.calling(ToolCall("c1", "no_such_tool", "{}")), ModelUnavailable())
     exchange = await harness.say()
     assert exchange.text == "I stand in."
-    turn = await deployment.turn()
+    turn = await deployment.read_newest_turn()
     assert turn["model"] == "llama-4"
     assert turn["cost"] == pytest.approx((12 * 1_000 + 10 * 1 + 2 * 2) / 1_000_000)
     assert [call["model"] for call in await deployment.calls()] == ["gpt-6-sol", "llama-4"]
@@ -81,7 +81,7 @@ async def test_an_answer_of_a_fallback_that_breaks_off_is_priced_as_the_fallback
     deployment.groq.script(Answer(("I stand ",), ModelTimeout()))
     exchange = await deployment.harness.say()
     assert (exchange.text, exchange.last["code"]) == ("I stand ", "model_timeout")
-    turn = await deployment.turn()
+    turn = await deployment.read_newest_turn()
     usage = turn["usage"]
     assert turn["model"] == "llama-4"
     assert turn["cost"] == pytest.approx((usage["inputTokens"] * 1 + usage["outputTokens"] * 2) / 1_000_000)

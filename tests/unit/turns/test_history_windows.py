@@ -25,14 +25,14 @@ LIGHT = "light-model"
 ANSWERED = "word " * 40
 
 
-def thrifty(**memory: Any) -> AgentDefinition:
-    """The assistant with room for about ten exchanges."""
+def make_thrifty_agent(**memory: Any) -> AgentDefinition:
+    """Return the assistant with room for about ten exchanges."""
     fields = {"max_working_memory_tokens": 612, "retrieved": "before_message", **memory}
     return AgentDefinition.model_validate({**ASSISTANT.model_dump(), "memory": fields})
 
 
 def harness(**memory: Any) -> Harness:
-    product = Harness(assistant=thrifty(**memory))
+    product = Harness(assistant=make_thrifty_agent(**memory))
     product.model.otherwise = Answer((ANSWERED,), usage=Usage(10, 2, 4))
     return product
 
@@ -55,7 +55,7 @@ def thread_windows(harness: Harness) -> tuple[HistoryWindow, ...]:
     return harness.store.rows["acme", harness.thread_id].thread.windows
 
 
-def last_due(harness: Harness) -> SummaryDue:
+def get_last_due(harness: Harness) -> SummaryDue:
     """Return the summary that waits in the queue."""
     [message] = [entry for _, entry in harness.queue.sent if isinstance(entry, QueuedSummary)]
     return message.due
@@ -130,7 +130,7 @@ async def test_a_summary_is_made_from_one_read(monkeypatch: pytest.MonkeyPatch) 
     reads: list[int | None] = []
     recent_messages, read_messages = talked.store.recent_messages, talked.store.read_messages
 
-    async def noted(*arguments: Any, before: int | None = None, **options: Any) -> Sequence[StoredMessage]:
+    async def record_read(*arguments: Any, before: int | None = None, **options: Any) -> Sequence[StoredMessage]:
         reads.append(before)
         return await recent_messages(*arguments, before=before, **options)
 
@@ -142,8 +142,8 @@ async def test_a_summary_is_made_from_one_read(monkeypatch: pytest.MonkeyPatch) 
     for _ in range(2):
         while not talked.queue.sent:
             await talk(talked, next(numbers))
-        due = last_due(talked)
-        monkeypatch.setattr(talked.store, "recent_messages", noted)
+        due = get_last_due(talked)
+        monkeypatch.setattr(talked.store, "recent_messages", record_read)
         monkeypatch.setattr(talked.store, "read_messages", read_page)
         await work_off_summaries(talked)
         monkeypatch.undo()
@@ -158,7 +158,7 @@ async def test_a_summary_is_stored_with_a_message_longer_than_all_that_is_read(m
         await talk(talked, number)
         if talked.queue.sent:
             break
-    due = last_due(talked)
+    due = get_last_due(talked)
     monkeypatch.setattr(history_summary, "MAX_READ_TOKENS", 1)
     await work_off_summaries(talked)
     material = str(prompts(talked, model=LIGHT)[-1][-1].content)
@@ -171,16 +171,16 @@ async def test_a_commit_names_the_message_that_awaits_a_summary(monkeypatch: pyt
     commits: list[int | None] = []
     commit = talked.store.commit
 
-    async def noted(lease: Lease, product: Commit) -> Any:
+    async def record_read(lease: Lease, product: Commit) -> Any:
         commits.append(product.summary_at)
         return await commit(lease, product)
 
-    monkeypatch.setattr(talked.store, "commit", noted)
+    monkeypatch.setattr(talked.store, "commit", record_read)
     for number in itertools.count():
         await talk(talked, number)
         if talked.queue.sent:
             break
-    due = last_due(talked)
+    due = get_last_due(talked)
     assert commits == [*[None] * (len(commits) - 1), due.below]
 
 
@@ -250,13 +250,13 @@ async def test_a_run_that_is_taken_over_sends_the_same_prompt(monkeypatch: pytes
     await talk(talked, *range(12))
     before, put_message = thread_windows(talked), talked.store.put_message
 
-    async def lost(lease: Lease, message: StoredMessage) -> None:
+    async def fail_at_answer(lease: Lease, message: StoredMessage) -> None:
         if message.role is Role.ASSISTANT:
             raise StoreUnavailable
         await put_message(lease, message)
 
     for number in range(100, 112):
-        monkeypatch.setattr(talked.store, "put_message", lost)
+        monkeypatch.setattr(talked.store, "put_message", fail_at_answer)
         with pytest.raises(StoreUnavailable):
             await talk(talked, number)
         assert thread_windows(talked) == before, "the window moves with the commit only"
@@ -271,7 +271,7 @@ async def test_a_smaller_budget_takes_effect_with_the_next_turn() -> None:
     talked = harness(max_working_memory_tokens=2_000, summary=False)
     await talk(talked, *range(20))
     assert thread_windows(talked) == ()
-    smaller = thrifty(summary=False)
+    smaller = make_thrifty_agent(summary=False)
     talked.shipped_agents.definitions["assistant"] = smaller
     await talk(talked, 20)
     window = thread_windows(talked)

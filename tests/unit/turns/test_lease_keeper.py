@@ -133,11 +133,11 @@ async def test_an_answer_is_seen_whatever_a_slow_table_does_last(
     def delay(store: object, operation: str, wait: float) -> None:
         method = getattr(store, operation)
 
-        async def later(*args: Any, **kwargs: Any) -> Any:
+        async def call_later(*args: Any, **kwargs: Any) -> Any:
             await asyncio.sleep(wait)
             return await method(*args, **kwargs)
 
-        monkeypatch.setattr(store, operation, later)
+        monkeypatch.setattr(store, operation, call_later)
 
     delay(harness.store, "put_message", seconds)
     delay(harness.store if slow == "renew" else harness.live, "renew" if slow == "renew" else "live", 5.5)

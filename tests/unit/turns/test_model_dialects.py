@@ -20,14 +20,14 @@ from tests.unit.api.served import Served
 Script = list[list[dict[str, Any]]]
 
 
-def saying(*pieces: str, **delta: Any) -> list[dict[str, Any]]:
-    """The chunks of an answer."""
+def make_text_chunks(*pieces: str, **delta: Any) -> list[dict[str, Any]]:
+    """Return the chunks of an answer."""
     texts = [chunk({"content": piece}) for piece in pieces]
     return [*texts, *([chunk(delta)] if delta else []), chunk({}, "stop")]
 
 
-def calling(name: str, arguments: str = '{"city": "Oslo"}') -> list[dict[str, Any]]:
-    """The chunks of an answer that is a call."""
+def make_call_chunks(name: str, arguments: str = '{"city": "Oslo"}') -> list[dict[str, Any]]:
+    """Return the chunks of an answer that is a call."""
     call = {"index": 0, "id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}
     return [chunk({"tool_calls": [call]}), chunk({}, "tool_calls")]
 
@@ -52,7 +52,7 @@ class Deployment:
 
     def _answer(self, body: dict[str, Any]) -> httpx2.Response:
         if "tools" not in body:
-            return sse(*saying("A title."))
+            return sse(*make_text_chunks("A title."))
         self.requests.append(body)
         return sse(*self.script.pop(0))
 
@@ -67,7 +67,7 @@ class Deployment:
 
 @pytest.mark.parametrize("size", [3, 1_000])
 async def test_thoughts_in_other_marks_are_neither_shown_nor_stored_nor_sent_back(size: int) -> None:
-    deployment = Deployment(saying(*cut_text(HARMONY, size)), saying("[THINK]SECRET[/THINK]Hello."))
+    deployment = Deployment(make_text_chunks(*cut_text(HARMONY, size)), make_text_chunks("[THINK]SECRET[/THINK]Hello."))
     texts, events = await deployment.say()
     assert texts == ["Hello."]
     assert "SECRET" not in events
@@ -85,7 +85,7 @@ async def test_thoughts_in_other_marks_are_neither_shown_nor_stored_nor_sent_bac
     ],
 )
 async def test_a_call_that_was_left_in_the_text_is_made_and_never_shown(markup: str) -> None:
-    deployment = Deployment(saying(*cut_text("I look.\n" + markup, 4)), saying("Sunny."))
+    deployment = Deployment(make_text_chunks(*cut_text("I look.\n" + markup, 4)), make_text_chunks("Sunny."))
     texts, events = await deployment.say()
     assert (texts, deployment.cities) == (["I look.", "Sunny."], ["Oslo"])
     assert "<" not in "".join(texts)
@@ -95,7 +95,7 @@ async def test_a_call_that_was_left_in_the_text_is_made_and_never_shown(markup: 
 
 async def test_a_call_in_the_text_that_cannot_be_read_is_asked_for_again() -> None:
     broken = '<tool_call>{"name": "weather", "arguments": {"city": </tool_call>'
-    deployment = Deployment(saying(broken), calling("weather"), saying("Sunny."))
+    deployment = Deployment(make_text_chunks(broken), make_call_chunks("weather"), make_text_chunks("Sunny."))
     texts, _ = await deployment.say()
     assert (texts, deployment.cities) == (["Sunny."], ["Oslo"])
     assert "not valid JSON" in deployment.requests[1]["messages"][-1]["content"]
@@ -103,7 +103,7 @@ async def test_a_call_in_the_text_that_cannot_be_read_is_asked_for_again() -> No
 
 @pytest.mark.parametrize("name", ["weather<|channel|>commentary", "functions.weather"])
 async def test_a_name_with_marks_of_a_template_is_the_tools(name: str) -> None:
-    deployment = Deployment(calling(name), saying("Sunny."))
+    deployment = Deployment(make_call_chunks(name), make_text_chunks("Sunny."))
     assert (await deployment.say())[0] == ["Sunny."]
     assert deployment.cities == ["Oslo"]
 
@@ -120,7 +120,7 @@ async def test_a_name_with_marks_of_a_template_is_the_tools(name: str) -> None:
     ],
 )
 async def test_halves_of_characters_and_nul_in_a_call_end_no_turn(name: str, arguments: str) -> None:
-    deployment = Deployment(calling(name, arguments), saying("Sunny."))
+    deployment = Deployment(make_call_chunks(name, arguments), make_text_chunks("Sunny."))
     texts, events = await deployment.say()
     assert texts == ["Sunny."]
     assert "RUN_ERROR" not in events
@@ -133,12 +133,17 @@ async def test_halves_of_characters_and_nul_in_a_call_end_no_turn(name: str, arg
 @pytest.mark.parametrize(
     "empty",
     [
-        *(saying(""), saying("\n"), saying("<think>"), saying("<think>I think.</think>")),
-        saying(reasoning_content="I think."),
+        *(
+            make_text_chunks(""),
+            make_text_chunks("\n"),
+            make_text_chunks("<think>"),
+            make_text_chunks("<think>I think.</think>"),
+        ),
+        make_text_chunks(reasoning_content="I think."),
     ],
 )
 async def test_an_answer_without_words_after_a_tool_is_asked_for_once_more(empty: list[dict[str, Any]]) -> None:
-    deployment = Deployment(calling("weather"), empty, saying("Sunny."))
+    deployment = Deployment(make_call_chunks("weather"), empty, make_text_chunks("Sunny."))
     texts, events = await deployment.say()
     assert texts == ["Sunny."]
     assert events.count("TEXT_MESSAGE_START") == events.count("TEXT_MESSAGE_END") == 1
@@ -146,7 +151,7 @@ async def test_an_answer_without_words_after_a_tool_is_asked_for_once_more(empty
 
 
 async def test_it_is_asked_for_once() -> None:
-    deployment = Deployment(saying(""), saying(""))
+    deployment = Deployment(make_text_chunks(""), make_text_chunks(""))
     _, events = await deployment.say()
     assert "The model gave an empty answer" in events
     assert len(deployment.requests) == 2

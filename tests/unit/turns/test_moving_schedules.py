@@ -14,15 +14,15 @@ from tests.harness.due import DueHarness
 VIENNA, NEW_YORK, TOKYO = "Europe/Vienna", "America/New_York", "Asia/Tokyo"
 
 
-async def arrive(due: DueHarness, zone: str) -> None:
-    """A message that is sent from a zone."""
+async def send_from(due: DueHarness, zone: str) -> None:
+    """Send a message from a time zone."""
     await due.say(f"m-{zone}", "Hello", time_zone=zone)
 
 
-async def daily(began: str, zone: str, at: str, **fields: str) -> tuple[DueHarness, Schedule]:
-    """A user in a zone, with a schedule for each day that follows them."""
+async def schedule_daily(began: str, zone: str, at: str, **fields: str) -> tuple[DueHarness, Schedule]:
+    """Return a user in a time zone, with a daily schedule that follows the user."""
     due = DueHarness(clock=FakeClock(datetime.fromisoformat(began).replace(tzinfo=UTC)))
-    await arrive(due, zone)
+    await send_from(due, zone)
     rule = f"FREQ=DAILY;BYHOUR={int(at[:2])};BYMINUTE={int(at[3:])}"
     return due, await due.remind(**{"id": "daily", "at": None, "rule": rule, "time_zone": "user"} | fields)
 
@@ -46,9 +46,9 @@ async def get_kept(due: DueHarness) -> Schedule:
 async def test_a_schedule_follows_its_user_and_runs_on_time(
     began: str, at: str, here: str, there: str, planned: str, moved: str
 ) -> None:
-    due, schedule = await daily(began, here, at)
+    due, schedule = await schedule_daily(began, here, at)
     assert schedule.next_at == datetime.fromisoformat(f"2040-{planned}Z")
-    await arrive(due, there)
+    await send_from(due, there)
     arrived = await get_kept(due)
     assert (arrived.zone, arrived.next_at) == (there, datetime.fromisoformat(f"2040-{moved}Z"))
     assert arrived.next_at is not None
@@ -63,16 +63,16 @@ async def test_a_schedule_follows_its_user_and_runs_on_time(
 
 
 async def test_who_flies_west_after_a_slot_is_not_reminded_again_on_that_day() -> None:
-    due, _ = await daily("2040-06-01T06:00", VIENNA, "09:00")
+    due, _ = await schedule_daily("2040-06-01T06:00", VIENNA, "09:00")
     assert await due.pass_time(hours=1) == 1
-    await arrive(due, NEW_YORK)
+    await send_from(due, NEW_YORK)
     assert (await get_kept(due)).next_slot == "2040-06-02T09:00:00"
     assert await due.pass_time(hours=12) == 0
 
 
 async def test_a_slot_that_has_passed_on_the_new_clocks_runs_once_and_says_how_late_it_is() -> None:
-    due, _ = await daily("2040-06-01T05:00", VIENNA, "09:00")
-    await arrive(due, TOKYO)  # where it is two in the afternoon
+    due, _ = await schedule_daily("2040-06-01T05:00", VIENNA, "09:00")
+    await send_from(due, TOKYO)  # where it is two in the afternoon
     assert await due.pass_time() == 1
     cause = (await due.messages())[-2].begun_by
     assert cause is not None
@@ -81,21 +81,21 @@ async def test_a_slot_that_has_passed_on_the_new_clocks_runs_once_and_says_how_l
 
 
 async def test_schedules_of_a_fixed_zone_and_moments_stay() -> None:
-    due, fixed = await daily("2040-06-01T05:00", VIENNA, "09:00", time_zone=VIENNA)
+    due, fixed = await schedule_daily("2040-06-01T05:00", VIENNA, "09:00", time_zone=VIENNA)
     moment = await due.remind(id="moment", at="2040-06-01T09:00:00Z", time_zone="user")
-    await arrive(due, TOKYO)
+    await send_from(due, TOKYO)
     assert await due.app.self_started.schedule_making.list_schedules(due.ada) == [fixed, moment]
 
 
 async def test_a_paused_schedule_resumes_where_its_user_is() -> None:
-    due, _ = await daily("2040-06-01T20:00", VIENNA, "09:00")
+    due, _ = await schedule_daily("2040-06-01T20:00", VIENNA, "09:00")
     await due.app.self_started.schedule_making.change(due.ada, "daily", ScheduleChange(paused=True))
-    await arrive(due, TOKYO)
+    await send_from(due, TOKYO)
     resumed = await due.app.self_started.schedule_making.change(due.ada, "daily", ScheduleChange(paused=False))
     assert resumed.schedule.next_at == datetime(2040, 6, 2, 0, tzinfo=UTC)
 
 
 async def test_a_slot_that_comes_soon_on_the_new_clocks_is_given_to_the_queue() -> None:
-    due, _ = await daily("2040-06-01T23:59:30", VIENNA, "09:00")
-    await arrive(due, TOKYO)
+    due, _ = await schedule_daily("2040-06-01T23:59:30", VIENNA, "09:00")
+    await send_from(due, TOKYO)
     assert [seconds for _, seconds in due.delay_queue.sent] == [30]

@@ -21,7 +21,7 @@ FIRST, SECOND = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222
 OTHER = ASSISTANT.model_copy(update={"id": "other", "name": "Other"})
 
 
-def newest(**overrides: Any) -> DueHarness:
+def make_harness(**overrides: Any) -> DueHarness:
     return DueHarness(rules=NEWEST, **overrides)
 
 
@@ -43,7 +43,7 @@ async def list_reminded(due: DueHarness, *thread_ids: str) -> list[str]:
 
 
 async def test_a_reminder_enters_the_conversation_in_which_the_user_was_last() -> None:
-    due = newest()
+    due = make_harness()
     await talk(due, FIRST)
     await due.remind()
     await talk(due, SECOND)
@@ -61,7 +61,7 @@ async def test_without_the_setting_it_stays_where_it_was_made() -> None:
 
 
 async def test_each_slot_finds_the_conversation_of_its_time() -> None:
-    due = newest()
+    due = make_harness()
     await talk(due, FIRST)
     await due.remind(rule="FREQ=DAILY")
     await due.pass_time(hours=1)
@@ -73,7 +73,7 @@ async def test_each_slot_finds_the_conversation_of_its_time() -> None:
 
 
 async def test_while_a_run_waits_in_one_conversation_none_of_its_schedule_enters_another() -> None:
-    due = newest()
+    due = make_harness()
     stopped = DeploymentLimits(spending=SpendingRules(enabled=False))
     await talk(due, FIRST)
     await due.remind(rule="FREQ=DAILY")
@@ -92,7 +92,7 @@ async def test_while_a_run_waits_in_one_conversation_none_of_its_schedule_enters
 
 
 async def test_conversations_with_other_agents_and_of_other_users_do_not_count() -> None:
-    due = newest(others=(OTHER,))
+    due = make_harness(others=(OTHER,))
     await talk(due, FIRST)
     await due.remind()
     await talk(due, SECOND, agent_id="other")
@@ -101,14 +101,14 @@ async def test_conversations_with_other_agents_and_of_other_users_do_not_count()
 
 
 async def test_a_user_without_a_conversation_gets_the_schedules_own() -> None:
-    due = newest()
+    due = make_harness()
     schedule = await due.remind(thread=None)
     await due.pass_time(hours=1)
     assert await list_reminded(due, schedule.thread_id) == [schedule.thread_id]
 
 
 async def test_a_forgotten_conversation_gives_way_to_the_newest_one() -> None:
-    due = newest()
+    due = make_harness()
     await talk(due, FIRST)
     await due.remind()
     await talk(due, SECOND)
@@ -118,7 +118,7 @@ async def test_a_forgotten_conversation_gives_way_to_the_newest_one() -> None:
 
 
 async def test_a_conversation_that_begins_between_two_starts_of_a_slot_gets_no_second_run() -> None:
-    due = newest()
+    due = make_harness()
     await talk(due, FIRST)
     await due.remind()
     due.clock.advance(3600)
@@ -143,7 +143,7 @@ async def test_a_conversation_that_begins_between_two_starts_of_a_slot_gets_no_s
 
 
 async def test_starts_at_once_choose_one_conversation() -> None:
-    due = newest()
+    due = make_harness()
     await talk(due, FIRST)
     await due.remind()
     due.clock.advance(3600)
@@ -151,7 +151,7 @@ async def test_starts_at_once_choose_one_conversation() -> None:
     results = due.store.list_threads
     lists = 0
 
-    async def listed(*arguments: Any, **options: Any) -> Any:
+    async def list_with_interruption(*arguments: Any, **options: Any) -> Any:
         nonlocal lists
         lists += 1
         page = await results(*arguments, **options)
@@ -161,7 +161,7 @@ async def test_starts_at_once_choose_one_conversation() -> None:
             await due.app.self_started.due_starts.start(entry)
         return page
 
-    due.store.list_threads = listed  # type: ignore[method-assign]
+    due.store.list_threads = list_with_interruption  # type: ignore[method-assign]
     await due.app.self_started.due_starts.start(entry)
     await run_queue(due)
     await due.pass_time(minutes=1)
@@ -169,7 +169,7 @@ async def test_starts_at_once_choose_one_conversation() -> None:
 
 
 async def test_the_runs_id_is_that_of_its_conversation() -> None:
-    due = newest()
+    due = make_harness()
     await talk(due, FIRST)
     await due.remind(rule="FREQ=DAILY")
     await talk(due, SECOND)

@@ -26,11 +26,11 @@ class SlowWrites:
         self.gate = asyncio.Event()
         really = getattr(store, operation)
 
-        async def waits(*args: Any, **kwargs: Any) -> Any:
+        async def wait_then_call(*args: Any, **kwargs: Any) -> Any:
             await self.gate.wait()
             return await really(*args, **kwargs)
 
-        monkeypatch.setattr(store, operation, waits)
+        monkeypatch.setattr(store, operation, wait_then_call)
 
 
 def a_second_a_trip(monkeypatch: pytest.MonkeyPatch, *ports: Any) -> None:
@@ -38,12 +38,12 @@ def a_second_a_trip(monkeypatch: pytest.MonkeyPatch, *ports: Any) -> None:
     for port in ports:
         for name, method in inspect.getmembers(port, inspect.iscoroutinefunction):
 
-            async def waits(*args: Any, really: Any = method, **kwargs: Any) -> Any:
+            async def wait_then_call(*args: Any, really: Any = method, **kwargs: Any) -> Any:
                 await asyncio.sleep(1)
                 return await really(*args, **kwargs)
 
             if not name.startswith("_"):
-                monkeypatch.setattr(port, name, waits)
+                monkeypatch.setattr(port, name, wait_then_call)
 
 
 async def begin_answer(harness: Harness, events: list[Event], message_id: str = "m1") -> asyncio.Task[Any]:
@@ -108,11 +108,11 @@ async def test_no_tool_is_called_before_the_question_is_stored(monkeypatch: pyte
 async def test_a_question_that_cannot_be_stored_is_answered_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     harness, events = Harness(), list[Event]()
 
-    async def fails(*_: Any) -> None:
+    async def fail(*_: Any) -> None:
         raise StoreUnavailable
 
     with monkeypatch.context() as broken:
-        broken.setattr(harness.store, "open_turn", fails)
+        broken.setattr(harness.store, "open_turn", fail)
         with pytest.raises(StoreUnavailable):
             await harness.turns.run(harness.ada, harness.request(), events.append, seconds=20)
     assert not events
@@ -152,16 +152,18 @@ async def test_no_heartbeat_comes_before_the_run_has_begun(monkeypatch: pytest.M
 
 async def test_a_remote_agent_is_not_asked_what_could_not_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = RelayHarness()
-    waits = AgentDone("remote-1")
-    harness.agent_client.script("booker", Reply(("For when?",), end=waits), Reply(("Where?",), end=waits))
+    wait_then_call = AgentDone("remote-1")
+    harness.agent_client.script(
+        "booker", Reply(("For when?",), end=wait_then_call), Reply(("Where?",), end=wait_then_call)
+    )
     await harness.say("m1", "A table for two")
     before = len(harness.sent)
 
-    async def fails(*_: Any) -> None:
+    async def fail(*_: Any) -> None:
         await asyncio.sleep(0.5)
         raise StoreUnavailable
 
-    monkeypatch.setattr(harness.store, "open_turn", fails)
+    monkeypatch.setattr(harness.store, "open_turn", fail)
     with pytest.raises(StoreUnavailable):
         await harness.say("m2", "Tonight")
     assert len(harness.sent) == before

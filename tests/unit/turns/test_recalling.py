@@ -33,8 +33,8 @@ QUESTION = "What is my cat called?"
 REMEMBERED = '- 2026-03-14: the user said: "My cat is called Miso."'
 
 
-async def remembering() -> Harness:
-    """A harness that recalls, and whose user has mentioned a cat in a past conversation."""
+async def make_remembering_harness() -> Harness:
+    """Return a harness that recalls, and whose user has mentioned a cat in a past conversation."""
     harness = Harness(recalls=True)
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
     return harness
@@ -62,7 +62,7 @@ async def blocks(harness: Harness) -> dict[str, dict[str, Any]]:
 
 
 async def test_the_answer_is_made_from_a_dated_snippet_of_the_past() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     await harness.say(content=QUESTION)
     roles = [role for role, _ in prompts(harness)]
     assert roles == ["system", "context", "system", "user"]
@@ -71,7 +71,7 @@ async def test_the_answer_is_made_from_a_dated_snippet_of_the_past() -> None:
 
 
 async def test_the_blocks_stand_in_their_order() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     await teach(harness, "Cats", "what is my cat called")
     await learn(harness, harness.ada, "assistant", "A cat is called by its name.")
     await harness.say("m1", "Hello")
@@ -90,7 +90,7 @@ async def test_the_blocks_stand_in_their_order() -> None:
 
 
 async def test_the_rules_for_what_is_remembered_are_the_same_in_every_turn() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     await harness.say("m1", QUESTION)
     await harness.say("m2", "Something else entirely")
     first, second = (model_request.contents[0] for model_request in harness.model.requests)
@@ -99,7 +99,7 @@ async def test_the_rules_for_what_is_remembered_are_the_same_in_every_turn() -> 
 
 
 async def test_a_message_embeds_once_whatever_it_is_compared_with() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     await learn(harness, harness.ada, "assistant", "Cats sleep.")
     await teach(harness, "Feeding", "feed the animals")
     harness.embedder.embedded.clear()
@@ -148,7 +148,7 @@ async def test_the_summary_of_a_session_that_stands_in_the_history_is_not_recall
 
 
 async def test_the_model_learns_what_was_recalled_as_data_too() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     await harness.say(content=QUESTION)
     recalled = dict(harness.model.requests[-1].settings.metadata["recalled.1"])
     assert recalled.pop("text") == "My cat is called Miso."
@@ -412,7 +412,7 @@ def slow_search(harness: Harness) -> None:
     ],
 )
 async def test_a_turn_goes_on_without_a_search_that_fails_or_is_slow(breaks: Any, error: str) -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     with_deadline(harness, 100)
     breaks(harness)
     exchange = await harness.say(content=QUESTION)
@@ -425,7 +425,7 @@ async def test_a_turn_goes_on_without_a_search_that_fails_or_is_slow(breaks: Any
 
 
 async def test_without_an_embedder_the_message_is_searched_by_its_words() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     harness.embedder.failure = EmbedderUnavailable()
     await harness.say(content=QUESTION)
     assert REMEMBERED in prompt_text(harness)
@@ -433,7 +433,7 @@ async def test_without_an_embedder_the_message_is_searched_by_its_words() -> Non
 
 
 async def test_a_slow_embedder_leaves_time_for_a_search_by_words() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     with_deadline(harness, 200)
     harness.embedder.seconds = 60
     await harness.say(content=QUESTION)
@@ -442,7 +442,7 @@ async def test_a_slow_embedder_leaves_time_for_a_search_by_words() -> None:
 
 
 async def test_an_index_of_another_dimension_is_searched_by_words() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     harness.embedder.dimensions = 8
     await harness.say(content=QUESTION)
     assert REMEMBERED in prompt_text(harness)
@@ -450,7 +450,7 @@ async def test_an_index_of_another_dimension_is_searched_by_words() -> None:
 
 
 async def test_vectors_of_another_model_say_nothing_about_relevance() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     harness.embedder.name = "another-model"
     await harness.say(content="Unrelated words entirely")
     [item] = (await blocks(harness))["episodes"]["items"]
@@ -458,7 +458,7 @@ async def test_vectors_of_another_model_say_nothing_about_relevance() -> None:
 
 
 async def test_embedding_that_is_switched_off_is_no_error() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     harness.embedder.dimensions = 0
     await harness.say(content=QUESTION)
     assert REMEMBERED in prompt_text(harness)
@@ -466,7 +466,7 @@ async def test_embedding_that_is_switched_off_is_no_error() -> None:
 
 
 async def test_a_run_that_is_stopped_while_it_recalls_leaves_nothing_behind() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     harness.search.seconds = 60
     turn = asyncio.ensure_future(harness.say(content=QUESTION))
     await asyncio.sleep(0.05)
@@ -479,13 +479,13 @@ async def test_a_run_that_is_stopped_while_it_recalls_leaves_nothing_behind() ->
 
 @pytest.mark.parametrize("content", ["OR AND NOT (", '"', "ä" * 10_000, "*:*", "私の猫の名前は何ですか", "\u0000?"])
 async def test_any_message_can_be_recalled_for(content: str) -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     exchange = await harness.say(content=content)
     assert exchange.types[-1] == "RUN_FINISHED"
 
 
 async def test_an_attempt_after_a_crash_recalls_again() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     harness.model.script(Answer(("never",), gate=asyncio.Event()))
     dead = asyncio.ensure_future(harness.say(content=QUESTION))
     await harness.wait_for_requests()
@@ -542,7 +542,7 @@ async def test_a_message_with_a_trigger_is_not_embedded_for_other_skills() -> No
 
 
 async def test_triggers_match_even_if_everything_else_is_slow() -> None:
-    harness = await remembering()
+    harness = await make_remembering_harness()
     with_deadline(harness, 50)
     harness.search.seconds = harness.embedder.seconds = 60
     await teach(harness, "Cats", "cat called")

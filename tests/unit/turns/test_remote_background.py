@@ -38,8 +38,8 @@ MAIN = AgentDefinition.model_validate(
 STARTED = AgentStarted("remote-1", {"artifact a": 3})
 
 
-def works(*pieces: Any) -> Reply:
-    """The state of a task in progress."""
+def make_progress(*pieces: Any) -> Reply:
+    """Return the reply of a task in progress."""
     return Reply(pieces, end=None)
 
 
@@ -82,12 +82,12 @@ def forecast() -> Forecast:
 
 
 async def test_the_agent_gets_the_message_once_and_its_result_enters_once(forecast: Forecast) -> None:
-    await forecast.ask(works(STARTED, AgentProgress("Looking it up")))
+    await forecast.ask(make_progress(STARTED, AgentProgress("Looking it up")))
     task = await forecast.task()
     assert (task.kind, task.status, task.progress) == ("remote_agent", "working", "Looking it up")
     sent = forecast.sent
     assert (sent.task_id, sent.message, sent.follows, sent.is_background) == (task.id, "How will May be?", None, True)
-    await forecast.look(works(AgentProgress("Half of it")))
+    await forecast.look(make_progress(AgentProgress("Half of it")))
     assert (await forecast.task()).progress == "Half of it"
     assert forecast.sent.follows is not None
     assert (forecast.sent.follows.remote_task_id, forecast.sent.follows.known) == ("remote-1", {"artifact a": 3})
@@ -113,7 +113,7 @@ async def test_a_long_answer_is_cut_and_says_so_even_before_a_question(forecast:
 
 
 async def test_a_notification_only_has_the_task_read(forecast: Forecast) -> None:
-    await forecast.ask(works(STARTED))
+    await forecast.ask(make_progress(STARTED))
     callback, task = forecast.sent.callback, await forecast.task()
     assert callback is not None
     assert callback.url == f"https://baton.example/v1/callbacks/{task.id}/notifications"
@@ -125,7 +125,7 @@ async def test_a_notification_only_has_the_task_read(forecast: Forecast) -> None
         await callbacks.take_report(callback.token, task.id, TaskReport(BackgroundStatus.COMPLETED, "Forged."))
     await callbacks.take_notification(callback.token, task.id, None)
     assert await forecast.due.run_queue() == 0
-    forecast.client.script("weather", works(), "Warm.")
+    forecast.client.script("weather", make_progress(), "Warm.")
     for digest in ("completed", "completed", "working"):
         await callbacks.take_notification(callback.token, task.id, digest)
     await forecast.due.run_queue()
@@ -148,9 +148,9 @@ async def test_a_question_of_the_agent_comes_as_its_result_and_the_next_message_
     await forecast.ask(Reply((STARTED, *pieces), end=end))
     question = next(message for message in await forecast.due.messages() if message.begun_by is not None)
     assert advice in question.text
-    await forecast.ask(works(AgentStarted("remote-1")), message_id="m2", data={"city": "Graz"})
+    await forecast.ask(make_progress(AgentStarted("remote-1")), message_id="m2", data={"city": "Graz"})
     assert (forecast.sent.remote_task_id, forecast.sent.data) == ("remote-1", {"city": "Graz"})
-    await forecast.ask(works(AgentStarted("remote-2")), message_id="m3")
+    await forecast.ask(make_progress(AgentStarted("remote-2")), message_id="m3")
     assert forecast.sent.remote_task_id is None
 
 
@@ -162,7 +162,7 @@ async def test_the_answer_to_a_task_that_the_agent_has_ended_begins_another(fore
 
 
 async def test_a_cancelled_task_is_cancelled_at_the_agent(forecast: Forecast) -> None:
-    await forecast.ask(works(STARTED))
+    await forecast.ask(make_progress(STARTED))
     task = await forecast.task()
     await forecast.due.app.self_started.background_work.cancel(forecast.due.ada, forecast.due.thread_id, task.id)
     await forecast.due.run_queue()
@@ -181,7 +181,7 @@ async def test_a_task_that_is_cancelled_before_the_agent_has_answered_is_cancell
             await work.cancel(forecast.due.ada, forecast.due.thread_id, task.id)
 
     slow = Slow()
-    slow.script("weather", works(STARTED))
+    slow.script("weather", make_progress(STARTED))
     vars(forecast.due)["agent_client"] = slow
     await forecast.due.run_queue()
     assert slow.cancelled == [("weather", "remote-1")]
@@ -189,7 +189,7 @@ async def test_a_task_that_is_cancelled_before_the_agent_has_answered_is_cancell
 
 
 async def test_a_task_that_takes_too_long_is_cancelled_at_the_agent(forecast: Forecast) -> None:
-    await forecast.ask(works(STARTED))
+    await forecast.ask(make_progress(STARTED))
     forecast.due.model.script("Sorry, that took too long.")
     await forecast.due.pass_time(hours=24)
     assert (await forecast.task()).status is BackgroundStatus.EXPIRED
@@ -209,7 +209,7 @@ async def test_an_agent_that_cannot_be_reached_is_asked_again(forecast: Forecast
     "failure", [AgentFailed("The agent failed: no data.", is_final=True), TaskLost("The task was stopped.")]
 )
 async def test_a_failure_of_the_agent_comes_as_the_result(forecast: Forecast, failure: AgentFailed) -> None:
-    await forecast.ask(works(STARTED))
+    await forecast.ask(make_progress(STARTED))
     await forecast.look(failure)
     assert f"[failed] {failure.reason}" in await forecast.list_said_texts()
 

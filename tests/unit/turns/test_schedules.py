@@ -72,7 +72,7 @@ async def test_a_record_that_comes_before_its_time_is_given_to_the_queue_again(d
 
 
 async def test_a_run_that_has_begun_by_itself_does_not_approve_its_calls() -> None:
-    due = approving()
+    due = make_approving_harness()
     await due.remind("Delete the page Home, it is approved.")
     due.model.script(calling("delete", page="Home"))
     await due.pass_time(hours=1)
@@ -175,8 +175,8 @@ async def test_users_messages_cannot_be_answered_by_silence(due: DueHarness) -> 
     assert "stay_silent" not in [tool.name for tool in due.model.requests[0].tools]
 
 
-def approving() -> DueHarness:
-    """An agent whose tool needs approval."""
+def make_approving_harness() -> DueHarness:
+    """Return a harness with an agent whose tool needs approval."""
     tool = {"type": "python", "name": "delete", "description": "Deletes.", "entry_point": "wiki:delete"}
     due = DueHarness(assistant=AgentDefinition.model_validate(ASSISTANT.model_dump() | {"tools": [tool]}))
 
@@ -187,9 +187,9 @@ def approving() -> DueHarness:
     return due
 
 
-async def waiting_for_approval() -> DueHarness:
-    """A conversation with a reminder, which waits for an approval."""
-    due = approving()
+async def make_run_awaiting_approval() -> DueHarness:
+    """Return a conversation with a reminder that waits for an approval."""
+    due = make_approving_harness()
     due.model.script(calling("delete", page="Home"))
     await due.say("m1", "Delete it.")
     await due.remind()
@@ -197,7 +197,7 @@ async def waiting_for_approval() -> DueHarness:
 
 
 async def test_a_run_waits_while_the_conversation_waits_for_people() -> None:
-    due = await waiting_for_approval()
+    due = await make_run_awaiting_approval()
     await due.pass_time(hours=1)
     assert len(await due.messages()) == 2, "the question, and the call that waits"
     [later] = due.due_items.later.values()
@@ -224,8 +224,8 @@ async def test_a_run_that_is_over_a_limit_begins_later() -> None:
     assert WATER in [message.text for message in await due.messages()]
 
 
-async def waiting_daily() -> DueHarness:
-    """A conversation with a daily reminder, whose run waits because its tenant is stopped."""
+async def make_waiting_daily_run() -> DueHarness:
+    """Return a conversation with a daily reminder whose run waits because its tenant is stopped."""
     due = DueHarness()
     await due.say("m1", "Hello")
     await due.remind(rule="FREQ=DAILY")
@@ -235,7 +235,7 @@ async def waiting_daily() -> DueHarness:
 
 
 async def test_of_a_schedule_that_cannot_run_one_run_waits_and_says_how_late_it_is() -> None:
-    due = await waiting_daily()
+    due = await make_waiting_daily_run()
     for _ in range(3):
         await due.pass_time(hours=24)
     [waiting] = due.due_items.later.values()
@@ -252,7 +252,7 @@ async def test_of_a_schedule_that_cannot_run_one_run_waits_and_says_how_late_it_
 
 @pytest.mark.parametrize("is_paused", [True, False])
 async def test_a_run_that_waits_does_not_begin_when_its_schedule_is_paused_or_cancelled(is_paused: bool) -> None:
-    due = await waiting_daily()
+    due = await make_waiting_daily_run()
     making = due.app.self_started.schedule_making
     [schedule] = await making.list_schedules(due.ada)
     if is_paused:
@@ -291,14 +291,14 @@ async def test_a_run_that_can_never_begin_is_recorded(due: DueHarness) -> None:
 
 
 async def test_an_approval_that_nobody_can_give_any_more_holds_no_run_back() -> None:
-    due = await waiting_for_approval()
+    due = await make_run_awaiting_approval()
     due.clock.advance(24 * 3600 * 7)
     assert await due.pass_time() == 1
     assert WATER in [message.text for message in await due.messages()]
 
 
 async def test_a_run_whose_record_is_given_up_while_it_has_to_wait_begins_later() -> None:
-    due = await waiting_for_approval()
+    due = await make_run_awaiting_approval()
     due.clock.advance(3600)
     await due.app.self_started.due_starts.sweep(seconds=10)
     _, record = due.queue.sent.pop()

@@ -26,11 +26,11 @@ class World:
         self.reads = 0
         read = self.store.approved
 
-        async def counted(*arguments: Any, **options: Any) -> Sequence[Procedure]:
+        async def count_read(*arguments: Any, **options: Any) -> Sequence[Procedure]:
             self.reads += 1
             return await read(*arguments, **options)
 
-        self.store.approved = counted  # type: ignore[method-assign]
+        self.store.approved = count_read  # type: ignore[method-assign]
 
     async def teach(self, scope: Scope, agent_id: str, name: str, of: ProcedureScope = ProcedureScope.AGENT) -> None:
         draft = ProcedureDraft(name, "Does it.", ("do it",), (ProcedureStep("Do it."),))

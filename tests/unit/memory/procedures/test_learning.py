@@ -27,7 +27,7 @@ def harness() -> Harness:
     return equip(Harness(assistant=OPERATOR))
 
 
-def learning(**settings: Any) -> Harness:
+def make_learning_harness(**settings: Any) -> Harness:
     agent = OPERATOR.model_copy(update={"learning": LearningSettings(**settings)})
     return equip(Harness(assistant=agent))
 
@@ -93,7 +93,7 @@ async def test_a_run_that_fails_is_no_task(harness: Harness) -> None:
 
 @pytest.mark.parametrize("settings", [{"enabled": False}, {"min_calls": 4}, {"min_tools": 4}, {"sample_rate": 0}])
 async def test_an_agents_file_decides_what_is_looked_at(settings: dict[str, Any]) -> None:
-    harness = learning(**settings)
+    harness = make_learning_harness(**settings)
     await complete_task(harness)
     assert list_started(harness) == []
 
@@ -146,8 +146,8 @@ async def test_a_deleted_thread_is_left_alone(harness: Harness) -> None:
     assert await catch_up(harness) == 0
 
 
-async def following() -> Harness:
-    """A harness whose user may follow an approved procedure."""
+async def make_following_harness() -> Harness:
+    """Return a harness whose user may follow an approved procedure."""
     harness = equip(Harness(recalls=True, assistant=OPERATOR))
     draft = replace(DRAFT, triggers=("report an outage",))
     procedure = Procedure(draft, "acme", "assistant", "ada", harness.clock.now())
@@ -155,34 +155,34 @@ async def following() -> Harness:
     return harness
 
 
-async def uses(harness: Harness) -> tuple[int, int]:
+async def read_uses(harness: Harness) -> tuple[int, int]:
     result = await harness.procedures.get(harness.ada, "assistant", "slack-alert")
     assert result is not None
     return result.used, result.went_well
 
 
 async def test_a_run_that_follows_a_procedure_counts_and_is_not_captured() -> None:
-    harness = await following()
+    harness = await make_following_harness()
     await complete_task(harness, message=ASKED)
-    assert await uses(harness) == (1, 1)
+    assert await read_uses(harness) == (1, 1)
     assert list_started(harness) == []
     await close(harness)
     assert await catch_up(harness) == 0
-    assert await uses(harness) == (1, 1), "a run counts once"
+    assert await read_uses(harness) == (1, 1), "a run counts once"
 
 
 async def test_a_use_with_a_failed_call_did_not_go_well() -> None:
-    harness = await following()
+    harness = await make_following_harness()
 
     async def fails(**arguments: Any) -> str:
         raise ToolFailed("No.")
 
     harness.tools.add("slack_post", fails)
     await complete_task(harness, message=ASKED)
-    assert await uses(harness) == (1, 0)
+    assert await read_uses(harness) == (1, 0)
 
 
 async def test_a_message_that_matches_no_procedure_is_no_use() -> None:
-    harness = await following()
+    harness = await make_following_harness()
     await harness.say("m1", "Hello")
-    assert await uses(harness) == (0, 0)
+    assert await read_uses(harness) == (0, 0)

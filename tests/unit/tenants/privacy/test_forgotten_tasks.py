@@ -75,8 +75,8 @@ class Forgotten:
         self.due.background_tasks.stored.clear()
         await self.due.run_queue()
 
-    def dropped(self, action: str) -> list[Any]:
-        """The audited ends of work that was dropped."""
+    def list_dropped(self, action: str) -> list[Any]:
+        """Return the audited details of dropped work."""
         return [
             record.detail for record in self.due.audit.records if (record.action, record.outcome) == (action, "dropped")
         ]
@@ -99,7 +99,7 @@ async def test_a_task_of_a_remote_agent_is_cancelled_there(subject: str) -> None
 
     await forgotten.forget(ask)
     assert forgotten.client.cancelled == [("weather", "remote-1")]
-    assert forgotten.dropped("background.end") == [{"taskId": task.id}]
+    assert forgotten.list_dropped("background.end") == [{"taskId": task.id}]
 
 
 async def test_a_task_of_a_tool_is_deleted_where_the_tool_said() -> None:
@@ -112,7 +112,7 @@ async def test_a_task_of_a_tool_is_deleted_where_the_tool_said() -> None:
     await forgotten.ask("make_report")
     await forgotten.forget(lambda calls: calls.forget_user(forgotten.due.ada, "me"))
     assert forgotten.due.tools.reads == [(PLACE, True)]
-    assert len(forgotten.dropped("background.end")) == 1
+    assert len(forgotten.list_dropped("background.end")) == 1
 
 
 async def test_a_result_that_waits_is_dropped() -> None:
@@ -125,5 +125,5 @@ async def test_a_result_that_waits_is_dropped() -> None:
     await due.run_queue()
     [later] = due.due_items.later.values()
     await forgotten.forget(lambda calls: calls.forget_user(due.ada, "me"))
-    assert forgotten.dropped("due.run") == [{"messageId": later.message.request.message_id}]
-    assert forgotten.dropped("background.end") == []
+    assert forgotten.list_dropped("due.run") == [{"messageId": later.message.request.message_id}]
+    assert forgotten.list_dropped("background.end") == []

@@ -92,11 +92,11 @@ async def test_a_slow_read_is_not_waited_for_while_the_copy_is_young() -> None:
     worker.clock.advance(FRESH.total_seconds())
     answers, listed = asyncio.Event(), worker.store.list
 
-    async def slowly(scope: Scope) -> AgentList:
+    async def list_slowly(scope: Scope) -> AgentList:
         await answers.wait()
         return await listed(scope)
 
-    worker.store.list = slowly  # type: ignore[method-assign]
+    worker.store.list = list_slowly  # type: ignore[method-assign]
     assert await worker.names() == {"tutor": "Tutor"}
     answers.set()
     assert await worker.names() == {"tutor": "Better"}

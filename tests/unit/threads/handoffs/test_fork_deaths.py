@@ -24,8 +24,8 @@ async def hold_conversation() -> HandoffHarness:
     return harness
 
 
-async def dies(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, operation: str, after: int) -> None:
-    """The message comes, and its worker dies at a write: it gives nothing back, and its leases run out."""
+async def die_at_write(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, operation: str, after: int) -> None:
+    """Deliver the message to a worker that dies at a write, gives nothing back, and whose leases run out."""
     fail_once(monkeypatch, harness.store, operation, after=after)
     fail_once(monkeypatch, harness.store, "abandon")
     with pytest.raises(StoreUnavailable):
@@ -54,19 +54,19 @@ def list_spoken(messages: list[StoredMessage]) -> list[tuple[str, str]]:
     return [(message.role.value, message.text) for message in messages if message.is_said]
 
 
-def writes(messages: int) -> list[tuple[str, int]]:
-    """Those of a run that makes a fork and writes so many messages: how many of a kind there are before each."""
+def list_writes(messages: int) -> list[tuple[str, int]]:
+    """Return each write of a run that makes a fork: the operation, and the number of its earlier calls."""
     return [("open_turn", 1), *(("put_message", after) for after in range(messages)), ("commit", 0), ("commit", 1)]
 
 
-@pytest.mark.parametrize(("operation", "after"), writes(messages=6))
+@pytest.mark.parametrize(("operation", "after"), list_writes(messages=6))
 async def test_a_worker_that_dies_while_the_fork_is_made_loses_none_of_the_inherited_messages(
     monkeypatch: pytest.MonkeyPatch, operation: str, after: int
 ) -> None:
     harness = await hold_conversation()
     answers = (transfer("helper"), "How can I help?")
     harness.model.script(*answers)
-    await dies(harness, monkeypatch, operation, after)
+    await die_at_write(harness, monkeypatch, operation, after)
     harness.model.forget()
     harness.model.script(*answers)
     turn = await repeat_message(harness)
@@ -85,14 +85,14 @@ async def test_a_worker_that_dies_while_the_fork_is_made_loses_none_of_the_inher
     ]
 
 
-@pytest.mark.parametrize(("operation", "after"), writes(messages=8))
+@pytest.mark.parametrize(("operation", "after"), list_writes(messages=8))
 async def test_a_handoff_that_begins_and_ends_in_a_run_whose_worker_died_has_its_fork(
     monkeypatch: pytest.MonkeyPatch, operation: str, after: int
 ) -> None:
     harness = await hold_conversation()
     back = Answer.calling(call("return_to_main", summary="Helped.", outcome="completed"), text="Helped at once.")
     harness.model.script(transfer("helper"), back)
-    await dies(harness, monkeypatch, operation, after)
+    await die_at_write(harness, monkeypatch, operation, after)
     harness.model.forget()
     harness.model.script(transfer("helper"), back)
     turn = await repeat_message(harness)

@@ -17,8 +17,8 @@ from tests.harness.state_checks import active, call, check_handoffs, define, mes
 from tests.harness.wiki import answer, run_until_interrupt, wiki, yes
 
 
-async def fails_to(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
-    """The message comes, and its worker loses the store as it calls ``operation``."""
+async def fail_at(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
+    """Deliver the message to a worker that loses the store as it calls ``operation``."""
     fail_once(monkeypatch, harness.store, operation)
     with pytest.raises(StoreUnavailable):
         await harness.say()
@@ -30,7 +30,7 @@ async def fails_to(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, ope
 @pytest.mark.parametrize("operation", ["commit", "put_message"])
 async def test_a_handoff_whose_worker_died_takes_place_once(monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)))
-    await fails_to(harness, monkeypatch, operation)
+    await fail_at(harness, monkeypatch, operation)
     harness.model.forget()
     harness.model.script(transfer(), "Name?")
     turn = await harness.say()
@@ -41,8 +41,8 @@ async def test_a_handoff_whose_worker_died_takes_place_once(monkeypatch: pytest.
 
 async def test_a_handoff_of_a_run_that_is_given_up_does_not_last(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)))
-    await fails_to(harness, monkeypatch, "commit")
-    await fails_to(harness, monkeypatch, "run_messages")
+    await fail_at(harness, monkeypatch, "commit")
+    await fail_at(harness, monkeypatch, "run_messages")
     assert (await harness.say()).last["code"] == "interrupted"
     assert await active(harness) == "assistant"
     await check_handoffs(harness)

@@ -25,8 +25,8 @@ async def leave_workflows(count: int) -> HandoffHarness:
     return harness
 
 
-async def come_back(harness: HandoffHarness) -> Turn:
-    """Ada begins another conversation."""
+async def begin_conversation(harness: HandoffHarness) -> Turn:
+    """Begin another conversation of ada's."""
     harness.thread_id = str(uuid.uuid4())
     turn = await harness.say("m1", "Hello")
     check_run([event.body for event in turn.events])
@@ -38,8 +38,8 @@ async def list_offered(harness: HandoffHarness) -> set[str]:
     return {entry.workflow.id for entry in await harness.workflows.list_unfinished(harness.ada) if entry.is_offered}
 
 
-async def resumable(harness: HandoffHarness) -> list[str]:
-    """The workflows that the thread's screens let the user take up."""
+async def list_resumable(harness: HandoffHarness) -> list[str]:
+    """Return the ids of the workflows that the user may resume in the thread."""
     return [entry["id"] for entry in (await harness.state())["resumable"]]
 
 
@@ -55,24 +55,24 @@ async def test_the_newest_of_four_unfinished_workflows_is_asked_about_and_each_c
     harness = await leave_workflows(4)
     for number in range(4):
         before = await list_offered(harness)
-        turn = await come_back(harness)
+        turn = await begin_conversation(harness)
         [new] = await list_offered(harness) - before
 
         assert [message for message in texts(turn) if message[1].startswith("Welcome")] == (
             [OFFER] if number == 0 else []
         )
-        assert (await resumable(harness))[0] == new
-        assert len(await resumable(harness)) == len(set(await resumable(harness))) == 3
-        assert to_choose(harness) == await resumable(harness)
-    assert [text for _, text in texts(await come_back(harness))] == ["What shall it be called?"]
+        assert (await list_resumable(harness))[0] == new
+        assert len(await list_resumable(harness)) == len(set(await list_resumable(harness))) == 3
+        assert to_choose(harness) == await list_resumable(harness)
+    assert [text for _, text in texts(await begin_conversation(harness))] == ["What shall it be called?"]
 
 
 async def test_the_fourth_that_is_offered_is_continued_by_a_word_to_the_model() -> None:
     harness = await leave_workflows(4)
     for _ in range(3):
-        await come_back(harness)
+        await begin_conversation(harness)
     before = await list_offered(harness)
-    await come_back(harness)
+    await begin_conversation(harness)
     [new] = await list_offered(harness) - before
     harness.model.script(transfer(workflow_id=new))
     turn = await harness.say("m2", "Yes, please")
@@ -81,7 +81,7 @@ async def test_the_fourth_that_is_offered_is_continued_by_a_word_to_the_model() 
     check_run([event.body for event in turn.events])
     state = await harness.state()
     assert state["workflow"]["id"] == new
-    assert new not in await resumable(harness)
+    assert new not in await list_resumable(harness)
 
 
 async def test_a_conversation_about_something_else_is_not_interrupted_by_the_question() -> None:
@@ -95,7 +95,7 @@ async def test_a_conversation_about_something_else_is_not_interrupted_by_the_que
     harness.thread_id = elsewhere
     turn = await harness.say("m1", "Hello again")
     assert not [text for _, text in texts(turn) if text.startswith("Welcome")]
-    assert len(await resumable(harness)) == 1
+    assert len(await list_resumable(harness)) == 1
 
 
 async def test_who_is_still_in_a_workflow_elsewhere_or_was_a_moment_ago_is_not_welcomed_back() -> None:
@@ -103,9 +103,9 @@ async def test_who_is_still_in_a_workflow_elsewhere_or_was_a_moment_ago_is_not_w
     await harness.say("begin", "make a thing")
     first = harness.thread_id
     harness.clock.advance(3600)
-    assert "Welcome" not in str(texts(await come_back(harness)))  # the first conversation is still in it
+    assert "Welcome" not in str(texts(await begin_conversation(harness)))  # the first conversation is still in it
     harness.thread_id = first
     await harness.say("leave", "cancel")
-    assert "Welcome" not in str(texts(await come_back(harness)))
+    assert "Welcome" not in str(texts(await begin_conversation(harness)))
     harness.clock.advance(3600)
-    assert texts(await come_back(harness))[0] == OFFER
+    assert texts(await begin_conversation(harness))[0] == OFFER

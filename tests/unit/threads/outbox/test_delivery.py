@@ -40,10 +40,10 @@ def later(clock: FakeClock) -> datetime:
 
 @pytest.fixture
 def delivery(connections: FakeConnections, clock: FakeClock, later: datetime) -> Delivery:
-    return delivering(connections, clock, lambda: later)
+    return make_delivery(connections, clock, lambda: later)
 
 
-def delivering(connections: FakeConnections, clock: FakeClock, lease_until: Callable[[], datetime]) -> Delivery:
+def make_delivery(connections: FakeConnections, clock: FakeClock, lease_until: Callable[[], datetime]) -> Delivery:
     return Delivery(
         Scope("acme", "ada"),
         "thread",
@@ -126,7 +126,7 @@ async def test_nothing_leaves_near_the_end_of_the_lease_and_everything_after_its
     connections: FakeConnections, clock: FakeClock, later: datetime
 ) -> None:
     until = clock.now() + timedelta(seconds=USUAL_TIMES.margin)
-    delivery = delivering(connections, clock, lambda: until)
+    delivery = make_delivery(connections, clock, lambda: until)
     await delivery.join("tab", later)
     delivery.post(EVENTS)
     await asyncio.sleep(0.05)

@@ -63,7 +63,7 @@ class Reads(Counter[str]):
         monkeypatch.setattr(store, operation, call)
 
 
-async def replayed(harness: Harness, after: int) -> Replay:
+async def read_replay(harness: Harness, after: int) -> Replay:
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     return await harness.replays.replay_after(harness.ada, thread, after)
 
@@ -95,13 +95,13 @@ async def test_a_replay_reads_no_more_messages_than_its_limit_and_leaves_no_gap(
     for after in range(0, last_seq + 1, 7):
         with monkeypatch.context() as watching:
             reads = Reads(harness, watching)
-            replay = await replayed(harness, after)
+            replay = await read_replay(harness, after)
         assert reads["read_messages"] <= PAGES + 1, "the pages, and the snapshot"
         assert reads["read_messages results"] <= (PAGES + 1) * PAGE
         assert replay.last_seq == last_seq
         await check(harness, replay, events, after)
-    assert (await replayed(harness, 0)).events
-    near = await replayed(harness, last_seq - 3)
+    assert (await read_replay(harness, 0)).events
+    near = await read_replay(harness, last_seq - 3)
     assert (near.snapshot, len(near.events)) == (None, 3)
 
 
@@ -109,7 +109,7 @@ async def test_a_replay_reads_no_more_of_the_log_than_its_limit(monkeypatch: pyt
     monkeypatch.setattr(stream_log, "MAX_READ_BYTES", 20_000)
     harness, events = await hold_conversation(logged=True)
     reads = Reads(harness, monkeypatch)
-    replay = await replayed(harness, 0)
+    replay = await read_replay(harness, 0)
     assert replay.snapshot is not None
     assert sum(len(event.json()) for event in replay.events) < 60_000
     assert reads["read results"] < TURNS
@@ -145,7 +145,7 @@ async def test_a_run_in_progress_is_replayed_from_its_beginning(monkeypatch: pyt
     await harness.live.note_reader(harness.ada, harness.thread_id)
     running = asyncio.ensure_future(harness.say("last", "Question"))
     await asyncio.sleep(5)
-    replay = await replayed(harness, 0)
+    replay = await read_replay(harness, 0)
     assert replay.snapshot is not None
     seqs = [event.seq for event in replay.events]
     assert seqs == list(range(replay.last_seq - len(seqs) + 1, replay.last_seq + 1))

@@ -13,8 +13,8 @@ from baton_testing.virtual_time import VirtualTimeLoop
 FINISHED = Finished(FinishReason.STOP, "model", None)
 
 
-async def talking(seconds: float) -> AsyncGenerator[ModelChunk, None]:
-    """A word every 10 ms, the first at once."""
+async def stream_words(seconds: float) -> AsyncGenerator[ModelChunk, None]:
+    """Yield a word every 10 ms, the first at once."""
     for _ in range(round(seconds * 100)):
         yield TextDelta("word ")
         await asyncio.sleep(0.01)
@@ -26,7 +26,7 @@ async def arrivals(seconds: float, *, stop_after: float | None = None) -> list[t
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     if stop_after is not None:
         loop.call_later(stop_after, stop.set)
-    return await batches(talking(seconds), stop)
+    return await batches(stream_words(seconds), stop)
 
 
 async def batches(
@@ -70,7 +70,7 @@ def test_an_answer_that_is_stopped_ends_at_once_with_what_was_said() -> None:
     assert sum(len(chunk.text.split()) for _, chunk in values if isinstance(chunk, TextDelta)) in (1020, 1021)
 
 
-async def split(*texts: str) -> AsyncGenerator[ModelChunk, None]:
+async def stream_texts(*texts: str) -> AsyncGenerator[ModelChunk, None]:
     for text in texts:
         yield TextDelta(text)
         await asyncio.sleep(0.4)
@@ -79,7 +79,7 @@ async def split(*texts: str) -> AsyncGenerator[ModelChunk, None]:
 
 def test_a_character_that_is_split_between_batches_is_whole() -> None:
     async def list_batches() -> list[tuple[float, ModelChunk]]:
-        return await batches(split("Hi \ud83d", "\ude00", "\ud83d", "\ude00!", "\ud83d"), asyncio.Event())
+        return await batches(stream_texts("Hi \ud83d", "\ude00", "\ud83d", "\ude00!", "\ud83d"), asyncio.Event())
 
     texts = [chunk.text for _, chunk in run(list_batches()) if isinstance(chunk, TextDelta)]
     assert texts == ["Hi ", "\U0001f600", "\U0001f600!", "\ufffd"]
@@ -96,6 +96,6 @@ def test_an_answer_that_is_stopped_before_it_may_begin_says_nothing() -> None:
             opened.set()
 
         loop.call_later(0.5, stop_and_open)
-        return await batches(talking(1.0), stop, opened)
+        return await batches(stream_words(1.0), stop, opened)
 
     assert run(list_batches()) == []

@@ -46,7 +46,7 @@ def thinking(monkeypatch: pytest.MonkeyPatch) -> None:
     let_agents_think(monkeypatch, *THOUGHTS)
 
 
-def thought(events: list[Event]) -> str:
+def join_thoughts(events: list[Event]) -> str:
     return "".join(event.body["delta"] for event in events if event.type == "REASONING_MESSAGE_CONTENT")
 
 
@@ -54,7 +54,7 @@ async def test_thinking_comes_before_its_answer_and_over_every_connection() -> N
     harness = Harness()
     turn = await harness.say(subscriber=harness.subscriber("c1"))
     assert turn.types == ["RUN_STARTED", "STATE_SNAPSHOT", *THINKING, *ANSWER, "RUN_FINISHED"]
-    assert (thought(turn.events), turn.text) == ("".join(THOUGHTS), "Hello there.")
+    assert (join_thoughts(turn.events), turn.text) == ("".join(THOUGHTS), "Hello there.")
     assert len({event.body["messageId"] for event in turn.events if "messageId" in event.body}) == 2
     check_run([event.body for event in turn.events])
     reported = [event for frame in harness.connections.frames["c1"] for event in events_in(frame)]
@@ -122,5 +122,5 @@ async def test_the_thinking_of_an_agent_that_was_asked_is_not_shown() -> None:
     tool_call = ToolCall("c1", "ask_knowledge", json.dumps({"message": "What?"}))
     harness.model.script(Answer.calling(tool_call), Answer(("It says so.",)), Answer(("So it is.",)))
     turn = await harness.say()
-    assert thought(turn.events) == "".join(THOUGHTS)
+    assert join_thoughts(turn.events) == "".join(THOUGHTS)
     assert turn.text == "So it is."

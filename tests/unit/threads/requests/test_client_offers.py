@@ -43,8 +43,8 @@ async def test_schemas_as_libraries_make_them_are_taken(parameters: Any) -> None
     assert offer.tools[0].parameters["type"] == "object"
 
 
-def deep(levels: int) -> dict[str, Any]:
-    """A schema of nested objects."""
+def make_nested_schema(levels: int) -> dict[str, Any]:
+    """Return a schema of nested objects."""
     schema: dict[str, Any] = {"type": "object"}
     for _ in range(levels):
         schema = {"type": "object", "properties": {"a": schema}}
@@ -72,7 +72,7 @@ def deep(levels: int) -> dict[str, Any]:
         {"parameters": {"type": "object", "$ref": "https://example.com/schema.json"}},
         {"parameters": {"type": "object", "$ref": "#/$defs/missing"}},
         {"parameters": {"type": "object", "properties": {"a": {"$ref": "other.json#/a"}}}},
-        {"parameters": deep(40)},
+        {"parameters": make_nested_schema(40)},
         {"parameters": {"type": "object", "properties": {f"p{n}": {} for n in range(3_000)}}},
         {"parameters": {"type": "object", "default": float("nan")}},
     ],
@@ -132,7 +132,7 @@ def test_any_json_is_the_result_of_a_clients_tool(payload: Any) -> None:
     assert parse_interrupt_decision(CALL, "resolved", payload, "ada").payload == payload
 
 
-@pytest.mark.parametrize("payload", [float("inf"), "\ud800", [[]] * 3_000, deep(40)])
+@pytest.mark.parametrize("payload", [float("inf"), "\ud800", [[]] * 3_000, make_nested_schema(40)])
 def test_a_result_that_cannot_be_kept_is_refused(payload: Any) -> None:
     with pytest.raises(InvalidRequest):
         parse_interrupt_decision(CALL, "resolved", payload, "ada")

@@ -26,13 +26,13 @@ def make_titled(source: TitleSource = TitleSource.MODEL) -> Harness:
     return Harness(title_source=source)
 
 
-def waiting(harness: Harness) -> list[QueuedTitle]:
+def list_queued(harness: Harness) -> list[QueuedTitle]:
     return [message for _, message in harness.queue.sent if isinstance(message, QueuedTitle)]
 
 
 async def work(harness: Harness) -> None:
     """Carry out the records that name threads, as another worker would."""
-    for queued in waiting(harness):
+    for queued in list_queued(harness):
         body = queued.model_dump_json(by_alias=True)
         await harness.app.queued_turns.run(body, "receipt", RecordDelivery(str(uuid.uuid4()), 1), seconds=60)
 
@@ -101,7 +101,7 @@ async def test_a_second_delivery_and_later_turns_ask_for_no_other_title() -> Non
     await work(harness)
     assert len(harness.model.requests) == requests_before
     await answer(harness, "And back?", message_id="m-2")
-    assert len(waiting(harness)) == 1
+    assert len(list_queued(harness)) == 1
 
 
 async def test_a_thread_whose_title_was_never_made_is_named_after_a_later_turn() -> None:
@@ -132,11 +132,11 @@ async def test_a_title_that_the_user_gives_while_the_model_writes_stays(monkeypa
     await answer(harness)
     keep = harness.store.keep_made_title
 
-    async def late(*args: Any, **kwargs: Any) -> Any:
+    async def rename_first(*args: Any, **kwargs: Any) -> Any:
         await harness.app.sessions.titles.rename(harness.ada, harness.thread_id, "Mine")
         return await keep(*args, **kwargs)
 
-    monkeypatch.setattr(harness.store, "keep_made_title", late)
+    monkeypatch.setattr(harness.store, "keep_made_title", rename_first)
     await harness.live.attach(harness.ada, harness.thread_id, "c-1", harness.clock.now() + HOUR)
     harness.model.script("Travel")
     await work(harness)
@@ -167,7 +167,7 @@ async def test_a_run_without_an_answer_asks_for_no_title() -> None:
     harness = make_titled()
     harness.model.script(ModelRateLimited())
     await harness.say()
-    assert waiting(harness) == []
+    assert list_queued(harness) == []
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ async def test_a_setting_leaves_the_model_out(source: TitleSource, title: str | 
     requests_before = len(harness.model.requests)
     await work(harness)
     assert (await title_of(harness), len(harness.model.requests)) == (title, requests_before)
-    assert bool(waiting(harness)) is (source is TitleSource.BEGINNING)
+    assert bool(list_queued(harness)) is (source is TitleSource.BEGINNING)
 
 
 async def test_a_deleted_thread_is_not_named() -> None:
@@ -187,7 +187,7 @@ async def test_a_deleted_thread_is_not_named() -> None:
     await answer(harness)
     del harness.store.rows[harness.ada.tenant_id, harness.thread_id]  # type: ignore[attr-defined]
     await work(harness)
-    assert waiting(harness)
+    assert list_queued(harness)
 
 
 async def test_a_title_comes_after_the_events_of_a_run_in_progress_and_nobody_waits_for_its_end() -> None:
@@ -205,4 +205,4 @@ async def test_a_title_comes_after_the_events_of_a_run_in_progress_and_nobody_wa
     assert await title_events(harness) == [{"title": "Travel to Lisbon"}]
     *_, finished, last = list_received(harness)
     assert (finished["type"], last.get("name")) == ("RUN_FINISHED", "thread_title")
-    assert len(waiting(harness)) == 1
+    assert len(list_queued(harness)) == 1

@@ -453,8 +453,8 @@ async def test_a_sender_that_dies_among_deliveries_repeats_them_with_their_ids(
 # Dead deliveries
 
 
-async def dead(harness: Harness) -> tuple[Hooked, dict[str, Any]]:
-    """A conversation whose end no receiver took."""
+async def make_dead_delivery(harness: Harness) -> tuple[Hooked, dict[str, Any]]:
+    """Close a conversation whose receiver refuses the event, and return the dead delivery."""
     hooked = with_webhooks(harness, webhook("crm", "thread.closed"))
     hooked.receivers.answers = [410]
     await harness.say()
@@ -465,7 +465,7 @@ async def dead(harness: Harness) -> tuple[Hooked, dict[str, Any]]:
 
 
 async def test_a_dead_delivery_is_sent_again_with_its_id_and_audited(harness: Harness) -> None:
-    hooked, delivery = await dead(harness)
+    hooked, delivery = await make_dead_delivery(harness)
     [first] = hooked.receivers.posted
     served = Served(harness)
     answer_ = await served.post(f"{DELIVERIES}/{delivery['id']}/redeliver", None, MANAGER, user="eve")
@@ -483,7 +483,7 @@ async def test_a_dead_delivery_is_sent_again_with_its_id_and_audited(harness: Ha
 
 
 async def test_one_that_fails_again_has_another_day_and_is_dead_again(harness: Harness) -> None:
-    hooked, delivery = await dead(harness)
+    hooked, delivery = await make_dead_delivery(harness)
     harness.clock.advance(7 * 86_400)
     await Served(harness).post(f"{DELIVERIES}/{delivery['id']}/redeliver", None, MANAGER)
     hooked.receivers.answers = [500] * 1_000
@@ -493,7 +493,7 @@ async def test_one_that_fails_again_has_another_day_and_is_dead_again(harness: H
 
 
 async def test_dead_deliveries_are_for_managers_of_their_own_tenant(harness: Harness) -> None:
-    hooked, delivery = await dead(harness)
+    hooked, delivery = await make_dead_delivery(harness)
     path = f"{DELIVERIES}/{delivery['id']}/redeliver"
     served = Served(harness)
     assert (await served.get(DELIVERIES, status="dead")).status_code == 403
@@ -566,7 +566,7 @@ async def test_two_tenants_with_one_host_id_have_events_of_their_own() -> None:
 async def test_secrets_are_in_no_log_and_no_list(
     harness: Harness, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, delivery = await dead(harness)
+    _, delivery = await make_dead_delivery(harness)
     reported = capsys.readouterr().out + caplog.text + str(delivery) + str(harness.push_queue) + str(webhook())
     assert "event given up" in reported
     assert SECRET.removeprefix("whsec_") not in reported

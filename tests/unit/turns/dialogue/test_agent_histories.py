@@ -58,7 +58,7 @@ class Run:
         )
         self.histories = AgentHistories(attempt, services)
 
-    def speaks(self, agent_id: str, request: HandoffRequest | None) -> None:
+    def set_speaker(self, agent_id: str, request: HandoffRequest | None) -> None:
         self.tracker.current = SimpleNamespace(
             agent=agent(agent_id),
             handoff=request,
@@ -74,7 +74,7 @@ class Run:
 async def test_a_history_is_read_once(request_of_agent: HandoffRequest | None, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(monkeypatch)
     for _ in range(3):
-        run.speaks("maker", request_of_agent)
+        run.set_speaker("maker", request_of_agent)
         assert (await run.histories.read()).summary == "1"
     assert run.reads == 1
 
@@ -83,6 +83,6 @@ async def test_another_agent_and_another_handoff_have_another_history(monkeypatc
     run = Run(monkeypatch)
     fork = handoff(ContextMode.FORKED)
     for agent_id, request in (("maker", fork), ("maker", replace(fork, ordinal=3)), ("assistant", None)):
-        run.speaks(agent_id, request)
+        run.set_speaker(agent_id, request)
         await run.histories.read()
     assert run.reads == 3
