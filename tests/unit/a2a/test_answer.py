@@ -168,8 +168,8 @@ def test_a_form_that_is_asked_again_comes_again() -> None:
     first = Message(message_id="m1", role=Role.ROLE_AGENT, parts=form)
     answer = Answer("t")
     answer.skip(task(TaskState.TASK_STATE_INPUT_REQUIRED, status_message=first))
-    again = Message(message_id="m2", role=Role.ROLE_AGENT, parts=form)
-    assert list(answer.take(status(TaskState.TASK_STATE_INPUT_REQUIRED, again))) == [AgentData("How many?")]
+    repeated_message = Message(message_id="m2", role=Role.ROLE_AGENT, parts=form)
+    assert list(answer.take(status(TaskState.TASK_STATE_INPUT_REQUIRED, repeated_message))) == [AgentData("How many?")]
 
 
 def test_data_beyond_the_limit_becomes_text_that_is_cut() -> None:
@@ -182,10 +182,10 @@ def test_data_beyond_the_limit_becomes_text_that_is_cut() -> None:
 @pytest.mark.parametrize("field", ["task_id", "context_id"])
 def test_an_answer_for_another_task_or_conversation_is_a_lie(field: str) -> None:
     answer = Answer(None)
-    ours = {"task_id": "t", "context_id": "c"}
+    task_ids = {"task_id": "t", "context_id": "c"}
     at_work = TaskStatus(state=TaskState.TASK_STATE_WORKING)
-    list(answer.take(StreamResponse(status_update=TaskStatusUpdateEvent(**ours, status=at_work))))
-    other = {**ours, field: "another"}
+    list(answer.take(StreamResponse(status_update=TaskStatusUpdateEvent(**task_ids, status=at_work))))
+    other = {**task_ids, field: "another"}
     with pytest.raises(AgentFailed, match="another"):
         list(answer.take(StreamResponse(status_update=TaskStatusUpdateEvent(**other, status=at_work))))
     assert answer.task_id == "t", "which is the one to be stopped"

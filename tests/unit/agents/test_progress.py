@@ -28,9 +28,9 @@ def watch_progress(seconds: float) -> list[tuple[float, BaseEvent]]:
         began = loop.time()
         async with ProgressIndicator(
             "a1", ASSISTANT, [EXPERT], lambda event: visible.append((loop.time() - began, event))
-        ) as it:
+        ) as indicator:
             await asyncio.sleep(seconds)
-            it.show_end("expert", TaskStatus.COMPLETED)
+            indicator.show_end("expert", TaskStatus.COMPLETED)
 
     in_virtual_time(wait)
     return visible

@@ -231,11 +231,11 @@ class TestBlocking:
             return "Done."
 
         harness = make_harness(run)
-        really = harness.records.put_step
+        original = harness.records.put_step
 
         async def slow(*arguments: Any, **named: Any) -> None:
             self.block(5)
-            await really(*arguments, **named)
+            await original(*arguments, **named)
 
         monkeypatch.setattr(harness.records, "put_step", slow)
         assert (await harness.say()).text == "Done."

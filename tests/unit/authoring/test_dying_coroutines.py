@@ -112,16 +112,16 @@ class Worker:
             return await act()
 
     def _wrap(self, port: Any, name: str) -> None:
-        really = getattr(port, name)
+        original = getattr(port, name)
 
         async def write(*args: Any, **kwargs: Any) -> Any:
             if self.is_dead:
                 raise StoreUnavailable
             number, self.writes = self.writes, self.writes + 1
             if number != self.dies_at:
-                return await really(*args, **kwargs)
+                return await original(*args, **kwargs)
             if self.dies_after:
-                await really(*args, **kwargs)
+                await original(*args, **kwargs)
             self._die()
             raise StoreUnavailable
 

@@ -44,7 +44,7 @@ class Mortal:
             self._wrap(harness.store, name, dies_at, after=after)
 
     def _wrap(self, store: Any, name: str, dies_at: int | None, *, after: bool) -> None:
-        really = getattr(store, name)
+        original = getattr(store, name)
 
         async def write(*arguments: Any, **named: Any) -> Any:
             dies = len(self.writes) == dies_at
@@ -52,7 +52,7 @@ class Mortal:
             if self.is_dead or (dies and not after):
                 self.is_dead = True
                 raise StoreUnavailable
-            done = await really(*arguments, **named)
+            done = await original(*arguments, **named)
             if dies:
                 self.is_dead = True
                 raise StoreUnavailable

@@ -215,9 +215,9 @@ def test_the_token_stays_out_of_logs_errors_and_uploads(
     served.script.answer(f"POST /v1/threads/{THREAD_ID}/files", httpx.Response(201, json=answer))
     served.script.answer("PUT /put", httpx.Response(503), httpx.Response(200))
     assert served.client.threads.files.upload(THREAD_ID, file) == {"type": "document"}
-    first, put, again = served.script.requests
+    first, put, second_read = served.script.requests
     assert b'"size":5' in first.content
-    assert [put.content, again.content] == [b"Notes", b"Notes"]
+    assert [put.content, second_read.content] == [b"Notes", b"Notes"]
     assert "authorization" not in put.headers
     served.script.answer("*", REFUSED)
     with pytest.raises(baton_client.APIConnectionError) as caught:

@@ -132,9 +132,9 @@ def test_one_who_may_answer_but_not_read_sees_the_ends_only(served: Served) -> N
 
 def test_what_a_dead_worker_said_is_dropped(served: Served) -> None:
     first = number_events([make_start(), *make_message_events("Half of")[:2]])
-    again = number_events([make_start(), *make_message_events("All of it."), make_end()], start=9, attempt=2)
-    again[0]["metadata"]["previousSeq"] = 3
-    served.script.answer(RUNS, stream(*first, *again))
+    second_attempt = number_events([make_start(), *make_message_events("All of it."), make_end()], start=9, attempt=2)
+    second_attempt[0]["metadata"]["previousSeq"] = 3
+    served.script.answer(RUNS, stream(*first, *second_attempt))
     result = ask(served).result()
     assert result.text == "All of it."
     assert len(served.script.requests) == 1
@@ -142,9 +142,9 @@ def test_what_a_dead_worker_said_is_dropped(served: Served) -> None:
 
 def test_a_program_can_drop_the_pieces_of_an_answer_that_begins_again(served: Served) -> None:
     first = [*number_events([make_start(), *make_message_events("Half ")[:2]])]
-    again = number_events([make_start(), *make_message_events("All of it."), make_end()], start=9, attempt=2)
-    again[0]["metadata"]["previousSeq"] = 3
-    served.script.answer(RUNS, stream(*first, *again))
+    second_attempt = number_events([make_start(), *make_message_events("All of it."), make_end()], start=9, attempt=2)
+    second_attempt[0]["metadata"]["previousSeq"] = 3
+    served.script.answer(RUNS, stream(*first, *second_attempt))
     pieces: list[str] = []
     with ask(served) as followed:
         for piece in followed.texts(on_restart=pieces.clear):
@@ -281,8 +281,8 @@ def test_a_server_that_stays_away_is_given_up_and_can_be_asked_later(served: Ser
     assert served.script.sent(CANCEL) == []
 
     served.script.answer(EVENTS, stream(*WHOLE[4:]))
-    again = served.client.runs.follow(error.thread_id, run_id=error.run_id, after=error.last_seq)
-    assert seqs(again) == [5, 6, 7]
+    second_stream = served.client.runs.follow(error.thread_id, run_id=error.run_id, after=error.last_seq)
+    assert seqs(second_stream) == [5, 6, 7]
 
 
 @pytest.mark.parametrize("nothing", [stream(), stream({"type": "CUSTOM", "name": "heartbeat", "value": {}})])

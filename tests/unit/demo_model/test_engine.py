@@ -103,9 +103,9 @@ def test_results_are_read_as_text_and_as_json(booking: Engine) -> None:
 def test_a_call_is_not_repeated_within_a_turn(booking: Engine) -> None:
     turn = ["Hm", make_calls(Call("advance_workflow", {"state": "NEXT"})), *make_results("ok")]
     tools, where = ["advance_workflow"], {"workflow__state": "NEXT"}
-    again = Call("advance_workflow", {"state": "DONE"})
-    assert ask(booking, *turn, tools=tools, **where).calls == (again,)
-    turn += [make_calls(again), *make_results("ok")]
+    second_call = Call("advance_workflow", {"state": "DONE"})
+    assert ask(booking, *turn, tools=tools, **where).calls == (second_call,)
+    turn += [make_calls(second_call), *make_results("ok")]
     reply = ask(booking, *turn, tools=tools, workflow__state="DONE")
     assert (reply.text, reply.calls) == ("", ())
 

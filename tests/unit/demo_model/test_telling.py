@@ -218,8 +218,8 @@ def test_of_past_conversations_the_latest_counts_and_facts_before_messages() -> 
     later = message("I moved to Graz.", "2026-03-20")
     assert find_quotes([message(ADA), later], "Where do I live?") == ["I moved to Graz."]
     assert find_quotes([later, message(ADA)], "Where do I live?") == ["I moved to Graz."]
-    again = message("I live in Vienna.", "2026-03-27")
-    assert find_quotes([message(ADA), later, again], "Where do I live?") == ["I live in Vienna."]
+    repeated_message = message("I live in Vienna.", "2026-03-27")
+    assert find_quotes([message(ADA), later, repeated_message], "Where do I live?") == ["I live in Vienna."]
     recalled = [message("My pin is 1"), fact("The user said: “My pin is 2”")]
     assert find_quotes(recalled, "What is my pin?") == ["The user said: “My pin is 2”"]
 

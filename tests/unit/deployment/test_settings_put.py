@@ -185,8 +185,8 @@ def test_parameters_of_an_earlier_release_become_a_settings_file(operator: Opera
     )
     assert run_baton("settings", "dev", "--from-parameters", "--folder", project).exit_code == 0
     assert operator.file.read_text() == "version: 1\nallowedHosts:\n- a.example\n"
-    again = run_baton("settings", "dev", "--from-parameters", "--folder", project)
-    assert (again.exit_code, "was not replaced" in again.stderr) == (1, True)
+    second_run = run_baton("settings", "dev", "--from-parameters", "--folder", project)
+    assert (second_run.exit_code, "was not replaced" in second_run.stderr) == (1, True)
 
 
 def test_without_parameters_of_an_earlier_release_no_settings_file_is_written(

@@ -116,8 +116,8 @@ async def test_an_exit_of_an_earlier_handoff_does_not_leave_a_later_one() -> Non
     await socket.send("exit")
     await socket.run_queue()
     await socket.harness.say("m2", "make a thing")
-    again = socket.harness.queue.sent[-1][1].model_copy(update={"request_id": "again"})
-    await socket.harness.queue.send(socket.harness.ada, again)
+    repeated_message = socket.harness.queue.sent[-1][1].model_copy(update={"request_id": "again"})
+    await socket.harness.queue.send(socket.harness.ada, repeated_message)
     await socket.run_queue()
     assert (await state(socket))["activeAgent"]["id"] == "maker"
 

@@ -17,9 +17,9 @@ HELLO = {"name": "Hello", "input": "Hello", "checks": [{"type": "contains", "tex
 
 def test_a_new_projects_cases_pass_and_are_summed_up(project: Project, tmp_path: Path) -> None:
     results = tmp_path / "reports" / "results.json"
-    ran = run(project, "--repeat", "2", "--json", str(results))
-    assert (ran.code, ran.errors) == (0, "")
-    passed = next(line.split() for line in ran.output.splitlines() if line.startswith("passed"))
+    completed = run(project, "--repeat", "2", "--json", str(results))
+    assert (completed.code, completed.errors) == (0, "")
+    passed = next(line.split() for line in completed.output.splitlines() if line.startswith("passed"))
     assert passed == ["passed", "100.0%", "43.9%", "to", "100.0%", "6"]
     record = EvaluationRecord.model_validate_json(results.read_text())
     assert [len(case.runs) for case in record.cases] == [2, 2, 2]
@@ -30,11 +30,11 @@ def test_a_new_projects_cases_pass_and_are_summed_up(project: Project, tmp_path:
 
 def test_a_case_that_fails_shows_the_reason_and_decides_by_the_share(project: Project) -> None:
     path = save_cases(project, HELLO, {**HELLO, "name": "Bye", "checks": [{"type": "contains", "text": "Goodbye"}]})
-    ran = run(project, str(path))
-    assert ran.code == 1
-    assert f"FAILED     {path}:2 Bye" in ran.output
-    assert "contains: it lacks 'Goodbye'" in ran.output
-    assert "answer: Hello! Ask me about an order" in ran.output
+    completed = run(project, str(path))
+    assert completed.code == 1
+    assert f"FAILED     {path}:2 Bye" in completed.output
+    assert "contains: it lacks 'Goodbye'" in completed.output
+    assert "answer: Hello! Ask me about an order" in completed.output
     assert run(project, str(path), "--fail-under", "0.5").code == 0
 
 
@@ -44,24 +44,24 @@ def test_documents_of_the_project_are_found_and_cited(project: Project) -> None:
         {"type": "tool_called", "tool": "ask_orders"},
     ]
     path = save_cases(project, {"name": "Returns", "input": "How do I send goods back?", "checks": checks})
-    ran = run(project, str(path))
-    assert ran.code == 0, ran.output
-    assert "retrieves.recall@1" in ran.output
+    completed = run(project, str(path))
+    assert completed.code == 0, completed.output
+    assert "retrieves.recall@1" in completed.output
 
 
 def test_files_go_with_a_message(project: Project) -> None:
     (project.folder / "evals" / "note.txt").write_text("The order is A-1003.")
     checks = [{"type": "contains", "text": "A-1003 was delivered"}]
     turn = {"say": "Hello, read this", "files": ["note.txt"]}
-    ran = run(project, str(save_cases(project, {"name": "A file", "input": turn, "checks": checks})))
-    assert ran.code == 0, ran.output
+    completed = run(project, str(save_cases(project, {"name": "A file", "input": turn, "checks": checks})))
+    assert completed.code == 0, completed.output
 
 
 def test_a_run_that_ends_with_an_error_has_failed(project: Project) -> None:
     edit(project.folder / "demo.yaml", "- say: Hello! Ask me about an order, such as A-1001.", "- say: '{{ 1 / 0 }}'")
-    ran = run(project, str(save_cases(project, {"name": "Hello", "input": "Hello"})))
-    assert ran.code == 1
-    assert "the run ended with model_unavailable; The script failed: " in ran.output
+    completed = run(project, str(save_cases(project, {"name": "Hello", "input": "Hello"})))
+    assert completed.code == 1
+    assert "the run ended with model_unavailable; The script failed: " in completed.output
 
 
 def test_turns_may_approve_calls(project: Project) -> None:
@@ -71,8 +71,8 @@ def test_turns_may_approve_calls(project: Project) -> None:
     edit(project.folder / "pyproject.toml", 'default_agent = "assistant"', 'default_agent = "orders"')
     checks = [{"type": "tool_called", "tool": "order_status"}, {"type": "contains", "text": "on its way"}]
     path = save_cases(project, {"name": "Approved", "input": ["A-1001", {"approve": "order_status"}], "checks": checks})
-    ran = run(project, str(path))
-    assert ran.code == 0, ran.output
+    completed = run(project, str(path))
+    assert completed.code == 0, completed.output
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_a_name_that_nothing_has_is_reported_before_anything_runs(
     project: Project, check: dict[str, object], problem: str
 ) -> None:
     path = save_cases(project, {"name": "Hello", "input": "Hello", "checks": [check]})
-    ran = run(project, str(path))
-    assert (ran.code, ran.output) == (2, "")
-    assert f"{path}:1: " in ran.errors
-    assert problem in ran.errors
+    completed = run(project, str(path))
+    assert (completed.code, completed.output) == (2, "")
+    assert f"{path}:1: " in completed.errors
+    assert problem in completed.errors
 
 
 def test_flaws_of_a_data_set_are_reported_with_the_names_that_nothing_has_in_the_order_of_lines(
@@ -103,9 +103,9 @@ def test_flaws_of_a_data_set_are_reported_with_the_names_that_nothing_has_in_the
     path = save_cases(
         project, {"name": "A", "input": "Hello", "checks": unknown}, {"nam": "B", "checks": unknown}, HELLO
     )
-    ran = run(project, str(path))
-    assert (ran.code, ran.output) == (2, "")
-    lines = [line.removeprefix(f"{path}:") for line in ran.errors.splitlines()]
+    completed = run(project, str(path))
+    assert (completed.code, completed.output) == (2, "")
+    lines = [line.removeprefix(f"{path}:") for line in completed.errors.splitlines()]
     assert [line.split(": ")[:2] for line in lines] == [
         ["1", "checks.0.agent"],
         ["2", "name"],
@@ -118,34 +118,35 @@ def test_flaws_of_a_data_set_are_reported_with_the_names_that_nothing_has_in_the
 
 def test_flaws_of_a_data_set_are_reported_with_those_of_agents(project: Project) -> None:
     edit(project.folder / "agents" / "orders.yaml", "id: orders", "id: orders\nname: 7")
-    ran = run(project, str(save_cases(project, {"input": "Hello"})))
-    assert ran.code == 2
-    assert "own.jsonl:1: name: Field required" in ran.errors
-    assert "orders.yaml:" in ran.errors
+    completed = run(project, str(save_cases(project, {"input": "Hello"})))
+    assert completed.code == 2
+    assert "own.jsonl:1: name: Field required" in completed.errors
+    assert "orders.yaml:" in completed.errors
 
 
 def test_the_demo_model_judges_by_its_script_and_says_so_without_a_rule(project: Project) -> None:
     path = save_cases(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
-    ran = run(project, str(path))
-    assert ran.code == 2
+    completed = run(project, str(path))
+    assert completed.code == 2
     assert (
-        "judge: the judge failed: model_unavailable: No rule of the script with `task: eval_judge` fits." in ran.output
+        "judge: the judge failed: model_unavailable: No rule of the script with `task: eval_judge` fits."
+        in completed.output
     )
-    assert "note: The demo model judges only by rules" in ran.output
-    assert "Name a model that judges: --judge MODEL." in ran.output
+    assert "note: The demo model judges only by rules" in completed.output
+    assert "Name a model that judges: --judge MODEL." in completed.output
 
 
 def test_a_rule_of_the_script_judges(project: Project) -> None:
     rule = """- task: eval_judge\n      say: '{"grade": 9, "reason": "It greets."}'\n    - task: thread_title"""
     edit(project.folder / "demo.yaml", "- task: thread_title", rule)
     path = save_cases(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
-    ran = run(project, str(path))
-    assert (ran.code, "note:" in ran.output) == (0, False)
+    completed = run(project, str(path))
+    assert (completed.code, "note:" in completed.output) == (0, False)
 
 
 def test_one_case_and_one_run_are_no_plural(project: Project) -> None:
-    ran = run(project, str(save_cases(project, HELLO)))
-    assert "my-shop: 1 case, 1 run in " in ran.output
+    completed = run(project, str(save_cases(project, HELLO)))
+    assert "my-shop: 1 case, 1 run in " in completed.output
 
 
 CITES = {
@@ -161,51 +162,51 @@ def test_documents_that_a_consulted_agent_cites_are_sources_of_the_answer(projec
 
 
 def test_a_document_that_was_retrieved_and_not_cited_is_named(project: Project) -> None:
-    ran = run(project, str(save_cases(project, CITES)))
-    assert ran.code == 1
-    assert "It was retrieved: an answer cites a document by its title in brackets, or its address" in ran.output
+    completed = run(project, str(save_cases(project, CITES)))
+    assert completed.code == 1
+    assert "It was retrieved: an answer cites a document by its title in brackets, or its address" in completed.output
 
 
 def test_an_agent_needs_its_version_and_a_url(project: Project) -> None:
-    ran = run(project, "--agent", "orders")
-    assert ran.code == 2
-    assert "belong together" in ran.errors
+    completed = run(project, "--agent", "orders")
+    assert completed.code == 2
+    assert "belong together" in completed.errors
 
 
 def test_money_needs_prices(project: Project) -> None:
-    ran = run(project, "--max-usd", "1")
-    assert ran.code == 2
-    assert "--max-usd needs the prices of models, and baton-demo has none. Set BATON_MODEL_PRICES." in ran.errors
+    completed = run(project, "--max-usd", "1")
+    assert completed.code == 2
+    assert "--max-usd needs the prices of models, and baton-demo has none. Set BATON_MODEL_PRICES." in completed.errors
 
 
 def test_nothing_begins_any_more_when_the_money_is_spent(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_MODEL_PRICES", json.dumps({"baton-demo": {"input": 1000, "output": 1000}}))
-    ran = run(project, "--max-usd", "0.1", "--concurrency", "1")
-    assert ran.code == 1
-    assert "2 runs did not take place. --max-usd: " in ran.output
+    completed = run(project, "--max-usd", "0.1", "--concurrency", "1")
+    assert completed.code == 1
+    assert "2 runs did not take place. --max-usd: " in completed.output
 
 
 def test_ctrl_c_ends_with_the_results_so_far(project: Project) -> None:
     tool = project.tools / "shop_tools" / "orders.py"
     edit(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    raise KeyboardInterrupt')
     path = save_cases(project, HELLO, {**HELLO, "name": "Order", "input": "Where is my order A-1001?"})
-    ran = run(project, str(path), "--concurrency", "1")
-    assert ran.code == 130
-    assert "1 run did not take place. It was interrupted." in ran.output
+    completed = run(project, str(path), "--concurrency", "1")
+    assert completed.code == 130
+    assert "1 run did not take place. It was interrupted." in completed.output
 
 
 def test_editors_get_the_schema_of_a_line(project: Project) -> None:
-    ran = run(project, "--schema")
-    assert json.loads(ran.output) == json.loads((project.folder / "eval-case-schema.json").read_text())
+    completed = run(project, "--schema")
+    assert json.loads(completed.output) == json.loads((project.folder / "eval-case-schema.json").read_text())
 
 
 def test_a_fault_of_code_is_shown_with_its_place(project: Project) -> None:
     tool = project.tools / "shop_tools" / "orders.py"
     edit(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    raise ValueError("a bug")')
     checks = [{"type": "contains", "text": "on its way"}]
-    ran = run(
+    completed = run(
         project, str(save_cases(project, {"name": "Order", "input": "Where is my order A-1001?", "checks": checks}))
     )
-    assert ran.code == 1
-    assert f"note: {tool}:" in ran.output
-    assert "ValueError: a bug" in ran.output
+    assert completed.code == 1
+    assert f"note: {tool}:" in completed.output
+    assert "ValueError: a bug" in completed.output

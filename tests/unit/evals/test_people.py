@@ -42,8 +42,8 @@ def evaluate(shop: Project, *turns: str | dict[str, Any], **fields: Any) -> tupl
     """Evaluate one case."""
     results = shop.folder / "results.json"
     path = save_cases(shop, {"name": "A case", "input": list(turns), **fields})
-    ran = run(shop, str(path), "--json", str(results))
-    return ran, EvaluationRecord.model_validate_json(results.read_text()).cases[0].runs[0]
+    completed = run(shop, str(path), "--json", str(results))
+    return completed, EvaluationRecord.model_validate_json(results.read_text()).cases[0].runs[0]
 
 
 def test_what_people_answer_is_not_judged_and_agents_are(shop: Project) -> None:
@@ -56,16 +56,18 @@ def test_what_people_answer_is_not_judged_and_agents_are(shop: Project) -> None:
 
 def test_words_of_a_person_are_not_the_agents(shop: Project) -> None:
     checks = [{"type": "not_contains", "text": "20 euros"}, {"type": "answered_by", "agent": "people"}]
-    ran, record = evaluate(shop, ASK, ANNA, checks=checks)
-    assert ran.code == 1  # Anna spoke last
+    completed, record = evaluate(shop, ASK, ANNA, checks=checks)
+    assert completed.code == 1  # Anna spoke last
     assert [score.passed for score in record.scores] == [True, False]
     assert any("Anna (a person): You get 20 euros back." in line for line in record.transcript)
 
 
 def test_the_agent_is_graded_after_it_has_the_conversation_back(shop: Project) -> None:
     back = {"person": {"returns": "Agreed."}}
-    ran, record = evaluate(shop, ASK, ANNA, back, "Where is A-1001?", checks=[{"type": "contains", "text": "A-1001"}])
-    assert (ran.code, record.passed) == (0, True)
+    completed, record = evaluate(
+        shop, ASK, ANNA, back, "Where is A-1001?", checks=[{"type": "contains", "text": "A-1001"}]
+    )
+    assert (completed.code, record.passed) == (0, True)
 
 
 def test_time_passes_until_nobody_has_come_or_the_desk_is_closed(shop: Project) -> None:
@@ -90,13 +92,13 @@ def test_a_person_who_finds_no_conversation_at_a_desk_ends_the_run(shop: Project
 )
 def test_a_desk_that_does_not_exist_is_reported(shop: Project, turn: dict[str, Any], problem: str) -> None:
     path = save_cases(shop, {"name": "A case", "input": ["Hello", turn]})
-    ran = run(shop, str(path))
-    assert (ran.code, problem in ran.errors) == (2, True)
+    completed = run(shop, str(path))
+    assert (completed.code, problem in completed.errors) == (2, True)
 
 
 def test_a_project_without_a_desk_has_no_people(project: Project) -> None:
-    ran = run(project, str(save_cases(project, {"name": "A case", "input": ["Hello", ANNA]})))
-    assert (ran.code, "input.1.person: no agent of the project is a desk" in ran.errors) == (2, True)
+    completed = run(project, str(save_cases(project, {"name": "A case", "input": ["Hello", ANNA]})))
+    assert (completed.code, "input.1.person: no agent of the project is a desk" in completed.errors) == (2, True)
 
 
 async def test_a_servers_people_are_not_graded_and_their_conversations_collect_without_them() -> None:

@@ -35,8 +35,8 @@ def test_the_model_and_the_embedding_model_are_those_of_the_environment(
     monkeypatch.setenv("BATON_EMBEDDING_DIMENSIONS", "384")
     monkeypatch.setenv("BATON_MODEL_PRICES", PRICES)
     results = tmp_path / "results.json"
-    ran = run(project, "--model", "baton-demo", "--max-usd", "100", "--concurrency", "3", "--json", str(results))
-    assert (ran.code, ran.errors) == (0, "")
+    completed = run(project, "--model", "baton-demo", "--max-usd", "100", "--concurrency", "3", "--json", str(results))
+    assert (completed.code, completed.errors) == (0, "")
     record = EvaluationRecord.model_validate_json(results.read_text())
     assert (record.model, record.embedder) == ("baton-demo", "all-MiniLM-L6-v2")
     assert all(run.usd for case in record.cases for run in case.runs)
@@ -63,8 +63,8 @@ def test_a_judge_is_asked_by_its_name_and_without_a_script_for_it_does_not_judge
     monkeypatch.setenv("BATON_CHAT_MODEL", "baton-demo")
     results = tmp_path / "results.json"
     path = save_cases(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
-    ran = run(project, str(path), "--judge", "judge-model", "--json", str(results))
-    assert (ran.code, "Nothing was judged." in ran.errors) == (2, True)
+    completed = run(project, str(path), "--judge", "judge-model", "--json", str(results))
+    assert (completed.code, "Nothing was judged." in completed.errors) == (2, True)
     record = EvaluationRecord.model_validate_json(results.read_text())
     assert record.judge == "judge-model, prompt 2"
     assert record.cases[0].runs[0].passed is None
@@ -74,9 +74,9 @@ def test_a_model_that_cannot_be_reached_fails_the_runs(project: Project, monkeyp
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("BATON_CHAT_MODEL", "baton-demo")
     path = save_cases(project, {"name": "Hi", "input": "Hi"})
-    ran = run(project, str(path))
-    assert ran.code == 1
-    assert "error: the run ended with model_unavailable" in ran.output
+    completed = run(project, str(path))
+    assert completed.code == 1
+    assert "error: the run ended with model_unavailable" in completed.output
 
 
 def test_a_real_model_may_judge_what_the_demo_models_script_has_answered(project: Project, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_real_model_may_judge_what_the_demo_models_script_has_answered(project
     edit(project.folder / "demo.yaml", "- task: thread_title", rule)
     results = tmp_path / "results.json"
     path = save_cases(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
-    ran = run(project, str(path), "--judge", "judge-model", "--json", str(results))
-    assert (ran.code, ran.errors) == (0, "")
+    completed = run(project, str(path), "--judge", "judge-model", "--json", str(results))
+    assert (completed.code, completed.errors) == (0, "")
     record = EvaluationRecord.model_validate_json(results.read_text())
     assert (record.model, record.judge) == ("baton-demo", "judge-model, prompt 2")

@@ -65,11 +65,11 @@ def test_a_revision_of_git_is_compared(project: Project) -> None:
         subprocess.run([*git, *command], check=True)
     edit(project.folder / "demo.yaml", GREETING, "Goodbye!")
     path = save_cases(project, *({**CASES[0], "name": str(number)} for number in range(6)))
-    ran = run(project, str(path), "--against", "HEAD", "--fail-under", "0")
-    assert (ran.code, ran.errors) == (1, "Evaluating HEAD first.\n")
+    completed = run(project, str(path), "--against", "HEAD", "--fail-under", "0")
+    assert (completed.code, completed.errors) == (1, "Evaluating HEAD first.\n")
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
-    assert f"compared with {commit[:12]}: worse" in ran.output
-    assert "passed less often: 0, 1, 2, 3, 4, 5" in ran.output
+    assert f"compared with {commit[:12]}: worse" in completed.output
+    assert "passed less often: 0, 1, 2, 3, 4, 5" in completed.output
 
 
 def test_a_revision_with_a_link_to_a_place_outside_is_reported_and_not_followed(tmp_path: Path) -> None:
@@ -105,10 +105,10 @@ def test_a_revision_over_the_limit_is_refused_before_it_is_read_whole(
 
 def test_a_problem_that_quotes_a_data_set_sends_nothing_to_the_terminal(project: Project) -> None:
     request = {"say": "Read it", "files": ["\x1b]0;hostile\x07.pdf"]}
-    ran = run(project, str(save_cases(project, {**CASES[0], "input": request})))
-    assert ran.code == 2
-    assert "hostile" in ran.errors
-    assert all(error.isprintable() or error == "\n" for error in ran.errors)
+    completed = run(project, str(save_cases(project, {**CASES[0], "input": request})))
+    assert completed.code == 2
+    assert "hostile" in completed.errors
+    assert all(error.isprintable() or error == "\n" for error in completed.errors)
 
 
 def test_the_version_to_compare_with_is_a_folder_a_revision_or_a_model(tmp_path: Path) -> None:
@@ -146,6 +146,6 @@ def test_a_version_that_cannot_be_evaluated_is_reported(project: Project, tmp_pa
     other = tmp_path / "other" / "my-shop"
     shutil.copytree(project.folder, other)
     edit(other / "agents" / "orders.yaml", "id: orders", "id: somebody")
-    ran = run(project, str(save_cases(project, CASES[0])), "--against", str(other))
-    assert ran.code == 2
-    assert "--against: " in ran.errors
+    completed = run(project, str(save_cases(project, CASES[0])), "--against", str(other))
+    assert completed.code == 2
+    assert "--against: " in completed.errors

@@ -177,9 +177,9 @@ def test_scorers_of_a_project_are_metrics_beside_others(project: Project, tmp_pa
     ]
     path = save_cases(project, {"name": "Hello", "input": "Hello", "checks": checks})
     results = tmp_path / "results.json"
-    ran = run(project, str(path), "--json", str(results))
-    assert (ran.code, ran.errors) == (1, "")
-    assert "very_brief: 0.111 is below 0.5; 9 words" in ran.output
+    completed = run(project, str(path), "--json", str(results))
+    assert (completed.code, completed.errors) == (1, "")
+    assert "very_brief: 0.111 is below 0.5; 9 words" in completed.output
     record = EvaluationRecord.model_validate_json(results.read_text())
     assert [score.metric for score in record.cases[0].runs[0].scores] == ["brief", "very_brief", "contains"]
 
@@ -188,6 +188,6 @@ def test_a_scorer_that_is_not_there_is_reported_before_anything_runs(project: Pr
     folder(project.folder / "evals")
     checks = [{"type": "python", "function": "polite"}]
     path = save_cases(project, {"name": "Hello", "input": "Hello", "checks": checks})
-    ran = run(project, str(path))
-    assert (ran.code, ran.output) == (2, "")
-    assert f"{path}:1: checks.0.function: scorers.py has no function 'polite' (available: " in ran.errors
+    completed = run(project, str(path))
+    assert (completed.code, completed.output) == (2, "")
+    assert f"{path}:1: checks.0.function: scorers.py has no function 'polite' (available: " in completed.errors

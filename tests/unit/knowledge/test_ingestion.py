@@ -339,8 +339,8 @@ async def test_what_a_worker_writes_after_the_first_removal_is_removed_by_the_se
     first = await pipeline.step(ref, "clean")
     assert first["next"] == "wait"
     pipeline.index.documents[IndexName.KNOWLEDGE, "acme", ""].update(remaining)
-    again = await pipeline.step(ref, "clean")
-    assert again["next"] == "wait", "too early"
+    second_step = await pipeline.step(ref, "clean")
+    assert second_step["next"] == "wait", "too early"
     pipeline.index.documents[IndexName.KNOWLEDGE, "acme", ""].update(remaining)
     await pipeline.clean(ref)
     assert (pipeline.list_indexed_texts(), await pipeline.get(ref)) == ({}, None)

@@ -60,10 +60,10 @@ async def test_beside_others_a_flood_begins_little_and_the_others_at_once(is_pre
     flood = [Request(gate, "flood") for _ in range(50)]
     assert await count_begun(flood) == room
     await finish(quiet)
-    again = Request(gate, "quiet")
-    assert await count_begun([again]) == 1
+    next_request = Request(gate, "quiet")
+    assert await count_begun([next_request]) == 1
     assert await count_begun(flood) == room
-    await finish(again, *flood)
+    await finish(next_request, *flood)
 
 
 async def test_a_request_that_is_given_up_while_it_waits_leaves_no_trace() -> None:
@@ -117,10 +117,10 @@ async def test_a_tenant_rests_after_the_work_that_its_messages_cause_in_a_queue(
     gate.charge(Caller("quiet"), 0.1)
     await finish(*flood[:CONTENDED])
     assert await count_begun(flood[CONTENDED:]) == 0
-    again = Request(gate, "quiet")
-    assert await count_begun([again]) == 1
+    next_request = Request(gate, "quiet")
+    assert await count_begun([next_request]) == 1
     now += REST * 0.1
-    await finish(again)
+    await finish(next_request)
     assert await count_begun(flood[CONTENDED:]) == 2
     await finish(quiet, *flood)
 
@@ -171,9 +171,9 @@ async def test_a_tenant_gains_nothing_by_dividing_its_requests_among_many_users(
     await settle()
     flood = [Request(gate, "flood", f"user {number}") for number in range(100)]
     assert await count_begun(flood) == 2 * CONTENDED
-    again = Request(gate, "quiet", "another")
-    assert await count_begun([again]) == 1
-    await finish(quiet, again, *flood)
+    next_request = Request(gate, "quiet", "another")
+    assert await count_begun([next_request]) == 1
+    await finish(quiet, next_request, *flood)
 
 
 async def test_a_colleague_does_not_rest_for_a_user_who_floods() -> None:
@@ -186,10 +186,10 @@ async def test_a_colleague_does_not_rest_for_a_user_who_floods() -> None:
     gate.charge(Caller("acme", "ada"), 0.1)
     await finish(*flood[:CONTENDED], others[1])
     assert await count_begun(flood[CONTENDED:]) == 0
-    again = Request(gate, "acme", "bob")
-    assert await count_begun([again]) == 1
+    next_request = Request(gate, "acme", "bob")
+    assert await count_begun([next_request]) == 1
     now += REST * 0.1
-    await finish(again, others[0])
+    await finish(next_request, others[0])
     await finish(*flood)
 
 

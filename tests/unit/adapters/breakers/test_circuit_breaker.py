@@ -68,9 +68,9 @@ def street() -> Street:
 
 async def test_a_circuit_opens_after_three_failures_in_a_row(street: Street) -> None:
     await street.fail(3)
-    with pytest.raises(CircuitOpen) as turned_away:
+    with pytest.raises(CircuitOpen) as refusal:
         await street.call()
-    assert (turned_away.value.name, turned_away.value.retry_after_seconds) == ("model", 30)
+    assert (refusal.value.name, refusal.value.retry_after_seconds) == ("model", 30)
 
 
 async def test_a_success_in_between_starts_the_count_again(street: Street) -> None:

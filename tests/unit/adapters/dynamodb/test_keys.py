@@ -100,8 +100,8 @@ def test_every_skill_has_versions_of_its_own(
     agent: str, other_agent: str, slug: str, other_slug: str, version: int, later: int
 ) -> None:
     scope = Scope("acme", "ada")
-    ours, theirs = agent_keys.procedure_versions(slug), agent_keys.procedure_versions(other_slug)
-    assert theirs.startswith(ours) == (slug == other_slug)
+    slug_keys, other_slug_keys = agent_keys.procedure_versions(slug), agent_keys.procedure_versions(other_slug)
+    assert other_slug_keys.startswith(slug_keys) == (slug == other_slug)
     assert (agent_keys.procedures(scope, agent) == agent_keys.procedures(scope, other_agent)) == (agent == other_agent)
     assert agent_keys.procedures(scope, agent) != agent_keys.procedures(scope, "")
     one, other = (agent_keys.procedure_version(scope, agent, slug, number)["SK"] for number in (version, later))

@@ -91,7 +91,7 @@ def test_a_conversation_state_of_which_nothing_is_known_takes_no_room(agent_id: 
 
 @given(handoffs)
 def test_any_handoff_comes_back(request: HandoffRequest) -> None:
-    again = HANDOFF.unpack(
+    unpacked = HANDOFF.unpack(
         HANDOFF.pack(request),
         thread_id=request.thread_id,
         tenant_id=request.tenant_id,
@@ -99,7 +99,7 @@ def test_any_handoff_comes_back(request: HandoffRequest) -> None:
         number=request.number,
         started_at=request.started_at,
     )
-    assert again == request
+    assert unpacked == request
 
 
 @given(workflows)
@@ -109,7 +109,7 @@ def test_any_workflow_comes_back(workflow: Workflow) -> None:
 
 @given(procedures)
 def test_any_skill_comes_back(procedure: Procedure) -> None:
-    again = PROCEDURE.unpack(
+    unpacked = PROCEDURE.unpack(
         PROCEDURE.pack(procedure),
         tenant_id=procedure.tenant_id,
         version=procedure.version,
@@ -120,7 +120,7 @@ def test_any_skill_comes_back(procedure: Procedure) -> None:
         used=procedure.used,
         went_well=procedure.went_well,
     )
-    assert again == procedure
+    assert unpacked == procedure
 
 
 @given(calls)

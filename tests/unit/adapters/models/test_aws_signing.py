@@ -52,13 +52,13 @@ async def signature(request: httpx.Request) -> str:
     parts = dict(part.split("=") for part in request.headers["authorization"].split(" ", 1)[1].split(", "))
     _, _, region, service, _ = parts["Credential"].split("/")
     signed = {name: request.headers[name] for name in parts["SignedHeaders"].split(";") if name != "host"}
-    again = AWSRequest(request.method, str(request.url), data=await request.aread(), headers=signed)
-    again.context["timestamp"] = request.headers["x-amz-date"]
+    expected_request = AWSRequest(request.method, str(request.url), data=await request.aread(), headers=signed)
+    expected_request.context["timestamp"] = request.headers["x-amz-date"]
     signer = SigV4Auth(KEY, service, region)
-    signed_text = signer.string_to_sign(again, signer.canonical_request(again))
+    signed_text = signer.string_to_sign(expected_request, signer.canonical_request(expected_request))
     return (
         f"AWS4-HMAC-SHA256 Credential={parts['Credential']}, SignedHeaders={parts['SignedHeaders']}, "
-        f"Signature={signer.signature(signed_text, again)}"
+        f"Signature={signer.signature(signed_text, expected_request)}"
     )
 
 

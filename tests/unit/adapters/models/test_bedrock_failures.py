@@ -160,10 +160,10 @@ async def test_expired_credentials_are_looked_for_again_once() -> None:
     model = BedrockChatModel(BedrockConnection("eu-west-1", Renewed, transport=bedrock))
     assert text_of(await ask(bedrock, model=model)) == "Hello you"
     assert "Credential=AKID1/" in bedrock.requests[1].headers["authorization"]
-    again = ScriptedBedrock([expired])
+    second_bedrock = ScriptedBedrock([expired])
     with pytest.raises(ModelMisconfigured):
-        await ask(again)
-    assert len(again.requests) == 2
+        await ask(second_bedrock)
+    assert len(second_bedrock.requests) == 2
 
 
 async def test_missing_credentials_are_the_operators_matter(caplog: pytest.LogCaptureFixture) -> None:

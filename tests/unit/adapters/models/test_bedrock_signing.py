@@ -44,13 +44,13 @@ async def sign(signer: Signer, model: str = MODELS[0], body: bytes = b"{}") -> d
 @pytest.mark.parametrize("model", MODELS)
 async def test_a_request_is_signed_as_boto3_signs_it(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     session = boto3.session.Session("AKIDEXAMPLE", "wJalrXUtnFEMI", "a-token", "eu-west-1")
-    url, theirs, body = _as_boto3_sends(session, model)
-    moment = time.strptime(theirs["X-Amz-Date"], "%Y%m%dT%H%M%SZ")
+    url, boto3_headers, body = _as_boto3_sends(session, model)
+    moment = time.strptime(boto3_headers["X-Amz-Date"], "%Y%m%dT%H%M%SZ")
     monkeypatch.setattr("baton.adapters.aws.signature.time.gmtime", lambda seconds: moment)
-    ours = await sign(Signer("eu-west-1", ENDPOINT, lambda: session), model, body)
+    headers = await sign(Signer("eu-west-1", ENDPOINT, lambda: session), model, body)
     assert url == make_model_url(ENDPOINT, model, "converse-stream")
-    assert ours["X-Amz-Security-Token"] == "a-token"
-    assert parts(ours) == parts(theirs)
+    assert headers["X-Amz-Security-Token"] == "a-token"
+    assert parts(headers) == parts(boto3_headers)
 
 
 def parts(headers: dict[str, str]) -> dict[str, str]:

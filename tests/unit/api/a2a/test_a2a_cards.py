@@ -158,13 +158,13 @@ async def test_a_card_that_the_client_has_is_not_sent_again(served: A2AServed) -
     first = await read(served)
     tag = first.headers["ETag"]
     for entry in (tag, f"W/{tag}", f'"other", {tag}', "*"):
-        again = await read(served, **{"If-None-Match": entry})
-        assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
+        second_answer = await read(served, **{"If-None-Match": entry})
+        assert (second_answer.status_code, second_answer.content, second_answer.headers["ETag"]) == (304, b"", tag)
     assert (await read(served, **{"If-None-Match": '"other"'})).status_code == 200
-    mine = await read(served, "/.well-known/agent-card.json", "skill:create", user="ada")
-    assert mine.headers["ETag"] != tag
+    own_card = await read(served, "/.well-known/agent-card.json", "skill:create", user="ada")
+    assert own_card.headers["ETag"] != tag
     assert "public" in first.headers["Cache-Control"]
-    assert "private" in mine.headers["Cache-Control"]
+    assert "private" in own_card.headers["Cache-Control"]
 
 
 async def test_schemes_are_those_that_are_enforced(served: A2AServed) -> None:

@@ -169,9 +169,9 @@ async def test_what_no_request_can_be_made_of_is_refused(served: A2AServed, conf
 async def test_the_configurations_of_others_are_not_found(served: A2AServed, who: Json) -> None:
     task = await send(served, message("One", "m-1"))
     await with_config(served, task)
-    theirs = {"taskId": task["id"], "pushNotificationConfig": {"url": URL}}
+    config_params = {"taskId": task["id"], "pushNotificationConfig": {"url": URL}}
     request = {"id": task["id"], "pushNotificationConfigId": "default"}
-    for method, params in ((SET, theirs), (GET, request), (LIST, request), (DELETE, request)):
+    for method, params in ((SET, config_params), (GET, request), (LIST, request), (DELETE, request)):
         for permission in ((), ("thread:read_all",)):
             answer = await served.call(method, params, *permission, **who)
             assert answer["error"]["code"] == -32001

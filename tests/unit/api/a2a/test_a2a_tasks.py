@@ -134,16 +134,18 @@ async def test_a_message_in_the_context_without_a_task_begins_another(served: A2
 
 @pytest.mark.parametrize("is_blocking", [True, False])
 async def test_a_conversation_of_another_deployment_is_one_here_too(served: A2AServed, *, is_blocking: bool) -> None:
-    theirs = str(uuid.uuid5(uuid.NAMESPACE_DNS, "their conversation"))
-    reported = message("One", "m-1", contextId=theirs, metadata={"thread_id": theirs, "tenant_id": "theirs"})
+    client_context_id = str(uuid.uuid5(uuid.NAMESPACE_DNS, "their conversation"))
+    reported = message(
+        "One", "m-1", contextId=client_context_id, metadata={"thread_id": client_context_id, "tenant_id": "theirs"}
+    )
     task = (await served.call("message/send", blocking(reported, blocking=is_blocking)))["result"]
     await served.queue.wait_until_idle()
-    assert task["contextId"] != theirs
-    after = await send(served, message("Two", "m-2", contextId=theirs))
+    assert task["contextId"] != client_context_id
+    after = await send(served, message("Two", "m-2", contextId=client_context_id))
     assert after["contextId"] == task["contextId"]
-    asking = await open_task(served, message("Three", "m-3", contextId=theirs))
-    again = await send(served, message("Four", "m-4", contextId=theirs, taskId=asking["id"]))
-    assert [text_of(item) for item in again["history"]] == ["Three", "Hello there.", "Four", "Hello there."]
+    asking = await open_task(served, message("Three", "m-3", contextId=client_context_id))
+    second_task = await send(served, message("Four", "m-4", contextId=client_context_id, taskId=asking["id"]))
+    assert [text_of(item) for item in second_task["history"]] == ["Three", "Hello there.", "Four", "Hello there."]
 
 
 async def test_a_task_is_found_however_much_was_said_since(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,8 +217,8 @@ async def test_an_ended_session_completes_the_task(served: A2AServed) -> None:
     assert task["status"]["state"] == "completed"
     refused = await served.call("message/send", blocking(message("More", "m-2", taskId=task["id"])))
     assert refused["error"]["code"] == -32004
-    again = await send(served, message("More", "m-3", contextId=task["contextId"]))
-    assert again["status"]["state"] == "completed"
+    second_task = await send(served, message("More", "m-3", contextId=task["contextId"]))
+    assert second_task["status"]["state"] == "completed"
 
 
 async def test_an_ended_session_completes_a_task_that_asks(served: A2AServed) -> None:
@@ -287,8 +289,8 @@ async def test_a_follow_up_in_a_stream_has_the_history(served: A2AServed) -> Non
 
 
 async def test_a_client_that_subscribes_again_gets_the_task_and_the_whole_answer(served: A2AServed) -> None:
-    streaming, again = await _open_two_streams(served, "tasks/resubscribe", hold_answer(served))
-    reported, repeated = await asyncio.gather(streaming, again)
+    streaming, second_stream = await _open_two_streams(served, "tasks/resubscribe", hold_answer(served))
+    reported, repeated = await asyncio.gather(streaming, second_stream)
     results = [task["result"] for task in repeated]
     assert [result["kind"] for result in results] == [
         "task",
@@ -302,10 +304,10 @@ async def test_a_client_that_subscribes_again_gets_the_task_and_the_whole_answer
 async def test_a_subscription_of_the_current_line_stays_until_the_task_is_final(served: A2AServed) -> None:
     gate = asyncio.Event()
     served.harness.model.script(replace(Answer.calling(delete("home"), text="May I?"), gate=gate))
-    streaming, again = await _open_two_streams(served, "SubscribeToTask", gate)
+    streaming, second_stream = await _open_two_streams(served, "SubscribeToTask", gate)
     task_id = (await streaming)[0]["result"]["id"]
     await send(served, message("Go on", "m-2", taskId=task_id))
-    task, *updates = [item["result"] for item in await again]
+    task, *updates = [item["result"] for item in await second_stream]
     assert task["task"]["id"] == task_id
     states = [update["statusUpdate"]["status"]["state"] for update in updates if "statusUpdate" in update]
     assert states[-1] == "TASK_STATE_COMPLETED"
@@ -323,10 +325,10 @@ async def _open_two_streams(
     await served.harness.wait_for_requests()
     await served.wait_for_answers(1)
     task_id = next(iter(await _tasks(served)))
-    again = asyncio.create_task(served.calls(method, {"id": task_id}))
+    second_stream = asyncio.create_task(served.calls(method, {"id": task_id}))
     await served.wait_for_answers(2)
     gate.set()
-    return streaming, again
+    return streaming, second_stream
 
 
 async def _tasks(served: A2AServed) -> list[str]:
@@ -380,8 +382,8 @@ async def test_a_first_message_under_a_known_id_begins_its_own_conversation(
     assert second["contextId"] != first["contextId"]
     assert text_of(second["history"][0]) == "Other"
     await served.queue.wait_until_idle()
-    again = [await send(served, text) for text in (one, other)]
-    assert [task["id"] for task in again] == [first["id"], second["id"]]
+    repeated_tasks = [await send(served, text) for text in (one, other)]
+    assert [task["id"] for task in repeated_tasks] == [first["id"], second["id"]]
     assert len(served.harness.model.requests) == 2
 
 

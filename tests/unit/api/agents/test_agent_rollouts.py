@@ -137,8 +137,8 @@ async def test_an_outdated_rollback_leaves_the_candidate_of_others(rollout: Roll
     assert (await rollout.states())[0] == (4, "candidate", 20)
     assert (await rollout.authors.call("POST", path, json=body, headers={"If-Match": '"3"'})).status_code == 200
     assert (await rollout.states())[0] == (4, "withdrawn", None)
-    again = await rollout.authors.call("POST", path, json=body, headers={"If-Match": '"2"'})
-    assert again.status_code == 200  # a repetition changes nothing
+    second_answer = await rollout.authors.call("POST", path, json=body, headers={"If-Match": '"2"'})
+    assert second_answer.status_code == 200  # a repetition changes nothing
 
 
 async def test_a_repeated_candidate_is_stored_once(rollout: Rollout) -> None:
@@ -227,8 +227,8 @@ async def test_if_match_names_the_version_in_force(rollout: Rollout) -> None:
     answer = await rollout.authors.put("tutor", TUTOR | {"systemPrompt": "Better."}, share=10)
     assert answer.headers["etag"] == '"1"'
     assert answer.json()["version"] == 2
-    again = await rollout.authors.put("tutor", TUTOR | {"systemPrompt": "Worse."}, headers={"If-Match": '"2"'})
-    assert again.json()["code"] == "agent_version_mismatch"
+    second_answer = await rollout.authors.put("tutor", TUTOR | {"systemPrompt": "Worse."}, headers={"If-Match": '"2"'})
+    assert second_answer.json()["code"] == "agent_version_mismatch"
 
 
 async def test_what_is_required_now_is_required_of_a_kept_version_too(rollout: Rollout) -> None:

@@ -61,8 +61,8 @@ async def test_a_published_evaluation_is_listed_and_read_by_those_who_write_agen
 async def test_a_repetition_gets_the_stored_one() -> None:
     served = Served()
     first = await served.post(PATH, body(served), WRITE)
-    again = await served.post(PATH, body(served, label="other"), WRITE, user="bob")
-    assert (again.status_code, again.json()) == (200, first.json())
+    second_answer = await served.post(PATH, body(served, label="other"), WRITE, user="bob")
+    assert (second_answer.status_code, second_answer.json()) == (200, first.json())
     assert len((await served.get(PATH, WRITE)).json()["items"]) == 1
 
 

@@ -74,8 +74,12 @@ async def test_what_is_served_can_be_sent_back_for_any_agent(authors: Authors) -
         assert first.status_code == 201, first.text
         read = (await authors.call("GET", f"/agents/{agent_id}-2")).json()
         assert read == copy | {"version": 1}
-        again = await authors.put(f"{agent_id}-2", read)
-        assert (again.status_code, again.json()["isStored"], again.json()["changes"]) == (200, False, [])
+        second_answer = await authors.put(f"{agent_id}-2", read)
+        assert (second_answer.status_code, second_answer.json()["isStored"], second_answer.json()["changes"]) == (
+            200,
+            False,
+            [],
+        )
 
 
 async def test_yaml_is_taken_as_in_a_file(authors: Authors) -> None:
@@ -179,8 +183,8 @@ async def test_an_agent_is_read_and_written_as_yaml(authors: Authors) -> None:
     read = await authors.call("GET", "/agents/tutor", headers=as_yaml)
     assert (read.text, read.headers["etag"]) == ("id: tutor\n" + written, '"1"')
     assert read.headers["content-type"] == "application/yaml"
-    again = (await authors.put("tutor", read.text, headers={"If-Match": '"1"'})).json()
-    assert (again["isStored"], again["version"]) == (False, 1)
+    second_answer = (await authors.put("tutor", read.text, headers={"If-Match": '"1"'})).json()
+    assert (second_answer["isStored"], second_answer["version"]) == (False, 1)
     (await authors.put("tutor", TUTOR)).raise_for_status()
     first = await authors.call("GET", "/agents/tutor/versions/1", headers=as_yaml)
     assert first.text == read.text
@@ -325,8 +329,8 @@ async def test_nobody_gains_an_agent_that_its_permissions_hide(authors: Authors)
     assert (await authors.put("tutor", TUTOR, "hr:read")).status_code == 200
     # The version that was hidden stays hidden.
     assert (await authors.call("GET", "/agents/tutor/versions/1")).json()["code"] == "unknown_agent"
-    again = await authors.call("POST", "/agents/tutor/rollback", json={"version": 1})
-    assert again.json()["code"] == "unknown_agent"
+    second_answer = await authors.call("POST", "/agents/tutor/rollback", json={"version": 1})
+    assert second_answer.json()["code"] == "unknown_agent"
 
 
 async def test_what_belongs_to_a_deleted_agent_is_not_gained_by_making_it_again(authors: Authors) -> None:
@@ -353,10 +357,10 @@ async def test_a_dry_run_shows_the_changes_and_stores_nothing(authors: Authors) 
 
 async def test_a_version_that_others_have_replaced_is_not_written_over(authors: Authors) -> None:
     await authors.put("tutor", TUTOR)
-    mine = (await authors.call("GET", "/agents/tutor")).json()
+    own_agent = (await authors.call("GET", "/agents/tutor")).json()
     await authors.put("tutor", TUTOR | {"name": "Tutor of theirs"}, user="bob")
     for refused in (
-        await authors.put("tutor", mine | {"name": "Mine"}),
+        await authors.put("tutor", own_agent | {"name": "Mine"}),
         await authors.put("tutor", TUTOR | {"name": "Mine"}, headers={"If-Match": '"1"'}),
         await authors.put("tutor", TUTOR | {"name": "Mine"}, headers={"If-None-Match": "*"}),
         await authors.call("DELETE", "/agents/tutor", headers={"If-Match": '"1"'}),
@@ -370,8 +374,8 @@ async def test_a_version_that_others_have_replaced_is_not_written_over(authors: 
 
 async def test_a_repeated_change_makes_one_version_and_one_record(authors: Authors) -> None:
     for _ in range(3):
-        again = await authors.put("tutor", TUTOR, headers={"If-None-Match": "*"})
-        assert again.json()["version"] == 1
+        second_answer = await authors.put("tutor", TUTOR, headers={"If-None-Match": "*"})
+        assert second_answer.json()["version"] == 1
     assert [(record.action, record.outcome, record.detail) for record in authors.served.harness.audit.records] == [
         ("agent.write", "created", {"agentId": "tutor", "version": 1})
     ]

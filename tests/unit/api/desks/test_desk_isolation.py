@@ -145,9 +145,12 @@ async def test_people_change_nothing_of_a_conversation_but_at_its_desk(shop: Sho
     for method, route in ROUTES:
         if method == "GET" or "/desk" in route or route.endswith(("/files", "/close")):
             continue
-        theirs = await shop.ask(method, route, (*ANNA, *EVERYTHING))
+        allowed_answer = await shop.ask(method, route, (*ANNA, *EVERYTHING))
         others = await shop.ask(method, route, (*ANNA, *EVERYTHING), UNKNOWN)
-        assert (theirs.status_code, theirs.json()["code"]) == (others.status_code, others.json()["code"]), route
+        assert (allowed_answer.status_code, allowed_answer.json()["code"]) == (
+            others.status_code,
+            others.json()["code"],
+        ), route
 
 
 @pytest.mark.parametrize("is_back", [False, True])
@@ -200,8 +203,8 @@ async def test_an_id_that_is_in_use_reveals_nothing_to_people(shop: Shop, path: 
 async def test_what_another_person_has_said_under_an_id_is_not_taken_for_ones_own(shop: Shop) -> None:
     await shop.post("/desk/transfer", deskId="billing")
     await shop.post("/desk/take", BEN)
-    again = await shop.post("/desk/messages", BEN, messageId="p1", content="Hello, secret-said")
-    assert (again.status_code, again.json()["code"]) == (409, "message_id_conflict")
+    second_answer = await shop.post("/desk/messages", BEN, messageId="p1", content="Hello, secret-said")
+    assert (second_answer.status_code, second_answer.json()["code"]) == (409, "message_id_conflict")
 
 
 @pytest.mark.parametrize("taken", ["n1", "p1"])

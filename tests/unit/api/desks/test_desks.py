@@ -93,8 +93,8 @@ async def test_a_reply_is_one_message_however_often_it_is_sent(people: People) -
     first = await people.post("/messages", body)
     assert first.status_code == 201
     assert first.json()["metadata"]["author"] == {"kind": "person", "id": "anna", "name": "anna"}
-    again = await people.post("/messages", body)
-    assert (again.status_code, again.json()) == (200, first.json())
+    second_answer = await people.post("/messages", body)
+    assert (second_answer.status_code, second_answer.json()) == (200, first.json())
     other = await people.post("/messages", {"messageId": "p1", "content": "Something else"})
     assert other.json()["code"] == "message_id_conflict"
     items = (await people.served.get(f"{people.path}/messages")).json()["items"]
@@ -109,15 +109,15 @@ async def test_what_a_person_has_done_is_answered_again_after_a_lost_answer(peop
     assert [(await people.post("/take")).status_code for _ in range(2)] == [200, 200]
     await people.post("/notes", note)
     first = await people.post("/transfer", passed_on)
-    again = await people.post("/transfer", passed_on)
-    assert (first.status_code, again.status_code, again.json()) == (200, 200, first.json())
+    second_answer = await people.post("/transfer", passed_on)
+    assert (first.status_code, second_answer.status_code, second_answer.json()) == (200, 200, first.json())
     assert (await people.post("/notes", note)).status_code == 201
     assert (await people.post("/transfer", {**passed_on, "note": "Other"})).json()["code"] == "desk_not_taken"
     assert (await people.post("/transfer", passed_on, user="ben")).json()["code"] == "desk_not_taken"
     await people.post("/take", user="ben")
     first = await people.post("/return", {"note": "Done."}, user="ben")
-    again = await people.post("/return", {"note": "Done."}, user="ben")
-    assert (first.status_code, again.status_code, again.json()) == (200, 200, first.json())
+    second_answer = await people.post("/return", {"note": "Done."}, user="ben")
+    assert (first.status_code, second_answer.status_code, second_answer.json()) == (200, 200, first.json())
     assert (await people.post("/return", {"note": "Done."})).json()["code"] == "not_at_desk"
     assert (await people.post("/return", {}, user="ben")).json()["code"] == "not_at_desk"
     assert (await people.post("/notes", note)).status_code == 201
@@ -216,8 +216,8 @@ async def test_the_user_asks_for_a_person_by_a_button(served: Served) -> None:
     answer = await people.served.post(f"{people.path}/desk", {"deskId": "billing"})
     assert answer.status_code == 200
     assert answer.json()["state"]["desk"]["agentId"] == "billing"
-    again = await people.served.post(f"{people.path}/desk", {"deskId": "billing"})
-    assert (again.status_code, again.json()["messages"]) == (200, answer.json()["messages"])
+    second_answer = await people.served.post(f"{people.path}/desk", {"deskId": "billing"})
+    assert (second_answer.status_code, second_answer.json()["messages"]) == (200, answer.json()["messages"])
     other = await people.served.post(f"{people.path}/desk", {})
     assert other.json()["code"] == "handoff_in_progress"
     unknown = await People(Served(DeskHarness())).served.post(f"{people.path}/desk", {"deskId": "nowhere"})
@@ -505,8 +505,8 @@ async def test_the_case_has_the_reason_the_notes_and_the_other_desks(people: Peo
     assert case["summary"] == "Ada wants a person."
     assert [(note["text"], note["author"]["id"]) for note in case["notes"]] == [("She has the receipt.", "anna")]
     assert [(desk["id"], desk["isOpen"]) for desk in case["desks"]] == [("billing", True)]
-    mine = (await people.get("/desk/desks", ANSWER)).json()
-    assert [desk["id"] for desk in mine["items"]] == ["billing"]  # support needs a permission
+    own_desks = (await people.get("/desk/desks", ANSWER)).json()
+    assert [desk["id"] for desk in own_desks["items"]] == ["billing"]  # support needs a permission
     assert (await people.get(f"{people.path}/desk", user="ada")).status_code == 200
     assert (await people.get(f"{people.path}/desk", "thread:read_all")).status_code == 403
 
@@ -602,8 +602,8 @@ async def test_the_person_who_has_taken_a_conversation_closes_it(people: People)
     answer = await close("anna")
     assert answer.status_code == 202
     await people.harness.run_queue()
-    again = await close("anna")
-    assert (again.status_code, again.json()) == (202, answer.json())
+    second_answer = await close("anna")
+    assert (second_answer.status_code, second_answer.json()) == (202, answer.json())
     assert (await close("ben")).status_code == 404
     thread = await people.harness.thread()
     assert (thread.status, thread.conversation.desk) == ("closed", None)

@@ -114,9 +114,9 @@ async def test_a_replaced_document_keeps_its_active_version_and_what_was_left_ou
 
 async def test_a_repeated_request_makes_no_second_document(served: Served) -> None:
     first = await add_document(served, sha256=SHA256)
-    again = await add_document(served, sha256=SHA256)
-    assert again["document"] == first["document"]
-    assert again["upload"]["url"] == first["upload"]["url"]
+    second_answer = await add_document(served, sha256=SHA256)
+    assert second_answer["document"] == first["document"]
+    assert second_answer["upload"]["url"] == first["upload"]["url"]
     finish(served, first["document"]["id"], VersionStatus.READY)
     third = await add_document(served, sha256=SHA256)
     assert (third["document"]["version"], third["document"]["status"], third["upload"]) == (1, "ready", None)

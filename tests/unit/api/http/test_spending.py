@@ -187,8 +187,11 @@ async def test_a_run_that_has_ended_at_a_limit_that_asks_goes_on_by_a_new_messag
     served = Served(limit_spending(SpendingRules(agents=agents, at_limit=AtLimit.ASK)))
     assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
     body = {"sessionId": served.harness.thread_id, "messageId": "m1", "message": "More"}
-    end, again = await served.post("/messages", body), await served.post("/messages", body | {"overSpending": True})
-    for answer in (end, again):
+    end, second_answer = (
+        await served.post("/messages", body),
+        await served.post("/messages", body | {"overSpending": True}),
+    )
+    for answer in (end, second_answer):
         check_refusal(answer, "Send a new message with overSpending")
         assert answer.json()["canContinue"] is True
     new = body | {"messageId": "m2", "overSpending": True}

@@ -249,5 +249,5 @@ async def test_an_exported_session_has_the_same_days_when_it_is_imported(served:
     await served.post("/episodes/import", {"sessionId": "zone-1", "messages": [offset, named]})
     [session] = await lines(served, content="sessions")
     assert session["messages"] == [offset, named]
-    again = await served.post("/episodes/import", session | {"sessionId": "zone-1"})
-    assert again.status_code == 202, again.text
+    second_answer = await served.post("/episodes/import", session | {"sessionId": "zone-1"})
+    assert second_answer.status_code == 202, second_answer.text

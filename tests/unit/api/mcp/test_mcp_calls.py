@@ -163,10 +163,10 @@ async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result(served: Mcp
     meta: Any = {IDEMPOTENCY_KEY: "call-1"}
     async with served.client(mode=mode) as client:
         first = read_structured(await client.call_tool("assistant", {"message": "Hello"}, meta=meta))
-        again = read_structured(await client.call_tool("assistant", {"message": "Hello"}, meta=meta))
+        second_answer = read_structured(await client.call_tool("assistant", {"message": "Hello"}, meta=meta))
         other = await client.call_tool("assistant", {"message": "Something else"}, meta=meta)
         unkeyed = read_structured(await client.call_tool("assistant", {"message": "Hello"}))
-    assert first == again
+    assert first == second_answer
     assert read_structured(other)["code"] == "message_id_conflict"
     assert unkeyed["thread_id"] != first["thread_id"]
     assert len(served.harness.model.requests) == 2

@@ -148,9 +148,9 @@ async def test_episodes_are_listed_latest_end_first(served: Served) -> None:
 # Search
 
 
-async def index_session(served: Served, session_id: str, text: str, on: str, *, user: str = "ada") -> str:
+async def index_session(served: Served, session_id: str, text: str, day: str, *, user: str = "ada") -> str:
     """A session of one message, imported and closed; the id of its episode."""
-    message = {"id": "m-1", "role": "user", "content": text, "timestamp": f"{on}T12:00:00Z"}
+    message = {"id": "m-1", "role": "user", "content": text, "timestamp": f"{day}T12:00:00Z"}
     answer = await import_session(served, {"sessionId": session_id, "messages": [message]}, user=user)
     harness = served.harness
     mine, harness.ada, harness.thread_id = harness.ada, Scope("acme", user), answer["sessionId"]

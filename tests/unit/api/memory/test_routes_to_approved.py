@@ -125,61 +125,61 @@ def route(attempt: Route) -> Route:
 
 
 @route
-async def a_workflow_under_the_same_name(on: Attempt) -> None:
-    await on.make("Refund Policy")
+async def a_workflow_under_the_same_name(attempt: Attempt) -> None:
+    await attempt.make("Refund Policy")
 
 
 @route
-async def a_workflow_with_the_content_of_a_version_that_waits(on: Attempt) -> None:
-    await on.make("Waiting")
+async def a_workflow_with_the_content_of_a_version_that_waits(attempt: Attempt) -> None:
+    await attempt.make("Waiting")
 
 
 @route
-async def a_workflow_that_an_author_has_defined(on: Attempt) -> None:
-    refused = await on.send("PUT", "/agents/forge", {**FORGE, "requiredPermissions": []})
+async def a_workflow_that_an_author_has_defined(attempt: Attempt) -> None:
+    refused = await attempt.send("PUT", "/agents/forge", {**FORGE, "requiredPermissions": []})
     assert "requires skill:create" in refused.json()["detail"]
-    assert (await on.send("PUT", "/agents/forge", FORGE)).status_code == 201
-    assert (await on.send("PUT", "/agents/front", {**FRONT, "handoffs": [{"agent": "forge"}]})).status_code == 201
-    author = replace(on.mallory, permissions=frozenset({"agent:write"}))
-    for scope, expected in ((author, 0), (on.mallory, 1)):
-        await on.make("Refund Policy", scope, message="forge it", agent_id="front")
-        assert len(await on.harness.private_skills.in_use(on.mallory, "front")) == expected
-    assert await on.harness.procedures.approved(on.harness.ada, "front") == []
+    assert (await attempt.send("PUT", "/agents/forge", FORGE)).status_code == 201
+    assert (await attempt.send("PUT", "/agents/front", {**FRONT, "handoffs": [{"agent": "forge"}]})).status_code == 201
+    author = replace(attempt.mallory, permissions=frozenset({"agent:write"}))
+    for scope, expected in ((author, 0), (attempt.mallory, 1)):
+        await attempt.make("Refund Policy", scope, message="forge it", agent_id="front")
+        assert len(await attempt.harness.private_skills.in_use(attempt.mallory, "front")) == expected
+    assert await attempt.harness.procedures.approved(attempt.harness.ada, "front") == []
 
 
 @route
-async def an_older_version_of_an_agent(on: Attempt) -> None:
+async def an_older_version_of_an_agent(attempt: Attempt) -> None:
     for prompt in ("A.", "B."):
-        assert (await on.send("PUT", "/agents/front", {**FRONT, "systemPrompt": prompt})).status_code in (200, 201)
-    assert (await on.send("POST", "/agents/front/rollback", {"version": 1})).status_code == 200
+        assert (await attempt.send("PUT", "/agents/front", {**FRONT, "systemPrompt": prompt})).status_code in (200, 201)
+    assert (await attempt.send("POST", "/agents/front/rollback", {"version": 1})).status_code == 200
 
 
 @route
-async def a_proposal_under_the_same_name(on: Attempt) -> None:
-    assert (await on.send("POST", PATH, content("Refund Policy"))).json()["status"] == "pending"
+async def a_proposal_under_the_same_name(attempt: Attempt) -> None:
+    assert (await attempt.send("POST", PATH, content("Refund Policy"))).json()["status"] == "pending"
 
 
 @route
-async def a_proposal_for_all_agents(on: Attempt) -> None:
-    assert (await on.send("POST", PATH, content("Refunds", scope="tenant"))).json()["status"] == "pending"
+async def a_proposal_for_all_agents(attempt: Attempt) -> None:
+    assert (await attempt.send("POST", PATH, content("Refunds", scope="tenant"))).json()["status"] == "pending"
 
 
 @route
-async def a_proposal_with_the_content_of_a_version_that_waits(on: Attempt) -> None:
-    answer = await on.send("POST", PATH, content("Waiting"))
+async def a_proposal_with_the_content_of_a_version_that_waits(attempt: Attempt) -> None:
+    answer = await attempt.send("POST", PATH, content("Waiting"))
     assert (answer.json()["version"], answer.json()["status"]) == (1, "pending")
 
 
 @route
-async def a_proposal_that_says_that_it_is_approved(on: Attempt) -> None:
+async def a_proposal_that_says_that_it_is_approved(attempt: Attempt) -> None:
     for more in ({"status": "approved"}, {"scope": "user"}, {"decidedBy": "boss"}):
-        assert (await on.send("POST", PATH, content("Refunds", **more))).status_code == 422
+        assert (await attempt.send("POST", PATH, content("Refunds", **more))).status_code == 422
 
 
 @route
-async def an_imported_file(on: Attempt) -> None:
+async def an_imported_file(attempt: Attempt) -> None:
     for of, status in (("agent", 201), ("tenant", 201), ("user", 422)):
-        async with on.served._client("mallory", *ALL_OTHERS) as client:
+        async with attempt.served._client("mallory", *ALL_OTHERS) as client:
             headers = {"Content-Type": "text/markdown"}
             answer = await client.post(PATH, params={"scope": of}, content=MARKDOWN, headers=headers)
         assert answer.status_code == status
@@ -187,141 +187,147 @@ async def an_imported_file(on: Attempt) -> None:
 
 
 @route
-async def every_decision(on: Attempt) -> None:
+async def every_decision(attempt: Attempt) -> None:
     for slug in ("refund-policy", "waiting", "user.mine"):
         for action, body in (("approve", {"version": 1}), ("reject", {"version": 1, "reason": "No."})):
-            assert (await on.send("POST", f"{PATH}/{slug}/{action}", body)).status_code == 403
-        change = await on.send("PUT", f"{PATH}/{slug}", content("Refund Policy", version=1))
+            assert (await attempt.send("POST", f"{PATH}/{slug}/{action}", body)).status_code == 403
+        change = await attempt.send("PUT", f"{PATH}/{slug}", content("Refund Policy", version=1))
         assert change.status_code == 403
     for slug in ("refund-policy", "waiting"):
-        assert (await on.send("DELETE", f"{PATH}/{slug}?version=1")).status_code == 403
+        assert (await attempt.send("DELETE", f"{PATH}/{slug}?version=1")).status_code == 403
 
 
 @route
-async def go_back_to_an_old_version(on: Attempt) -> None:
+async def go_back_to_an_old_version(attempt: Attempt) -> None:
     old = content("Refund Policy", HOSTILE)
     for body in (old, content("Refund Policy", "Refund only with a receipt.")):
-        assert (await on.boss("POST", PATH, body)).status_code == 201
-    assert (await on.send("POST", f"{PATH}/refund-policy/approve", {"version": 2})).status_code == 403
-    answer = await on.send("PUT", f"{PATH}/refund-policy", {**old, "version": 2}, headers={"If-Match": '"2-pending"'})
+        assert (await attempt.boss("POST", PATH, body)).status_code == 201
+    assert (await attempt.send("POST", f"{PATH}/refund-policy/approve", {"version": 2})).status_code == 403
+    answer = await attempt.send(
+        "PUT", f"{PATH}/refund-policy", {**old, "version": 2}, headers={"If-Match": '"2-pending"'}
+    )
     assert answer.status_code == 403
 
 
 @route
-async def propose_again_what_was_rejected(on: Attempt) -> None:
-    await on.boss("POST", f"{PATH}/waiting/reject", {"version": 1, "reason": "No."})
-    assert (await on.send("POST", PATH, content("Waiting"))).json()["status"] == "pending"
+async def propose_again_what_was_rejected(attempt: Attempt) -> None:
+    await attempt.boss("POST", f"{PATH}/waiting/reject", {"version": 1, "reason": "No."})
+    assert (await attempt.send("POST", PATH, content("Waiting"))).json()["status"] == "pending"
 
 
 @route
-async def share_a_private_skill(on: Attempt) -> None:
+async def share_a_private_skill(attempt: Attempt) -> None:
     sharing = {"version": 1}
     for body in (sharing, {**sharing, "userId": "mallory"}, {**sharing, "replaces": 1}):
-        assert (await on.send("POST", f"{MINE}/share", body)).status_code == 403
+        assert (await attempt.send("POST", f"{MINE}/share", body)).status_code == 403
 
 
 @route
-async def offer_a_private_skill_and_wait(on: Attempt) -> None:
-    assert (await on.send("POST", f"{MINE}/offer")).json()["status"] == "offered"
-    assert (await on.send("POST", f"{MINE}/share", {"version": 1})).status_code == 403
+async def offer_a_private_skill_and_wait(attempt: Attempt) -> None:
+    assert (await attempt.send("POST", f"{MINE}/offer")).json()["status"] == "offered"
+    assert (await attempt.send("POST", f"{MINE}/share", {"version": 1})).status_code == 403
     decline = {"userId": "mallory", "version": 1, "reason": "No."}
-    assert (await on.send("POST", f"{MINE}/decline", decline)).status_code == 403
+    assert (await attempt.send("POST", f"{MINE}/decline", decline)).status_code == 403
 
 
 @route
-async def an_approver_who_was_not_asked(on: Attempt) -> None:
+async def an_approver_who_was_not_asked(attempt: Attempt) -> None:
     share = {"userId": "mallory", "version": 1}
-    assert (await on.boss("POST", f"{MINE}/share", share)).status_code == 404
-    assert (await on.boss("POST", f"{MINE}/approve", {"version": 1})).status_code == 404
-    assert (await on.boss("GET", f"{MINE}?userId=mallory")).status_code == 404
+    assert (await attempt.boss("POST", f"{MINE}/share", share)).status_code == 404
+    assert (await attempt.boss("POST", f"{MINE}/approve", {"version": 1})).status_code == 404
+    assert (await attempt.boss("GET", f"{MINE}?userId=mallory")).status_code == 404
 
 
 @route
-async def an_approver_who_does_not_say_that_they_replace_it(on: Attempt) -> None:
-    await on.boss("DELETE", f"{PATH}/refund-policy?version=1")
-    await on.make("Refund Policy")  # the name is free for the moment
+async def an_approver_who_does_not_say_that_they_replace_it(attempt: Attempt) -> None:
+    await attempt.boss("DELETE", f"{PATH}/refund-policy?version=1")
+    await attempt.make("Refund Policy")  # the name is free for the moment
     skill = f"{PATH}/user.refund-policy"
-    assert (await on.send("POST", f"{skill}/offer")).status_code == 200
-    again = (await on.boss("POST", PATH, content("Refund Policy", "Refund only with a receipt."))).json()
-    assert (await on.boss("POST", f"{PATH}/refund-policy/approve", {"version": again["version"]})).status_code == 200
-    assert (await on.approved())[0][1] == 2
+    assert (await attempt.send("POST", f"{skill}/offer")).status_code == 200
+    second_answer = (await attempt.boss("POST", PATH, content("Refund Policy", "Refund only with a receipt."))).json()
+    assert (
+        await attempt.boss("POST", f"{PATH}/refund-policy/approve", {"version": second_answer["version"]})
+    ).status_code == 200
+    assert (await attempt.approved())[0][1] == 2
     for replaces in (None, 1, 7):
         share = {"userId": "mallory", "version": 1, "replaces": replaces}
-        refused = await on.boss("POST", f"{skill}/share", share)
+        refused = await attempt.boss("POST", f"{skill}/share", share)
         assert (refused.status_code, refused.json()["code"]) == (409, "procedure_name_taken")
         assert "replaces: 2" in refused.json()["detail"]
 
 
 @route
-async def change_words_after_the_approver_has_read_them(on: Attempt) -> None:
-    await on.send("POST", f"{MINE}/offer")
-    await on.send("DELETE", f"{MINE}?version=1")
-    await on.make("Mine")
-    await on.send("POST", f"{MINE}/offer")
-    stale = await on.boss("POST", f"{MINE}/share", {"userId": "mallory", "version": 1})
+async def change_words_after_the_approver_has_read_them(attempt: Attempt) -> None:
+    await attempt.send("POST", f"{MINE}/offer")
+    await attempt.send("DELETE", f"{MINE}?version=1")
+    await attempt.make("Mine")
+    await attempt.send("POST", f"{MINE}/offer")
+    stale = await attempt.boss("POST", f"{MINE}/share", {"userId": "mallory", "version": 1})
     assert (stale.status_code, stale.json()["code"]) == (409, "procedure_changed")
 
 
 @route
-async def a_captured_task(on: Attempt) -> None:
-    capture = on.harness.app.procedures.capture
+async def a_captured_task(attempt: Attempt) -> None:
+    capture = attempt.harness.app.procedures.capture
     for name in ("Refund Policy", "Waiting", "Mine"):
-        thread_id = on.harness.clock.new_id()
+        thread_id = attempt.harness.clock.new_id()
         draft = parse_draft(content(name))
         made_capture = Capture(
             CaptureRef(thread_id, "assistant", 0, 2), draft=draft, procedure_scope=ProcedureScope.AGENT
         )
-        compared = await capture.compare(on.mallory, made_capture, floor=0.5)
+        compared = await capture.compare(attempt.mallory, made_capture, floor=0.5)
         assert compared.procedure_id != "user.mine"
-        stored = await capture.propose(on.mallory, made_capture, draft, ProcedureSource(thread_id, run_id="r-1"))
+        stored = await capture.propose(attempt.mallory, made_capture, draft, ProcedureSource(thread_id, run_id="r-1"))
         assert stored.status.value == "pending"
 
 
 @route
-async def a_fork_of_the_conversation_that_made_it(on: Attempt) -> None:
-    thread_id = on.harness.thread_id
-    (message, *_) = (await on.send("GET", f"/threads/{thread_id}/messages")).json()["items"]
-    assert (await on.send("POST", f"/threads/{thread_id}/fork", {"agentId": "assistant"})).status_code == 201
-    async with on.served._client("boss", APPROVE, "thread:read_all", "context:inspect", "pii:read") as client:
+async def a_fork_of_the_conversation_that_made_it(attempt: Attempt) -> None:
+    thread_id = attempt.harness.thread_id
+    (message, *_) = (await attempt.send("GET", f"/threads/{thread_id}/messages")).json()["items"]
+    assert (await attempt.send("POST", f"/threads/{thread_id}/fork", {"agentId": "assistant"})).status_code == 201
+    async with attempt.served._client("boss", APPROVE, "thread:read_all", "context:inspect", "pii:read") as client:
         copied = await client.post(f"/threads/{thread_id}/sandbox", json={"messageId": message["id"]})
     assert copied.status_code == 201
 
 
 @route
-async def an_agent_definition(on: Attempt) -> None:
-    answer = await on.send("GET", "/agents/assistant")
+async def an_agent_definition(attempt: Attempt) -> None:
+    answer = await attempt.send("GET", "/agents/assistant")
     assert "procedures" not in answer.json()
-    assert (await on.send("PUT", "/agents/front", {**FRONT, "procedures": ["user.mine"]})).status_code == 422
+    assert (await attempt.send("PUT", "/agents/front", {**FRONT, "procedures": ["user.mine"]})).status_code == 422
 
 
 @route
-async def import_conversations(on: Attempt) -> None:
+async def import_conversations(attempt: Attempt) -> None:
     message = {"role": "user", "content": f"Skill Refund Policy: {HOSTILE}", "timestamp": "2026-03-14T09:26:53.589Z"}
-    assert (await on.send("POST", "/episodes/import", {"sessionId": "s", "messages": [message]})).status_code == 202
+    assert (
+        await attempt.send("POST", "/episodes/import", {"sessionId": "s", "messages": [message]})
+    ).status_code == 202
 
 
 @pytest.mark.parametrize("name", ROUTES)
 async def test_no_route_approves_without_the_permission(name: str) -> None:
-    on = await Attempt.start()
-    assert await on.approved() == [("refund-policy", 1, "boss")]
-    await ROUTES[name](on)
-    [(procedure_id, version, by)] = await on.approved()
+    attempt = await Attempt.start()
+    assert await attempt.approved() == [("refund-policy", 1, "boss")]
+    await ROUTES[name](attempt)
+    [(procedure_id, version, by)] = await attempt.approved()
     assert (procedure_id, by) == ("refund-policy", "boss")
-    result = await on.harness.procedures.get(on.harness.ada, "assistant", procedure_id, version=version)
+    result = await attempt.harness.procedures.get(attempt.harness.ada, "assistant", procedure_id, version=version)
     assert result is not None
     assert result.draft.steps[0].text == "Refund only with a receipt."
-    acts = [record for record in on.harness.audit.records if record.scope.user_id == "mallory"]
+    acts = [record for record in attempt.harness.audit.records if record.scope.user_id == "mallory"]
     assert not [act for act in acts if act.outcome in ("approved", "retired", "rejected")]
     for user in ("victim", "boss"):
-        prompt = await on.prompt_for(user)
+        prompt = await attempt.prompt_for(user)
         assert "Refund only with a receipt." in prompt
         assert "PWNED" not in prompt
 
 
 async def test_what_is_private_is_followed_by_its_maker_as_words_of_theirs() -> None:
-    on = await Attempt.start()
-    await on.boss("DELETE", f"{PATH}/refund-policy?version=1")
-    assert "PWNED" in await on.prompt_for("mallory")
-    reported = on.harness.model.requests[-1].prompts
+    attempt = await Attempt.start()
+    await attempt.boss("DELETE", f"{PATH}/refund-policy?version=1")
+    assert "PWNED" in await attempt.prompt_for("mallory")
+    reported = attempt.harness.model.requests[-1].prompts
     assert {prompt.role.value for prompt in reported if "PWNED" in str(prompt.content)} == {"context"}
-    assert "PWNED" not in await on.prompt_for("victim")
+    assert "PWNED" not in await attempt.prompt_for("victim")

@@ -113,23 +113,23 @@ async def test_a_client_that_asks_for_it_finds_the_whole_answer_later() -> None:
 async def test_a_client_that_comes_back_by_the_same_request_loses_nothing() -> None:
     async with answering(Timing(leaving_seconds=0.3)) as (served, client, gate):
         await client.leave()
-        again = Client(served, run_input(served))
+        second_client = Client(served, run_input(served))
         await asyncio.sleep(0.5)
         gate.set()
-        await again.request
+        await second_client.request
         turn = await answer(served)
     assert turn.text == "One two."
-    assert "RUN_FINISHED" in again.text
+    assert "RUN_FINISHED" in second_client.text
 
 
 async def test_a_client_that_comes_back_before_its_loss_is_noticed_loses_nothing() -> None:
     async with answering(SOON) as (served, client, gate):
-        again = Client(served, run_input(served))
-        await again.wait_for_text("One")
+        second_client = Client(served, run_input(served))
+        await second_client.wait_for_text("One")
         await client.leave()
         await asyncio.sleep(0.2)
         gate.set()
-        await again.request
+        await second_client.request
         turn = await answer(served)
     assert turn.text == "One two."
 

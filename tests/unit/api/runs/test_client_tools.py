@@ -260,13 +260,13 @@ async def test_a_user_who_writes_on_brings_what_the_page_has_done(served: Served
 async def test_a_regenerated_answer_that_calls_the_page_goes_on_with_its_result(served: Served) -> None:
     message, (call,) = await ask_for_calls(served)
     served.harness.model.script(Answer.calling(paint("blue")), "Blue.", "And on.")
-    again = {"branch": {"from": "m1", "regenerate": True}}
-    again = events_of(
-        await served.post("/runs", run_input(served, *message, tool(call), forwardedProps=again, runId="r-2"))
+    retry = {"branch": {"from": "m1", "regenerate": True}}
+    retry = events_of(
+        await served.post("/runs", run_input(served, *message, tool(call), forwardedProps=retry, runId="r-2"))
     )
-    (blue,) = make_calling_messages(again)[0]["toolCalls"]
+    (blue,) = make_calling_messages(retry)[0]["toolCalls"]
     events = events_of(
-        await served.post("/runs", run_input(served, *make_calling_messages(again), tool(blue["id"], "It is blue.")))
+        await served.post("/runs", run_input(served, *make_calling_messages(retry), tool(blue["id"], "It is blue.")))
     )
     assert "Blue." in str(events)
     assert call_results(served.harness) == ["It is blue."]

@@ -54,18 +54,18 @@ async def test_a_turn_is_answered_again_from_the_history_before_it(served: Rerun
     before = harness.model.requests[1].contents
     harness.model.script(Answer(("Another answer.",)))
 
-    ran = await served.rerun_successfully("m2")
+    rerun = await served.rerun_successfully("m2")
 
-    assert ran["answer"] == "Another answer."
-    assert (ran["outcome"], ran["agentId"], ran["model"], ran["toolCalls"]) == (
+    assert rerun["answer"] == "Another answer."
+    assert (rerun["outcome"], rerun["agentId"], rerun["model"], rerun["toolCalls"]) == (
         "success",
         "assistant",
         "test-model",
         [],
     )
-    assert list_sent(ran["context"]) == before
-    assert ran["usage"]["inputTokens"] == 10
-    assert ran["context"]["runId"] == harness.request("m2").run_id
+    assert list_sent(rerun["context"]) == before
+    assert rerun["usage"]["inputTokens"] == 10
+    assert rerun["context"]["runId"] == harness.request("m2").run_id
 
 
 @settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -133,10 +133,10 @@ async def test_code_answers_again_with_the_recorded_results_and_does_nothing() -
     served = Rerunning(harness)
     turn = await harness.say("m1", QUESTION)
     before = served.read_stored_state()
-    ran = await served.rerun_successfully()
-    assert ran["answer"] == "One moment.\n\nRule. Other word. 8"
+    rerun = await served.rerun_successfully()
+    assert rerun["answer"] == "One moment.\n\nRule. Other word. 8"
     assert turn.text == "One moment.Rule. Word. 8"
-    assert {tool_call["toolName"]: tool_call["outcome"] for tool_call in ran["toolCalls"]} == {
+    assert {tool_call["toolName"]: tool_call["outcome"] for tool_call in rerun["toolCalls"]} == {
         "pay": "recorded",
         "ask_faq": "recorded",
     }
@@ -167,10 +167,10 @@ async def test_a_recorded_call_gets_its_result_and_another_one_is_not_executed()
     await harness.say("m1", "How is the weather?")
 
     harness.model.script(Answer.calling(call(city="Bern"), call(number=2, city="Rome")), "Sunny in Bern.")
-    ran = await served.rerun_successfully()
+    rerun = await served.rerun_successfully()
 
     assert requests == ["Bern"]
-    bern, rome = ran["toolCalls"]
+    bern, rome = rerun["toolCalls"]
     assert bern == {
         "agentId": "assistant",
         "toolName": "weather",
@@ -181,7 +181,7 @@ async def test_a_recorded_call_gets_its_result_and_another_one_is_not_executed()
     }
     assert (rome["isRecorded"], rome["outcome"]) == (False, "not_executed")
     assert rome["output"].startswith("Not executed: this is a dry run")
-    reported = [message["content"] for message in ran["context"]["calls"][1]["messages"] if message["role"] == "tool"]
+    reported = [message["content"] for message in rerun["context"]["calls"][1]["messages"] if message["role"] == "tool"]
     assert reported == ["Sunny in Bern.", rome["output"]]
     assert len((await harness.records.list_calls(harness.ada, harness.thread_id, limit=50, cursor=None))[0]) == 1
 
@@ -196,14 +196,14 @@ async def test_equal_calls_get_their_results_in_order_and_failures_fail_again() 
 
     harness.tools.add("weather", weather, parameters=CITY)
     served = Rerunning(harness)
-    again: list[Answer | str | ModelError] = [
+    rerun_answers: list[Answer | str | ModelError] = [
         Answer.calling(call(city="Bern")),
         Answer.calling(call(city="Bern", number=2)),
         "It changes.",
     ]
-    harness.model.script(*again)
+    harness.model.script(*rerun_answers)
     await harness.say("m1", "How is the weather?")
-    harness.model.script(*again)
+    harness.model.script(*rerun_answers)
     assert [tool_call["output"] for tool_call in (await served.rerun_successfully())["toolCalls"]] == [
         "Sunny.",
         "Rain.",
@@ -222,10 +222,10 @@ async def test_a_consulted_agent_is_not_asked_again() -> None:
     request_count = len(harness.model.requests)
 
     harness.model.script(Answer.calling(ask, other), "It is ten, I suppose.")
-    ran = await served.rerun_successfully()
+    rerun = await served.rerun_successfully()
 
     assert len(harness.model.requests) == request_count + 2
-    assert [(tool_call["isRecorded"], tool_call["output"][:12]) for tool_call in ran["toolCalls"]] == [
+    assert [(tool_call["isRecorded"], tool_call["output"][:12]) for tool_call in rerun["toolCalls"]] == [
         (True, "Ten years."),
         (False, "Not executed"),
     ]
@@ -259,9 +259,9 @@ async def test_an_item_is_left_out_on_request() -> None:
 async def test_a_turn_of_the_history_is_left_out_as_a_whole(served: Rerunning) -> None:
     for number in (1, 2, 3):
         await served.harness.say(f"m{number}", f"Question {number}")
-    ran = await served.rerun_successfully("m3", without=["m1"])
-    assert [content for role, content in list_sent(ran["context"]) if role == "user"] == ["Question 2", "Question 3"]
-    assert len([role for role, _ in list_sent(ran["context"]) if role == "assistant"]) == 1
+    rerun = await served.rerun_successfully("m3", without=["m1"])
+    assert [content for role, content in list_sent(rerun["context"]) if role == "user"] == ["Question 2", "Question 3"]
+    assert len([role for role, _ in list_sent(rerun["context"]) if role == "assistant"]) == 1
 
 
 async def test_what_was_said_later_is_not_remembered() -> None:
@@ -275,9 +275,9 @@ async def test_what_was_said_later_is_not_remembered() -> None:
 
 async def test_another_model_answers_if_the_deployment_uses_it(served: Rerunning) -> None:
     await served.harness.say("m1")
-    ran = await served.rerun_successfully(model="light-model")
+    rerun = await served.rerun_successfully(model="light-model")
     assert served.harness.model.requests[-1].settings.model == "light-model"
-    assert ran["context"]["calls"][0]["model"] is not None
+    assert rerun["context"]["calls"][0]["model"] is not None
 
     refused = await served.rerun(model="gpt-of-others")
     assert (refused.status_code, refused.json()["code"]) == (422, "model_not_offered")
@@ -311,9 +311,9 @@ async def test_an_older_version_of_a_tenants_agent_answers() -> None:
 
 async def test_a_client_reads_a_dry_run_of_a_server_of_the_release_before(served: Rerunning) -> None:
     await served.harness.say("m1")
-    ran = await served.rerun_successfully()
-    assert ran.pop("agentVersions") == {}
-    assert Rerun.model_validate(ran).agent_versions is None
+    rerun = await served.rerun_successfully()
+    assert rerun.pop("agentVersions") == {}
+    assert Rerun.model_validate(rerun).agent_versions is None
 
 
 @pytest.mark.parametrize("agent_id", ["assistant", "nobody", "hidden"])
@@ -337,9 +337,9 @@ async def test_a_handoff_is_shown_and_the_conversation_stays_where_it_is() -> No
     before = await harness.store.get_thread(harness.ada, harness.thread_id)
 
     harness.model.script(transfer(), "What shall it be called?")
-    ran = await served.rerun_successfully()
+    rerun = await served.rerun_successfully()
 
-    [expected] = ran["toolCalls"]
+    [expected] = rerun["toolCalls"]
     assert (expected["toolName"], expected["outcome"], expected["isRecorded"]) == ("transfer_to_maker", "wanted", False)
     assert await harness.store.get_thread(harness.ada, harness.thread_id) == before
     assert await harness.list_handoffs() == []
@@ -354,10 +354,10 @@ async def test_a_turn_of_a_specialist_is_answered_by_it_also_when_it_has_returne
     await harness.say("m3", "exit")
     await harness.say("m4", "Hello again")
 
-    ran = await served.rerun_successfully("m2")
+    rerun = await served.rerun_successfully("m2")
 
-    assert ran["context"]["calls"][0]["agentId"] == "maker"
-    assert list_sent(ran["context"]) == request.contents
+    assert rerun["context"]["calls"][0]["agentId"] == "maker"
+    assert list_sent(rerun["context"]) == request.contents
 
 
 async def test_a_turn_is_answered_on_the_branch_that_it_was_on(served: Rerunning) -> None:
@@ -424,8 +424,8 @@ async def test_a_call_that_needs_an_approval_waits_and_asks_nobody() -> None:
     served = Rerunning(harness)
     await harness.say("m1", "Hello")
     harness.model.script(Answer.calling(call("pay", city="Bern"), text="I pay."))
-    ran = await served.rerun_successfully()
-    assert (ran["outcome"], ran["toolCalls"][0]["outcome"]) == ("interrupt", "waiting")
+    rerun = await served.rerun_successfully()
+    assert (rerun["outcome"], rerun["toolCalls"][0]["outcome"]) == ("interrupt", "waiting")
     assert (await harness.store.get_thread(harness.ada, harness.thread_id)).pending is None
 
 
@@ -453,9 +453,9 @@ async def test_a_dry_run_begins_no_task_in_the_background_and_removes_none() -> 
     harness.model.forget()
     harness.model.script(*calls, calling("ask_researcher", message="How?"), "Other words.")
     before = served.read_stored_state()
-    ran = await served.rerun_successfully()
+    rerun = await served.rerun_successfully()
     assert served.read_stored_state() == before
-    assert ran["answer"] == "Other words."
-    outcomes = [(tool_call["toolName"], tool_call["outcome"]) for tool_call in ran["toolCalls"]]
+    assert rerun["answer"] == "Other words."
+    outcomes = [(tool_call["toolName"], tool_call["outcome"]) for tool_call in rerun["toolCalls"]]
     request = "ask_researcher"
     assert outcomes == [(request, "recorded"), ("make_report", "recorded"), (request, "not_executed")]

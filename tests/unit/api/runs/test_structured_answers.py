@@ -65,9 +65,9 @@ async def test_personal_data_in_a_result_is_hidden_from_other_readers() -> None:
     served.harness.model.script(json.dumps(written))
     await served.harness.say()
     path = f"/threads/{served.harness.thread_id}/messages"
-    mine, _ = await served.items(path)
+    own_items, _ = await served.items(path)
     visible = (await served.get(path, "thread:read_all", user="bob")).raise_for_status().text
-    assert mine[-1]["metadata"]["result"] == written or mine[0]["metadata"]["result"] == written
+    assert own_items[-1]["metadata"]["result"] == written or own_items[0]["metadata"]["result"] == written
     assert "ada@example.com" not in visible
 
 

@@ -75,8 +75,8 @@ async def test_clients_of_ag_ui_show_thinking_as_such_and_go_on(
     assert [item["content"] for item in received.messages] == ["Hello", "".join(THOUGHTS), "Hello there."]
     # They send back what they have got.
     history = [*received.messages, {"id": "m2", "role": "user", "content": "Bye"}]
-    again = await served.post("/runs", run_input(served, messages=history) | protocol)
-    assert '"RUN_FINISHED"' in again.text
+    second_answer = await served.post("/runs", run_input(served, messages=history) | protocol)
+    assert '"RUN_FINISHED"' in second_answer.text
     assert "greet" not in repr(served.harness.model.requests[-1].prompts)
 
 

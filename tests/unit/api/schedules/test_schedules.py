@@ -78,8 +78,8 @@ async def test_a_reminder_is_made_and_runs_in_its_conversation(served: Served) -
 
 async def test_a_repeated_request_gets_the_same_schedule(served: Served) -> None:
     schedule = await make(served)
-    again = await served.post("/schedules", WATER | {"text": "Something else."})
-    assert (again.status_code, again.json()) == (200, schedule)
+    second_answer = await served.post("/schedules", WATER | {"text": "Something else."})
+    assert (second_answer.status_code, second_answer.json()) == (200, schedule)
     assert await list_ids(served) == ["water"]
 
 
@@ -246,8 +246,8 @@ async def test_other_users_and_tenants_find_nothing(served: Served) -> None:
         assert (await served.get("/schedules/water", user=user)).status_code == 404
         assert (await change(served, {"paused": True}, user=user)).status_code == 404
         assert (await served.request("DELETE", "/schedules/water", user=user)).status_code == 404
-        theirs = await served.post("/schedules", WATER | {"threadId": served.harness.thread_id}, user=user)
-        assert (theirs.status_code, theirs.json()["code"]) == (404, "thread_unavailable")
+        other_answer = await served.post("/schedules", WATER | {"threadId": served.harness.thread_id}, user=user)
+        assert (other_answer.status_code, other_answer.json()["code"]) == (404, "thread_unavailable")
     assert (await make(served, user="bob", text="Feed the cat."))["text"] == "Feed the cat."
     assert (await served.get("/schedules/water")).json()["text"] == "Water the plants."
 

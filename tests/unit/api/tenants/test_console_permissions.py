@@ -121,7 +121,8 @@ def list_paths() -> Iterator[str]:
 
 def matches(path: str, result: str) -> bool:
     """Return whether a path of the table matches a path of the console. A parameter matches any segment."""
-    ours, theirs = path.split("/"), result.split("/")
-    return len(ours) == len(theirs) and all(
-        one == other or other == "{}" or one.startswith("{") for one, other in zip(ours, theirs, strict=True)
+    path_segments, result_segments = path.split("/"), result.split("/")
+    return len(path_segments) == len(result_segments) and all(
+        one == other or other == "{}" or one.startswith("{")
+        for one, other in zip(path_segments, result_segments, strict=True)
     )

@@ -133,8 +133,8 @@ async def test_an_agent_has_no_more_documents_than_its_limit_and_keeps_those_it_
     assert added.status_code == 201
     refused = await served.post("/agents/assistant/documents", document | {"name": "b.pdf"}, "document:write")
     assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
-    again = await served.post("/agents/assistant/documents", document, "document:write")
-    assert again.json()["document"]["id"] == added.json()["document"]["id"]
+    second_answer = await served.post("/agents/assistant/documents", document, "document:write")
+    assert second_answer.json()["document"]["id"] == added.json()["document"]["id"]
 
 
 async def test_a_conversation_that_has_used_its_tokens_is_refused_and_loses_nothing() -> None:

@@ -126,8 +126,8 @@ async def test_title_and_feedback_are_exported_and_imported_with_the_session(ser
         assert thread["title"] == "Erste Schritte"
     assert (await elsewhere.post(f"/threads/{imported}{path}", {"rating": "up"})).status_code == 200
     assert (await elsewhere.post("/episodes/import", session)).status_code == 202  # it undoes nothing
-    [again] = await lines(elsewhere, content="sessions")
-    assert again["messages"][1]["feedback"]["rating"] == "up"
+    [second_session] = await lines(elsewhere, content="sessions")
+    assert second_session["messages"][1]["feedback"]["rating"] == "up"
     other = await elsewhere.post("/episodes/import", {**session, "title": "Another"})
     assert code(other) == (409, "import_conflict")
 
@@ -173,15 +173,15 @@ async def test_what_was_exported_can_be_imported_elsewhere_and_exported_again(se
         for session in sessions:
             answer = await elsewhere.post("/episodes/import", session, user="bob")
             assert answer.status_code == 202, answer.text
-    again = await lines(elsewhere, content="sessions", user="bob")
+    second_session = await lines(elsewhere, content="sessions", user="bob")
     message = {session["messages"][0]["content"]: session["messages"] for session in sessions}
-    assert {session["messages"][0]["content"]: session["messages"] for session in again} == message
+    assert {session["messages"][0]["content"]: session["messages"] for session in second_session} == message
     ends = {session["endedAt"] for session in sessions if "endedAt" in session}
-    assert ends <= {session["endedAt"] for session in again}
+    assert ends <= {session["endedAt"] for session in second_session}
 
     # Under the ids that the second deployment has given, too.
     third = Served()
-    for session in again:
+    for session in second_session:
         assert (await third.post("/episodes/import", session, user="carl")).status_code == 202
     assert len(await lines(third, content="sessions", user="carl")) == 3
 

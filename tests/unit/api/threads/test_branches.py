@@ -53,8 +53,8 @@ def user(message_id: str, content: str) -> dict[str, Any]:
 async def test_a_message_is_answered_again_without_being_sent_again() -> None:
     served = await hold_conversation("Another two.")
     answer = await say(served, "w-1", None, branch={"from": "m-2", "regenerate": True})
-    question, again = answer["messages"]
-    assert (question["id"], question["content"], again["content"]) == ("m-2", "Second", "Another two.")
+    question, second_answer = answer["messages"]
+    assert (question["id"], question["content"], second_answer["content"]) == ("m-2", "Second", "Another two.")
     assert await say(served, "w-1", None, branch={"from": "m-2", "regenerate": True}) == answer
     assert await list_shown(served) == ["First", "One.", "Second", "Another two."]
 
@@ -66,9 +66,9 @@ async def test_an_ag_ui_client_regenerates_by_a_property_with_its_run_as_the_key
     first = await run(served, body)
     assert text_of(first) == "Another two."
     assert await run(served, body) == first
-    again = run_input(history, runConfig={"branch": {"from": "m-2", "regenerate": True, "messageId": "w-9"}})
-    assert text_of(await run(served, again)) == "A third two."
-    assert text_of(await run(served, again | {"runId": "another"})) == "A third two."
+    retry = run_input(history, runConfig={"branch": {"from": "m-2", "regenerate": True, "messageId": "w-9"}})
+    assert text_of(await run(served, retry)) == "A third two."
+    assert text_of(await run(served, retry | {"runId": "another"})) == "A third two."
 
 
 async def test_an_ag_ui_client_edits_by_a_property() -> None:
@@ -193,10 +193,10 @@ async def test_a_fork_begins_with_the_selected_branch() -> None:
 async def test_two_regenerates_and_a_selection_at_once_leave_one_conversation() -> None:
     served = await hold_conversation()
     served.harness.model.otherwise = Answer(("Again.",))
-    again = {"branch": {"from": "m-2", "regenerate": True}}
+    branch_config = {"branch": {"from": "m-2", "regenerate": True}}
     await asyncio.gather(
-        say(served, "w-1", None, **again),
-        say(served, "w-2", None, **again),
+        say(served, "w-1", None, **branch_config),
+        say(served, "w-2", None, **branch_config),
         served.post(f"/threads/{THREAD}/branches/b2/select", None),
     )
     items, _ = await served.items(f"/threads/{THREAD}/branches")

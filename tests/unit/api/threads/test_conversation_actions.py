@@ -274,10 +274,10 @@ async def test_handoffs_are_listed_newest_first_in_pages() -> None:
 
 async def test_handoffs_are_shown_to_those_who_may_read_the_conversation_only() -> None:
     served = await hand_over()
-    mine = await served.items(f"{thread(served)}/handoffs")
+    own_handoffs = await served.items(f"{thread(served)}/handoffs")
     assert read_refusal(await served.get(f"{thread(served)}/handoffs", user="eve")) == (404, "thread_unavailable")
-    theirs = await served.get(f"{thread(served)}/handoffs", "thread:read_all", user="boss")
-    assert (theirs.json()["items"], None) == mine
+    manager_answer = await served.get(f"{thread(served)}/handoffs", "thread:read_all", user="boss")
+    assert (manager_answer.json()["items"], None) == own_handoffs
 
 
 async def test_workflows_are_listed_for_their_user_wherever_they_are() -> None:

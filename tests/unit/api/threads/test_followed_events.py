@@ -57,12 +57,12 @@ async def test_a_stream_that_falls_far_behind_gets_a_snapshot(served: Served, mo
     served.harness.model.script(Answer(("One ", "two."), gate=gate, gate_at=1))
     running = asyncio.ensure_future(served.harness.say())
     await served.harness.wait_for_requests()
-    really, calls = Replays.replay_after, 0
+    original, calls = Replays.replay_after, 0
 
     async def replay_after(self: Replays, scope: Scope, thread: Thread, seen: int) -> Replay:
         nonlocal calls
         calls += 1
-        replay = await really(self, scope, thread, seen)
+        replay = await original(self, scope, thread, seen)
         if calls != 2:
             return replay
         gate.set()

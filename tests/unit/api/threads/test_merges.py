@@ -66,8 +66,8 @@ async def test_the_last_answer_of_a_fork_becomes_one_message_of_its_parent(body:
 
 async def test_merging_again_gives_the_same_answer_and_adds_nothing() -> None:
     served, fork_id = await answer_in_fork()
-    first, again = [await served.post(f"/threads/{fork_id}/merge", {}) for _ in range(2)]
-    assert again.json()["messages"] == first.json()["messages"]
+    first, second_answer = [await served.post(f"/threads/{fork_id}/merge", {}) for _ in range(2)]
+    assert second_answer.json()["messages"] == first.json()["messages"]
     await ask(served, served.harness.thread_id, "m3", "Thanks")
     assert (await served.post(f"/threads/{fork_id}/merge", {})).json()["messages"] == first.json()["messages"]
     assert (await list_texts(served, served.harness.thread_id)).count("From the fork.") == 1

@@ -84,8 +84,8 @@ def test_a_state_is_not_left_forward_before_it_is_complete() -> None:
 def test_going_back_asks_for_nothing_and_loses_nothing() -> None:
     back = move(("BUILD", NAMED), ("TEST", {}), ("BUILD", {"score": 0.5}), ("GATHER", {}))
     assert (back.data, back.proposals) == ({"GATHER": NAMED}, {"TEST": {"score": 0.5}})
-    again = advance(definition(), back, "BUILD", {"name": "Mail Alert"}, LATER)
-    assert (again.data["GATHER"], again.name) == (NAMED | {"name": "Mail Alert"}, "your Mail Alert skill")
+    advanced = advance(definition(), back, "BUILD", {"name": "Mail Alert"}, LATER)
+    assert (advanced.data["GATHER"], advanced.name) == (NAMED | {"name": "Mail Alert"}, "your Mail Alert skill")
 
 
 def test_what_was_agreed_to_before_going_back_counts_only_once_it_is_given_again() -> None:
@@ -177,9 +177,9 @@ def test_leaving_saves_or_discards_as_the_definition_says() -> None:
 
 def test_a_saved_workflow_is_taken_up_in_another_thread() -> None:
     saved = save(definition(), move(("BUILD", NAMED)), LATER)
-    again = resume(definition(), saved, thread_id="t2", now=LATER + timedelta(days=29))
-    assert again.changed is None
-    assert again.workflow == replace(
+    resumed = resume(definition(), saved, thread_id="t2", now=LATER + timedelta(days=29))
+    assert resumed.changed is None
+    assert resumed.workflow == replace(
         saved,
         status=WorkflowStatus.ACTIVE,
         thread_id="t2",

@@ -146,8 +146,8 @@ def test_a_definition_is_shown_with_the_ways_that_are_its_defaults() -> None:
     assert visible["states"][1]["transitions"] == [{"to": "TEST"}, {"to": "GATHER"}]
     assert visible["states"][2]["transitions"][0] == {"to": "DONE", "when": {"field": "approved", "equals": True}}
     states = [{name: value for name, value in one.items() if name != "canExit"} for one in visible["states"]]
-    again = {**FIELDS, "states": states}
-    assert WorkflowDefinition.model_validate(again).version == visible["version"]
+    repeated_fields = {**FIELDS, "states": states}
+    assert WorkflowDefinition.model_validate(repeated_fields).version == visible["version"]
 
 
 def test_a_problem_in_a_file_is_named_with_its_line(tmp_path: Path) -> None:

@@ -102,8 +102,8 @@ def test_a_mapped_id_sent_back_finds_the_thread_but_never_begins_one(tenant: str
     assume(not _is_uuid(given_id))
     scope = Scope(tenant, "ada")
     mapped = resolve_thread_ref(scope, given_id)
-    again = resolve_thread_ref(scope, mapped.id.upper())
-    assert (again.id, again.may_create) == (mapped.id, False)
+    second_ref = resolve_thread_ref(scope, mapped.id.upper())
+    assert (second_ref.id, second_ref.may_create) == (mapped.id, False)
 
 
 @given(st.uuids(), tenants)
