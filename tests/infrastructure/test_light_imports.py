@@ -146,6 +146,27 @@ composition.prepare_turns()
 """
 
 
+WITHOUT_SETTINGS = """
+from baton import composition
+from baton.domain.errors import StoreUnavailable
+
+def fail():
+    raise StoreUnavailable
+
+composition.deployed_ports().settings._read = fail
+composition.prepare_turns()
+"""
+
+
+def test_turns_start_with_an_embedding_model_although_the_settings_cannot_be_read() -> None:
+    inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
+    models = {"BATON_CHAT_MODEL": "gpt", "BATON_EMBEDDING_MODEL": "text-embedding-3-small"}
+    environment = inherited | SETTINGS | MODEL | models | {"TIKTOKEN_CACHE_DIR": str(TOKENIZER), "BATON_STAGE": "dev"}
+    command = [sys.executable, "-c", WITHOUT_SETTINGS]
+    process = subprocess.run(command, capture_output=True, check=False, text=True, cwd=ROOT, env=environment)
+    assert process.returncode == 0, process.stderr
+
+
 @pytest.mark.parametrize(
     ("model", "loaded", "unused"),
     [

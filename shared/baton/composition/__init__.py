@@ -88,7 +88,7 @@ def prepare_store() -> None:
 
 
 def prepare_turns() -> None:
-    """Load model clients, the token counter and the shapes of stored bodies, so that the first turn is fast."""
+    """Load clients of models, the token counter and the shapes of stored bodies, so that the first turn is fast."""
     from baton.domain.errors import InternalError, StoreUnavailable
     from baton.domain.threads import events, run_events
 
@@ -99,8 +99,8 @@ def prepare_turns() -> None:
     with suppress(StoreUnavailable, InternalError):  # the settings cannot be read; the first turn tries again
         ports.provider_models.load(ports.default_model)
         ports.find_context_limit(ports.default_model)  # reads the table of models
-    if ports.deferred_embedder is not None:
-        ports.deferred_embedder.load()
+        if ports.deferred_embedder is not None:
+            ports.deferred_embedder.load()
     if "openai" in sys.modules:  # one of the clients that were loaded above uses it
         preload(*OPENAI_MODULES)
     ports.tiktoken.prepare(agent.system_prompt for agent in ports.shipped_agents.all())

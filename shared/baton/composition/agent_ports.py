@@ -113,7 +113,7 @@ class AgentPorts(StorePorts):
 
     @cached_property
     def functions(self) -> parts.Functions:
-        """The functions of agents that are written in Python."""
+        """The Python functions of agents and tools."""
         from baton.composition.outside_clients import make_functions
 
         return make_functions()
