@@ -182,6 +182,17 @@ def test_a_plan_that_waits_is_confirmed_and_an_old_one_is_made_again(
     assert json.loads(request.content)["planId"] == ("p-2" if plans else "p-1")
 
 
+def test_a_count_that_was_lost_is_asked_for_again(server: ScriptedServer) -> None:
+    server.answer("GET /v1/tenant/removal", answer({**REMOVAL, "status": "counting", "plannedAt": None}))
+    server.answer("POST /v1/tenant/removal", answer(REMOVAL))
+    result = server.run("tenant", "remove", "acme", "--plan")
+    assert result.exit_code == 0, result.stderr
+    server.answer("POST /v1/tenant/removal/confirm", answer({**REMOVAL, "status": "removing"}))
+    result = server.run("tenant", "remove", "acme", "--confirm", "acme")
+    assert result.exit_code == 0, result.stderr
+    assert len(server.sent("POST /v1/tenant/removal")) == 2
+
+
 @pytest.mark.parametrize("status", ["failed", "removing", "completed"])
 def test_a_confirmed_removal_goes_on_without_another_plan(server: ScriptedServer, status: str) -> None:
     confirmed = {**REMOVAL, "audit": "remove", "confirmedAt": "2026-03-02T10:00:00Z", "status": status}

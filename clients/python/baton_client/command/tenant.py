@@ -77,7 +77,7 @@ def remove(
                 return
             await _report(session, await _confirm(session, before, before["audit"]), wait=wait)
             return
-        if before is None or plan_only or not _is_waiting(before):
+        if before is None or plan_only or not _can_be_confirmed(before):
             before = await session.connection.send("POST", ADDRESS)
         plan = await _follow(session, before, "Counting")
         if plan["tenantId"] != tenant:
@@ -122,10 +122,11 @@ async def _find_removal(session: Session) -> Json | None:
     return removal
 
 
-def _is_waiting(removal: Json) -> bool:
-    """Return whether a plan can still be confirmed, even when the question is answered an hour later."""
-    if removal["status"] == "counting":
-        return True
+def _can_be_confirmed(removal: Json) -> bool:
+    """Return whether a plan can still be confirmed, even when the question is answered an hour later.
+
+    A plan that is being counted is asked for again, because a count that was lost is restarted only by a request.
+    """
     planned_at = removal["plannedAt"]
     age = datetime.now(UTC) - datetime.fromisoformat(planned_at) if planned_at is not None else None
     return removal["status"] == "planned" and age is not None and age < PLAN_VALID
