@@ -47,7 +47,6 @@ class ThreadTest:
 
     def make_content(self, *, with_answers: bool) -> Json:
         """Return the file's content, with the models' answers in its steps or without."""
-        permissions = sorted({name for agent in self.agents.all() for name in agent.required_permissions})
         test: Json = {"name": f"Thread {self.stored.id}", "agent": self._find_main()}
         test["steps"] = list(self._make_steps(with_answers=with_answers))
         content: Json = {} if with_answers else {"model": "recorded"}
@@ -56,9 +55,17 @@ class ThreadTest:
         zone = next(filter(None, (message["metadata"].get("timeZone") for message in self.stored.messages)), None)
         is_named = zone is not None and is_time_zone(zone)
         where = {"time_zone": zone} if is_named else {}
-        content |= {"user": {"id": "ada", "tenant": self.stored.tenant_id, "permissions": permissions, **where}}
+        content |= {
+            "user": {"id": "ada", "tenant": self.stored.tenant_id, "permissions": self._list_permissions(), **where}
+        }
         stubs = self._make_stubs()
         return content | ({"tools": stubs} if stubs else {}) | {"conversations": [test]}
+
+    def _list_permissions(self) -> list[str]:
+        """Return the permissions that the agents, their tools and their handoffs require."""
+        agents = self.agents.all()
+        parts = (part for agent in agents for part in (agent, *agent.tools, *agent.handoffs))
+        return sorted({name for part in parts for name in part.required_permissions})
 
     def _find_main(self) -> str:
         agent_id = self.stored.thread.get("agentId")

@@ -338,3 +338,18 @@ def test_a_default_sentence_of_baton_is_no_answer_of_a_model(project: Project) -
     thread = StoredThread({"threadId": "t", "agentId": main}, messages, [], [], [], {}, "acme")
     [test] = ThreadTest(thread, agents).make_content(with_answers=True)["conversations"]
     assert [step["answers"] for step in test["steps"]] == [[]]
+
+
+def test_the_user_of_a_test_has_the_permissions_of_agents_tools_and_handoffs(project: Project) -> None:
+    file = project.agents / "assistant.yaml"
+    file.write_text(
+        file.read_text()
+        + REFUND_TOOL
+        + "    required_permissions: [refund:make]\n"
+        + "handoffs:\n  - agent: faq\n    required_permissions: [faq:ask]\n"
+        + "required_permissions: [shop:enter]\n"
+    )
+    (project.agents / "faq.yaml").write_text("id: faq\nname: FAQ\ndescription: Answers.\nsystem_prompt: Answer.\n")
+    thread = StoredThread({"threadId": "t", "agentId": "assistant"}, [], [], [], [], {}, "acme")
+    content = ThreadTest(thread, AgentFiles.load(project.agents)).make_content(with_answers=True)
+    assert content["user"]["permissions"] == ["faq:ask", "refund:make", "shop:enter"]
