@@ -42,7 +42,7 @@ def error_of(problem: Mapping[str, Any], *, status: int, retry_after: float | No
         retryable=bool(problem.get("retryable", status in STATUSES)),
         title=_read_text(problem.get("title")),
         request_id=_read_text(problem.get("requestId")) or None,
-        problems=[_read_problem(error) for error in errors if isinstance(error, Mapping)]
+        problems=[_read_field_problem(error) for error in errors if isinstance(error, Mapping)]
         if isinstance(errors, list)
         else (),
         retry_after=retry_after,
@@ -76,7 +76,7 @@ def _find_class(code: str, status: int | None) -> type[APIStatusError]:
     return _BY_STATUS.get(status, BadRequestError)
 
 
-def _read_problem(entry: Mapping[str, Any]) -> FieldProblem:
+def _read_field_problem(entry: Mapping[str, Any]) -> FieldProblem:
     line = entry.get("line")
     return FieldProblem(
         _read_text(entry.get("field")), _read_text(entry.get("message")), line if isinstance(line, int) else None

@@ -91,10 +91,11 @@ class Connection:
                 return messages
 
     def read_lines(self, address: str, *, has_end: bool = True, **params: Any) -> AsyncIterator[Json]:
-        """Yield the objects of an answer in JSON Lines, and of further answers that its last line names.
+        """Yield the records of an answer in JSON Lines, and of the further answers that its last line names.
 
-        Raises ``UnexpectedAnswerError`` if a line of type ``error`` ends it, or none of type ``end`` though it
-        ``has_end``.
+        Lines of the types ``end`` and ``cursor`` are left out. ``has_end`` is False for an answer without a line of
+        type ``end``. Raises ``UnexpectedAnswerError`` for an answer that is cut off, ends with an error, or has a line
+        that is no JSON object.
         """
         from baton_client.asynchronous.resource import AsyncResource
 

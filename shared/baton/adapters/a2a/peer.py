@@ -136,8 +136,8 @@ class Peer:
     async def _read_followed_task(self, task: AgentTask, follows: RemoteTask, answer: Answer) -> Task | None:
         """Read the task to which an earlier attempt has sent the message; None if the message did not arrive.
 
-        Raises ``TaskLost`` if the agent does not know the task any more, or if the task was stopped, which the earlier
-        attempt's worker may have requested.
+        ``answer`` then continues where that attempt had stopped. Raises ``TaskLost`` if the agent does not know the
+        task any more, or if the task was stopped, which the earlier attempt's worker may have requested.
         """
         remote_task = await self._read_task(follows.remote_task_id)
         if remote_task.status.state == TaskState.TASK_STATE_CANCELED:

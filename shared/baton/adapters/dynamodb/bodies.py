@@ -105,7 +105,7 @@ class ItemBodies:
         return "body" in item
 
     async def read(self, scope: Scope, thread_id: str, item: Item, *, name: str = "body") -> bytes:
-        """Read the body ``name`` of an item. Raises ``StoreUnavailable`` in an outage, and for a damaged body in S3."""
+        """Read the packed body ``name`` of an item. Raises ``StoreUnavailable``, also for a damaged body in S3."""
         if name in item:
             packed: bytes = item[name]
             return packed

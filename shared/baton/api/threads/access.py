@@ -32,8 +32,8 @@ REPEATED_WITHIN = timedelta(minutes=15)
 async def get_readable_thread(app: App, scope: Scope, name: str, *, is_repeated: bool = False) -> Thread:
     """Return the thread ``name``, which is a UUID or an id of the host application.
 
-    Refusals and reads of other users' threads are audited. With ``is_repeated``, for reads that clients repeat, this is
-    done only once in fifteen minutes. Raises ``ThreadUnavailable``.
+    Refusals are audited each time. Reads of other users' threads are audited too; with ``is_repeated``, for reads that
+    clients repeat, once in fifteen minutes. Raises ``InvalidRequest`` for an unusable name, and ``ThreadUnavailable``.
     """
     thread_id = resolve_thread_ref(scope, name).id
     once = _make_once(app, scope, thread_id) if is_repeated else None

@@ -20,7 +20,7 @@ class EncodedEvent:
 
 
 def encode_events(events: Iterable[Event]) -> list[EncodedEvent]:
-    """Return the events as JSON, in order. One encoding serves all connections."""
+    """Return the events as JSON, in order, a large one as several slices. One encoding serves all connections."""
     encoded_events: list[EncodedEvent] = []
     for event in events:
         frames = event.split_into_frames()

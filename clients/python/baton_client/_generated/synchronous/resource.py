@@ -63,8 +63,8 @@ class Resource:
     def lines(self, address: str, *, has_end: bool = True, **params: Any) -> Iterator[dict[str, Any]]:
         """Yield the records of an answer in JSON Lines, and of further answers that its last line names.
 
-        ``has_end`` is False for an answer without a line of type ``end``. Raises ``UnexpectedAnswerError`` if it breaks
-        off.
+        ``has_end`` is False for an answer without a line of type ``end``. Raises ``UnexpectedAnswerError`` for an
+        answer that is cut off, ends with an error, or has a line that is no JSON object.
         """
         cursor: str | None = None
         while True:
