@@ -23,7 +23,7 @@ FAULTY = ("store", "log", "records", "handoffs", "workflows", "procedures", "epi
 
 @dataclass
 class NextFault:
-    """A fault that a worker meets at one of its calls of a store."""
+    """A fault of one of a worker's calls of a store."""
 
     kind: str = "none"
     """``unavailable``: the call has no effect; ``lost answer``: it has one, but no answer comes; ``dead``: no
@@ -56,7 +56,7 @@ class NextFault:
 
 
 class _Faulty:
-    """A store whose calls meet a fault."""
+    """A store whose calls may fail."""
 
     def __init__(self, store: Any, fault: NextFault) -> None:
         self._store, self._fault = store, fault
@@ -137,7 +137,7 @@ class Screen:
 
 
 def check_whole(events: list[Event]) -> None:
-    """The events that the caller of a turn was given: perhaps of failed attempts, then of a whole run."""
+    """Check the events that a turn's caller got: those of any failed attempts, then those of a whole run."""
     bodies = [event.body for event in events if event.seq is not None]
     begins = [index for index, body in enumerate(bodies) if body["type"] == "RUN_STARTED"]
     last = bodies[begins[-1] :]

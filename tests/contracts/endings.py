@@ -21,7 +21,7 @@ IDLE = timedelta(seconds=1800)
 
 
 def session(stores: Stores, lease: Lease, *, end: int | None = None) -> EpisodeRef:
-    """The session that ends now."""
+    """Return the session that ends now."""
     thread = lease.thread
     finished = make_episode_ref(
         thread, thread.next_ordinal if end is None else end, EndReason.USER_CLOSED, stores.clock.now()
@@ -38,7 +38,7 @@ async def close(stores: Stores, thread_id: str) -> Lease:
 
 
 async def idle_threads(stores: Stores) -> list[DueThread]:
-    """The threads that are due now, of these stores."""
+    """Return the threads of these stores that are due now."""
     return [due async for due in stores.idle.due(stores.clock.now()) if due.tenant_id == stores.tenant]
 
 
@@ -179,7 +179,7 @@ class IdleContract:
 
 
 class CancelContract:
-    """Runs that somebody wants stopped."""
+    """Requests to stop runs."""
 
     async def test_a_cancelled_run_shows_beside_the_connections(self, stores: Stores) -> None:
         thread_id = new_thread_id()

@@ -26,7 +26,7 @@ def _agent(agent_id: str, **fields: Any) -> AgentDefinition:
 
 
 def _states(*names: str, collects: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Of a workflow that collects something in its first state and ends with its last."""
+    """Return the states of a workflow, whose first state collects fields and whose last state ends it."""
     first, *others, last = names
     return [
         {"name": first, "label": first.title(), "collects": collects or NAME},

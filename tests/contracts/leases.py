@@ -25,7 +25,7 @@ LEASE_SECONDS = 30
 
 
 class LeaseContract:
-    """One writer at a time."""
+    """A thread has one writer at a time."""
 
     async def test_the_first_lease_of_a_thread_begins_it(self, stores: Stores) -> None:
         thread_id = new_thread_id()

@@ -27,7 +27,7 @@ async def read_texts(stores: Stores, thread_id: str) -> list[str]:
 
 
 class OptimisticLeaseContract:
-    """One writer at a time, although nobody sees that there is one."""
+    """A thread has one writer at a time, although no read shows an optimistic lease."""
 
     async def test_its_commit_is_like_any_other(self, stores: Stores) -> None:
         thread_id = (await stores.turn(new_thread_id())).thread_id

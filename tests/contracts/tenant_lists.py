@@ -164,7 +164,7 @@ async def store_costly_turn(
 async def page(
     stores: Stores, *, limit: int = 100, cursor: str | None = None, **conditions: Any
 ) -> tuple[list[Thread], str | None]:
-    """One page of the tenant's list, as an auditor sees it."""
+    """Return a page of the tenant's list as an auditor sees it."""
     page_items, cursor = await stores.store.list_threads(
         stores.auditor, limit=limit, cursor=cursor, whole_tenant=True, **conditions
     )
@@ -172,7 +172,7 @@ async def page(
 
 
 async def list_pages(stores: Stores, *, limit: int = 100, **conditions: Any) -> list[list[str]]:
-    """The ids on every page."""
+    """Return the ids of all pages."""
     pages: list[list[str]] = []
     cursor: str | None = None
     while not pages or cursor is not None:

@@ -10,7 +10,7 @@ from tests.contracts.stores import Stores, make_answer, make_question, new_threa
 
 
 class TimeZonesContract:
-    """One zone is kept for each user, and one with each thread."""
+    """The store keeps one time zone for each user and one for each thread."""
 
     async def test_the_last_zone_is_kept_with_its_time(self, stores: Stores) -> None:
         await stores.time_zones.put(stores.ada, "Europe/Vienna")

@@ -59,7 +59,7 @@ class RogueAgent:
 
 
 def answers(content: str | bytes, content_type: str = "application/json", status: int = 200) -> Behaviour:
-    """One answer as it stands."""
+    """Return a behaviour that sends this answer unchanged."""
 
     async def behave(request: Request) -> Response:
         return Response(content, status, media_type=content_type)
@@ -87,7 +87,7 @@ def redirects(address: str) -> Behaviour:
 
 
 def silence() -> Behaviour:
-    """Nothing for longer than any test."""
+    """Send nothing for longer than any test takes."""
 
     async def behave(request: Request) -> Response:
         await asyncio.Event().wait()

@@ -274,7 +274,7 @@ async def test_operators_learn_the_status_of_an_answer_that_is_no_json(
 
 
 async def test_an_endpoint_that_answers_too_slowly_is_given_up(deployment: Deployment, issuer: TokenEndpoint) -> None:
-    """It is never silent for long, which is all that the client limits."""
+    """The endpoint is never silent for long, and the HTTP client limits only silence."""
 
     async def drip_answer() -> AsyncIterator[bytes]:
         for _ in range(100):
@@ -366,6 +366,6 @@ def test_declarations_that_are_not_narrower_or_not_for_one_user_are_refused(depl
 
 
 def test_a_tenants_own_agent_gets_no_users_tokens(deployment: Deployment) -> None:
-    """Its author would have other users' tokens sent to any address."""
+    """The agent's author could otherwise have other users' tokens sent to any address."""
     [problem] = find_tenant_problems(deployment.agent("https://agent.example"))
     assert problem.place == ("remote", "headers", "Authorization")

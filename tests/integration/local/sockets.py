@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 async def poll(look: Callable[[], T | None]) -> T:
-    """Look from a thread until there is something, at most 10 s: for what happens after a client has left."""
+    """Call ``look`` in a thread until it returns a result, at most 10 s, for effects after a client has left."""
     async with asyncio.timeout(10):
         while not (thread := await asyncio.to_thread(look)):  # noqa: ASYNC110  another thread or process makes it true
             await asyncio.sleep(0.02)

@@ -86,7 +86,7 @@ def test_a_setting_names_more_hosts() -> None:
 
 @pytest.mark.parametrize("engine", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS"])
 def test_engines_are_not_reached_under_other_names_either(cloud: LocalCloud, engine: str) -> None:
-    """They take any credentials, so a page that finds the port could read everything."""
+    """The engines accept any credentials, so a web page that finds the port could read all data."""
     request = {"headers": {"Host": "evil.example:8080", "X-Amz-Target": "AmazonSQS.ListQueues"}, "content": "{}"}
     answered = httpx.post(cloud.environment[engine], trust_env=False, **request)
     assert answered.status_code in {403, 404}

@@ -83,7 +83,7 @@ def test_processes_that_do_not_start_are_given_up(cloud: LocalCloud, tmp_path: P
 
 
 def test_a_worker_ends_when_the_cloud_is_killed(cloud: LocalCloud) -> None:
-    """Its standard input closes then."""
+    """The worker's standard input closes when the cloud is killed."""
     with subprocess.Popen(
         [sys.executable, "-m", "baton_local.workers.worker_process"],
         env={**os.environ, **cloud.environment},

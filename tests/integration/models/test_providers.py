@@ -23,7 +23,7 @@ HELLO = [Prompt(Role.USER, "Hello")]
 
 
 class Secrets(SecretsManager):
-    """One secret, as the service would give it out."""
+    """A secret store that has a key for every name."""
 
     def _read(self, name: str) -> str:
         return f"key of {name}"

@@ -70,7 +70,7 @@ class World:
         raise AssertionError(f"no end: {messages}")
 
     def items(self) -> list[dict[str, Any]]:
-        """Everything in the table."""
+        """Return all items of the table."""
         pages = self.dynamodb.get_paginator("scan").paginate(TableName=self.table_name, ConsistentRead=True)
         return [deserialize(item) for page in pages for item in page["Items"]]
 

@@ -242,7 +242,7 @@ def _query(text: str, model: FakeEmbedder, **overrides):  # type: ignore[no-unty
 async def test_an_index_of_an_earlier_release_is_searched_written_and_rebuilt(
     engine: Engine, layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its texts were searched themselves, by an analysis of OpenSearch."""
+    """The earlier release searched the texts themselves, with an analyser of OpenSearch."""
     administration = OpenSearchAdministration(engine, layout, AT_ONCE)
     with monkeypatch.context() as earlier:
         earlier.setattr("baton.adapters.opensearch.administration.MAPPING_VERSION", 1)

@@ -49,7 +49,7 @@ async def index(engine: Engine) -> AsyncIterator[OpenSearchIndex]:
 
 
 class TestOpenSearch(SearchContract):
-    """It does what every search index does."""
+    """OpenSearch fulfils the contract of search indices."""
 
 
 class TestKnowledgeInOpenSearch(KnowledgeContract):

@@ -44,7 +44,7 @@ async def test_a_page_reads_a_few_entries_of_each_partition(on_dynamodb_local: E
 
 
 async def _begin_conversations(stores: Stores, count: int) -> None:
-    """So many conversations, and an audit record of each."""
+    """Begin ``count`` conversations, with an audit record of each."""
 
     async def begin() -> None:
         thread_id = new_thread_id()

@@ -112,7 +112,7 @@ async def test_a_thread_that_the_index_names_twice_is_looked_at_once(on_dynamodb
         await make_due_since(on_dynamodb_local, stores, thread_id, LONG_AGO + timedelta(seconds=number))
 
     class NamedTwice(Table):
-        """Its index still has the places from which the threads have just moved."""
+        """A table whose index still has the entries of the threads from before they moved."""
 
         async def query(self, *arguments: Any, **options: Any) -> AsyncGenerator[list[Item], None]:
             async for page in super().query(*arguments, **options):

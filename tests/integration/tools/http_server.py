@@ -67,7 +67,7 @@ SPEC: dict[str, Any] = {
 
 
 async def echo(request: Request) -> Response:
-    """Everything about the request."""
+    """Return all parts of the request."""
     body = await request.body()
     return JSONResponse(
         {

@@ -20,7 +20,7 @@ from tests.integration.tools.mcp_task_server import Tasks
 
 
 def server(name: str) -> MCPServer:
-    """A server with tools that behave in every way a client may meet."""
+    """Return a server with a tool for each behaviour that a client must handle."""
     instance = MCPServer(name, extensions=[Tasks()])
 
     @instance.tool()

@@ -47,7 +47,7 @@ async def test_structured_content_is_reported_once(harness: Harness, files_port:
 
 
 async def test_a_result_is_not_checked_by_the_servers_own_schema(harness: Harness, files_port: int) -> None:
-    """Its patterns would be matched by ``re``, on the event loop."""
+    """Patterns of the server's schema would be matched by ``re``, on the event loop."""
     answer = await harness.call(agent_with(mcp(files_port)), "unlike_its_schema")
     assert json.loads(answer.text) == {"city": "a" * 18 + "!"}
 

@@ -32,7 +32,7 @@ class StoredRecords:
         return stored
 
     async def check(self, harness: Harness) -> None:
-        """Every record is read as it was made, and its items have the served shape."""
+        """Check that every record is read as it was made, and that its items have the served shape."""
         assert self.pairs
         for record, _ in self.pairs:
             assert await harness.context(record["runId"]) == record

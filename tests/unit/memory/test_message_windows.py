@@ -19,7 +19,7 @@ PAGE_CHARACTERS = 300_000
 async def windows(
     monkeypatch: pytest.MonkeyPatch, texts: list[str], first: int, end: int
 ) -> tuple[list[list[StoredMessage]], int]:
-    """The windows of a range of a thread with these messages, and the requests that they took."""
+    """Return the windows of a range of a thread with these messages, and the number of their requests."""
     harness, requests = Harness(), 0
     for number, text in enumerate(texts):
         await harness.say(f"m{number}", text)

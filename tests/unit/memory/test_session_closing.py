@@ -71,7 +71,7 @@ async def documents(harness: Harness, **chosen: Any) -> list[IndexDocument]:
 
 
 def all_prompts(harness: Harness) -> str:
-    """All that the model was given."""
+    """Return the text of all prompts that the model got."""
     return "\n".join(str(prompt.content) for request in harness.model.requests for prompt in request.prompts)
 
 

@@ -161,7 +161,7 @@ def raises_again(handler: ast.ExceptHandler) -> bool:
 
 
 def calls(node: ast.AST, names: set[str]) -> bool:
-    """Whether one of these is called in the node, itself or as a method."""
+    """Return whether the node calls a function or method with one of these names."""
     return any(
         isinstance(item, ast.Call) and getattr(item.func, "attr", getattr(item.func, "id", None)) in names
         for item in ast.walk(node)

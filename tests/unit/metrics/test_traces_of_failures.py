@@ -99,7 +99,7 @@ def invoke(module: ModuleType, event: dict[str, Any]) -> Any:
 
 
 def fails(module: ModuleType, event: dict[str, Any]) -> bool:
-    """Whether the function cannot handle the event, or a record of it. A refused connection is handled."""
+    """Return whether the function fails on the event or one of its records. A refused connection is no failure."""
     try:
         answer = module.handler(event, Context())
     except Exception as failure:  # noqa: BLE001 - Lambda passes it on

@@ -68,7 +68,7 @@ FULL: dict[str, Any] = {
 
 
 def issuers(number: int) -> list[dict[str, str]]:
-    """So many issuers, each about as long as one of Microsoft Entra."""
+    """Return ``number`` issuers, each about as long as one of Microsoft Entra."""
     tenant = "/00000000-0000-0000-0000-{:012d}/v2.0"
     return [
         {"issuer": f"https://login.microsoftonline.com{tenant.format(index)}", "audience": f"api://{index:036d}"}
@@ -191,7 +191,7 @@ def test_the_size_of_a_document_is_counted_in_bytes() -> None:
 
 
 def test_a_receiver_on_this_machine_is_for_the_local_cloud() -> None:
-    """It needs neither https nor an allowed host there, and nobody deploys it."""
+    """Such a receiver needs neither https nor an allowed host in the local cloud, and cannot be deployed."""
     document = check_document({"version": 1, "webhooks": [LOCAL_HOOK]})
     assert document.webhooks == (Webhook.model_validate(LOCAL_HOOK),)
     with pytest.raises(

@@ -264,7 +264,7 @@ async def test_a_request_that_is_repeated_asks_no_model() -> None:
 
 
 async def die(harness: Harness, message_id: str, content: str, *, request: int, **fields: Any) -> None:
-    """A worker dies in the middle of its answer, after the question is stored."""
+    """Let a worker die in the middle of its answer, after it has stored the question."""
     harness.model.script(Answer(("Lost", "."), gate=asyncio.Event(), gate_at=1))
     dead = asyncio.ensure_future(harness.say(message_id, content, **fields))
     await harness.wait_for_requests(request)

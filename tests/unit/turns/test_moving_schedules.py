@@ -28,7 +28,7 @@ async def schedule_daily(began: str, zone: str, at: str, **fields: str) -> tuple
 
 
 async def get_kept(due: DueHarness) -> Schedule:
-    """The schedule as it is kept."""
+    """Return the stored schedule."""
     return (await due.app.self_started.schedule_making.get(due.ada, "daily")).schedule
 
 

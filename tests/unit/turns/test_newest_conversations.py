@@ -26,7 +26,7 @@ def make_harness(**overrides: Any) -> DueHarness:
 
 
 async def talk(due: DueHarness, thread_id: str, message_id: str = "m1", *, agent_id: str | None = None) -> None:
-    """A message in one of the user's conversations."""
+    """Send a message in one of the user's conversations."""
     due.clock.advance(60)
     due.thread_id = thread_id
     await due.say(message_id, "Hello", agent_id=agent_id)

@@ -45,7 +45,7 @@ def prompts(harness: Harness) -> list[tuple[str, Any]]:
 
 
 def prompt_text(harness: Harness) -> str:
-    """Everything that the model was sent last."""
+    """Return the text of all prompts of the model's last request."""
     return "\n".join(str(content) for _, content in prompts(harness))
 
 

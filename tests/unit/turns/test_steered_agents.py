@@ -154,7 +154,7 @@ def busy() -> BusyAgent:
 
 
 def with_specialist(mode: str) -> BusyAgent:
-    """An agent that may hand over to the one for hotels."""
+    """Return an agent that may hand over to the agent for hotels."""
     handoffs = [{"agent": "hotels", "context_mode": mode}]
     return BusyAgent(while_busy="steer", handoffs=handoffs, others=(HOTELS,))
 

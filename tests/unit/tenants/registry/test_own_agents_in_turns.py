@@ -251,7 +251,7 @@ async def test_a_tenants_agents_are_no_others_main_agents_targets_or_sub_agents(
 
 
 async def check_tenant(harness: Harness, scope: Scope, present: dict[str, str]) -> None:
-    """The tenant's agents, and no others, can be talked to, consulted and handed over to."""
+    """Check that the tenant's agents, and no others, can be talked to, consulted and handed over to."""
     for agent_id in IDS:
         harness.thread_id = harness.clock.new_id()
         if agent_id in present:

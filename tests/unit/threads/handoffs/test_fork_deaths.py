@@ -34,7 +34,7 @@ async def die_at_write(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch,
 
 
 async def repeat_message(harness: HandoffHarness) -> Turn:
-    """The message comes again."""
+    """Deliver the message again."""
     turn = await harness.say("m1", "Please help")
     check_run([event.body for event in turn.events], attempt=turn.last["metadata"]["attempt"])
     await check_handoffs(harness)

@@ -33,7 +33,7 @@ DAY = timedelta(days=1).total_seconds()
 
 
 async def leave_unfinished(harness: HandoffHarness) -> str:
-    """Somebody began a workflow in the harness's thread and has gone on to another thread; the workflow's id."""
+    """Begin a workflow in the harness's thread, continue in another thread, and return the workflow's id."""
     await harness.say()
     harness.thread_id = str(uuid.uuid4())
     await harness.say("elsewhere", "Hello")

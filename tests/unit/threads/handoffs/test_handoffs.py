@@ -23,7 +23,7 @@ each_way = pytest.mark.parametrize(("by", "mode"), list(product(REASONS, MODES))
 
 
 def check(*runs: Turn) -> None:
-    """Every run keeps the rules of AG-UI."""
+    """Check that every run follows the rules of AG-UI."""
     for run in runs:
         check_run([event.body for event in run.events])
 

@@ -44,7 +44,7 @@ async def list_resumable(harness: HandoffHarness) -> list[str]:
 
 
 def to_choose(harness: HandoffHarness) -> list[str]:
-    """The workflows that the model may hand over to continue, by the tool it was asked with last."""
+    """Return the ids of the workflows that the model's last tools offer to continue."""
     [tool] = [tool for tool in harness.model.requests[-1].tools if tool.name == "transfer_to_maker"]
     fields: dict[str, Any] = tool.parameters["properties"]
     named: list[str] = fields["workflow_id"]["enum"]

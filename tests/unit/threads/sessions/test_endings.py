@@ -41,7 +41,7 @@ async def test_closing_again_gives_the_same_answer_and_starts_nothing(harness: H
 
 
 async def die_after_closing(harness: Harness) -> None:
-    """A worker closes the thread and dies before it can audit that or start the pipeline."""
+    """Close the thread with a worker that dies before it audits the closing or starts the pipeline."""
 
     async def never(*args: Any, **details: Any) -> None:
         await asyncio.Event().wait()
