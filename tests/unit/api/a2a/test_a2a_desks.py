@@ -9,7 +9,7 @@ from a2a.compat.v0_3 import types as v03
 
 from tests.harness.desks import DeskHarness
 from tests.unit.api.a2a_client import A2AServed, Json, message, text_of
-from tests.unit.api.asked_tasks import send
+from tests.unit.api.a2a_messages import send
 from tests.unit.api.pushed import work_off
 
 ANNA = {"kind": "person", "id": "anna", "name": "Anna"}

@@ -28,7 +28,7 @@ from tests.harness.local_clock import run_ahead
 from tests.harness.sessions import close
 from tests.harness.wiki import wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of
-from tests.unit.api.asked_tasks import open_task, send
+from tests.unit.api.a2a_messages import open_task, send
 from tests.unit.api.pushed import hooks_of, queue_of, work_off
 
 URL = "https://client.example/hook"

@@ -20,7 +20,7 @@ from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.sessions import close
 from tests.harness.wiki import delete, wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of
-from tests.unit.api.asked_tasks import ask_for_approval, open_task, send
+from tests.unit.api.a2a_messages import ask_for_approval, open_task, send
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.harness.harness import Harness
 from tests.harness.sockets import TAB, Socketed
 from tests.harness.wiki import run_until_interrupt, wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message
-from tests.unit.api.asked_tasks import ask_for_approval
+from tests.unit.api.a2a_messages import ask_for_approval
 from tests.unit.api.mcp_client import McpServed, read_structured
 from tests.unit.api.resuming import resume
 from tests.unit.api.served import Served

@@ -14,7 +14,7 @@ from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.remembered import learn
 from tests.unit.api.a2a_client import A2AServed, Json, message
-from tests.unit.api.asked_tasks import send
+from tests.unit.api.a2a_messages import send
 from tests.unit.api.mcp_client import McpServed, open_to_mcp, read_structured
 from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
