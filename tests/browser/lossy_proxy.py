@@ -22,15 +22,15 @@ class _Link:
     task: asyncio.Task[None]
     is_socket: bool = False
 
-    async def carry(self, what: str, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-        """Hand on what comes, until the source is closed; what is swallowed is read and forgotten, a close as well."""
+    async def carry(self, direction: str, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        """Forward data until the source closes; swallowed data and closes are dropped."""
         while data := await source.read(65536):
             self.is_socket |= b"upgrade: websocket" in data[:2000].lower()
             await self.flows.wait()
-            if what not in self.swallows:
+            if direction not in self.swallows:
                 target.write(data)
                 await target.drain()
-        if what not in self.swallows:
+        if direction not in self.swallows:
             target.close()
 
 
@@ -46,18 +46,18 @@ class LossyProxy:
         self._flows.set()
         self.url = ""
 
-    def swallow(self, *what: str) -> None:
-        """Let nothing pass any more on the connections there are: another network, from which new ones work.
+    def swallow(self, *directions: str) -> None:
+        """Drop all data on the existing connections, as when the client changes its network; new connections work.
 
-        Of "requests" and "answers" one may be named, which vanishes alone. Connections that are not WebSockets end, as
+        With "requests" or "answers", only that direction is dropped. Connections that are not WebSockets end, as
         browsers themselves end theirs when they change networks.
         """
         for link in self._links:
-            link.swallows |= set(what) or BOTH
+            link.swallows |= set(directions) or BOTH
         self._end_requests()
 
     def swallow_everything(self) -> None:
-        """Let nothing pass on new connections either: they are accepted, and never answered."""
+        """Drop the data of new connections as well: they are accepted and never answered."""
         self._swallows_new = True
         for link in self._links:
             link.swallows |= BOTH

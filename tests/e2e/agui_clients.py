@@ -88,11 +88,11 @@ class AgUiClient:
         results = (await self._ask("check", events=events))["answer"]
         return [f"{complaint} {event}" for event, complaint in zip(events, results, strict=True) if complaint]
 
-    async def _ask(self, what: str, **fields: object) -> Json:
+    async def _ask(self, action: str, **fields: object) -> Json:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.requests += 1
-        self.process.stdin.write(json.dumps({"do": what, "number": self.requests, **fields}).encode() + b"\n")
+        self.process.stdin.write(json.dumps({"do": action, "number": self.requests, **fields}).encode() + b"\n")
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 line = await self.process.stdout.readline()

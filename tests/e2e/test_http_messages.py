@@ -158,10 +158,10 @@ async def test_a_message_id_is_not_used_for_other_content(alice: User, cloud: Ru
 async def test_the_same_content_in_parts_and_in_another_order_of_keys_is_no_conflict(alice: User) -> None:
     thread_id = new_id()
     url = "https://example.com/a.png"
-    one = [{"type": "text", "text": "Hi"}, {"type": "image", "source": {"type": "url", "value": url}}]
-    other = [{"text": "Hi", "type": "text"}, {"source": {"value": url, "type": "url"}, "type": "image"}]
-    first = await alice.ask(one, sessionId=thread_id, messageId="m-1")
-    assert await alice.ask(other, sessionId=thread_id, messageId="m-1") == first
+    content = [{"type": "text", "text": "Hi"}, {"type": "image", "source": {"type": "url", "value": url}}]
+    reordered = [{"text": "Hi", "type": "text"}, {"source": {"value": url, "type": "url"}, "type": "image"}]
+    first = await alice.ask(content, sessionId=thread_id, messageId="m-1")
+    assert await alice.ask(reordered, sessionId=thread_id, messageId="m-1") == first
 
 
 async def test_a_conversation_does_not_change_its_main_agent(alice: User, cloud: RunningCloud, tenant: str) -> None:

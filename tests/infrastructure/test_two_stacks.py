@@ -99,9 +99,9 @@ def list_identifying_properties(resource_type: str) -> set[str]:
 
 
 def list_shared(template: dict[str, Any]) -> set[str]:
-    """The logical ids of what two stacks of the template would both call theirs."""
-    one, other = (identities(template, name) for name in ("baton-dev", "baton-prod"))
-    return {one[identity] for identity in one.keys() & other.keys()}
+    """Return the logical ids of the resources that two stacks of the template would share."""
+    dev, prod = (identities(template, name) for name in ("baton-dev", "baton-prod"))
+    return {dev[identity] for identity in dev.keys() & prod.keys()}
 
 
 def test_no_two_stacks_give_something_the_same_name(stack: Stack) -> None:

@@ -42,13 +42,20 @@ HANDOFFS = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), HANDOFFS, ids=[f"{one.name}-{other.name}" for one, other in HANDOFFS])
+@pytest.mark.parametrize(
+    ("first", "second"), HANDOFFS, ids=[f"{first.name}-{second.name}" for first, second in HANDOFFS]
+)
 async def test_a_conversation_goes_from_one_model_to_another_and_back(
     stand_ins: StandIns, first: Endpoint, second: Endpoint
 ) -> None:
-    async with adapter(stand_ins, first) as one, adapter(stand_ins, second) as other:
-        talk = Talk(one, first)
-        for model, endpoint in ((one, first), (other, second), (one, first), (other, second)):
+    async with adapter(stand_ins, first) as first_model, adapter(stand_ins, second) as second_model:
+        talk = Talk(first_model, first)
+        for model, endpoint in (
+            (first_model, first),
+            (second_model, second),
+            (first_model, first),
+            (second_model, second),
+        ):
             talk.model = model
             talk.settings = Talk(model, endpoint).settings
             assert "add done" in await talk.say(f"{CALLS} 2 times")
@@ -59,14 +66,14 @@ async def test_a_conversation_goes_from_one_model_to_another_and_back(
 async def test_a_turn_that_one_model_began_is_ended_by_another(stand_ins: StandIns) -> None:
     for first in (CLAUDE, GPT, DEEPSEEK, GEMINI, OPENROUTER):
         for second in (CLAUDE, GPT, DEEPSEEK, GEMINI, GROQ, NOVA, MISTRAL):
-            async with adapter(stand_ins, first) as one, adapter(stand_ins, second) as other:
-                talk = Talk(one, first)
+            async with adapter(stand_ins, first) as first_model, adapter(stand_ins, second) as second_model:
+                talk = Talk(first_model, first)
                 talk.prompts.append(Prompt(Role.USER, CALLS))
                 answer = await talk.ask()
                 parts = answer.end.provider_parts
                 talk.prompts.append(Prompt(Role.ASSISTANT, "", tool_calls=tuple(answer.calls), provider_parts=parts))
                 talk.prompts.append(Prompt(Role.TOOL, "add done", tool_call_id=answer.calls[0].id))
-                talk.model, talk.settings = other, Talk(other, second).settings
+                talk.model, talk.settings = second_model, Talk(second_model, second).settings
                 await talk.ask()
     assert stand_ins.journal.refused == []
 

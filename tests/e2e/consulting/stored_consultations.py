@@ -16,7 +16,7 @@ def results_by_tool(events: list[Json]) -> dict[str, str]:
     return {names[event["toolCallId"]]: event["content"] for event in of_type(events, "TOOL_CALL_RESULT")}
 
 
-async def records(user: User, thread_id: str, what: str) -> list[Json]:
+async def records(user: User, thread_id: str, collection: str) -> list[Json]:
     """The stored ``tool-calls`` or ``tasks`` of a thread."""
-    items: list[Json] = (await user.read(f"/threads/{thread_id}/{what}"))["items"]
+    items: list[Json] = (await user.read(f"/threads/{thread_id}/{collection}"))["items"]
     return items

@@ -114,14 +114,18 @@ def _with_previous(state: State) -> Iterator[tuple[Entry, int]]:
 
 
 def _went_back(before: State, after: State) -> str | None:
-    one, two = before.thread, after.thread
-    if two.fence < one.fence or two.pointer < one.pointer or two.last < one.last:
+    old_thread, new_thread = before.thread, after.thread
+    if (
+        new_thread.fence < old_thread.fence
+        or new_thread.pointer < old_thread.pointer
+        or new_thread.last < old_thread.last
+    ):
         return "the fence, the pointer or the sequence went back"
     for old, new in zip(before.turns, after.turns, strict=True):
         if old is not None and (new is None or new.digest != old.digest):
-            return "a message that was taken up was replaced by another"
+            return "an accepted message was replaced by another"
     if after.committed[: len(before.committed)] != before.committed:
-        return "what was committed was committed anew"
+        return "a committed message was committed again"
     return None
 
 

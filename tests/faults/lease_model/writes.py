@@ -39,8 +39,8 @@ def last_message(worker: Worker, rules: Rules) -> Msg:
 
 
 def put(state: State, worker: Worker, rules: Rules, ordinal: int, message: Msg, then: Pc) -> tuple[str, State, Worker]:
-    there = state.messages[ordinal]
-    if rules.fenced_messages and there is not None and there.fence > worker.fence:
+    existing = state.messages[ordinal]
+    if rules.fenced_messages and existing is not None and existing.fence > worker.fence:
         return "lease lost", state, worker._replace(pc=Pc.DONE)
     messages = list(state.messages)
     messages[ordinal] = message._replace(fence=worker.fence)
@@ -53,8 +53,8 @@ def make_delivered(worker: Worker, rules: Rules) -> Msg:
 
 
 def put_delivered(state: State, worker: Worker, rules: Rules) -> tuple[str, State, Worker]:
-    there = state.messages[worker.pointer]
-    if there is not None and there.fence + rules.delivery_writes_once > worker.fence:
+    existing = state.messages[worker.pointer]
+    if existing is not None and existing.fence + rules.delivery_writes_once > worker.fence:
         return "somebody else has written", state, usual(worker)
     messages = list(state.messages)
     messages[worker.pointer] = make_delivered(worker, rules)
@@ -82,10 +82,10 @@ def usual(worker: Worker) -> Worker:
 
 
 def append(state: State, worker: Worker, piece: Piece, then: Worker) -> tuple[str, State, Worker]:
-    there = next((other for other in state.log if other.first == piece.first), None)
-    if there is not None and there.fence > worker.fence:
+    existing = next((entry for entry in state.log if entry.first == piece.first), None)
+    if existing is not None and existing.fence > worker.fence:
         return "lease lost", state, worker._replace(pc=Pc.DONE)
-    log = tuple(sorted((*(other for other in state.log if other is not there), piece)))
+    log = tuple(sorted((*(entry for entry in state.log if entry is not existing), piece)))
     return f"log from {piece.first}", state._replace(log=log), then
 
 

@@ -237,12 +237,12 @@ async def measure(rounds: int) -> dict[str, list[float]]:
         location = Place(cloud, cloud.token(TENANT, "ada"))
         for _ in range(rounds):
             answers.is_over = False
-            ones = [Waiting(number) for number in range(CONVERSATIONS)]
-            clients = [(one, measure_websocket(location, one)) for one in ones]
+            waitings = [Waiting(number) for number in range(CONVERSATIONS)]
+            clients = [(waiting, measure_websocket(location, waiting)) for waiting in waitings]
             results["WebSocket"] += await kill_and_measure(clients, lambda: cloud.kill_workers(1))
             with web_app(cloud.environment) as (url, kill):
-                ones = [Waiting(number) for number in range(CONVERSATIONS)]
-                clients = [(one, measure_sse(location, one, url)) for one in ones]
+                waitings = [Waiting(number) for number in range(CONVERSATIONS)]
+                clients = [(waiting, measure_sse(location, waiting, url)) for waiting in waitings]
                 results["SSE"] += await kill_and_measure(clients, kill)
             answers.is_over = True
             await asyncio.sleep(3)  # whatever still answers comes to its end

@@ -92,7 +92,7 @@ class Simulation:
         self.live = app.ports.live
         self.turns, self.closer, self.actions = app.turns, app.closer, app.actions
 
-    async def _request(self, what: str, carry_out: Callable[[], Awaitable[Any]]) -> Any:
+    async def _request(self, call: str, carry_out: Callable[[], Awaitable[Any]]) -> Any:
         process = PROCESS.get()
         if self.is_over:
             raise StoreUnavailable
@@ -100,7 +100,7 @@ class Simulation:
             return await carry_out()
         number, process.operations = process.operations, process.operations + 1
         fault = self.faults.get(process.name, {}).get(number)
-        note = f"{process.name} #{number} {what}"
+        note = f"{process.name} #{number} {call}"
         self._requests += 1
         delay = self.delays[self._requests % len(self.delays)] / 100
         await asyncio.sleep(delay + (3.0 if fault is Fault.SLOW else 0.0))
@@ -112,7 +112,7 @@ class Simulation:
         if fault is Fault.FREEZES_BEFORE:
             await self._freeze(process)
         if fault is Fault.FAILS:
-            raise ConnectionBusy if what.startswith("connections") else StoreUnavailable
+            raise ConnectionBusy if call.startswith("connections") else StoreUnavailable
         try:
             answer = await carry_out()
         finally:
@@ -121,7 +121,7 @@ class Simulation:
             await self._die(process)
         if fault is Fault.FREEZES_AFTER:
             await self._freeze(process)
-        if fault is Fault.ANSWER_LOST and not what.startswith("connections"):
+        if fault is Fault.ANSWER_LOST and not call.startswith("connections"):
             raise StoreUnavailable
         await asyncio.sleep(delay)
         return answer

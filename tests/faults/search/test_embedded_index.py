@@ -100,15 +100,15 @@ async def test_writers_at_the_same_time_lose_nothing(writers: int) -> None:
 
 async def test_a_writer_and_one_that_deletes_lose_nothing() -> None:
     s3, ada = FakeS3(), new_scope()
-    one, other = make_embedded_index(s3, BUCKET), make_embedded_index(s3, BUCKET)
-    await one.put(ada, EPISODES, [document("a", "green"), document("b", "red")])
+    writer, deleter = make_embedded_index(s3, BUCKET), make_embedded_index(s3, BUCKET)
+    await writer.put(ada, EPISODES, [document("a", "green"), document("b", "red")])
     for number in range(10):
         await asyncio.gather(
-            one.put(ada, EPISODES, [document(f"new{number}", "blue")]),
-            other.put(ada, EPISODES, [document("c", f"version {number}")]),
-            other.delete(ada, EPISODES, SearchFilter(source_id="source-of-b")),
+            writer.put(ada, EPISODES, [document(f"new{number}", "blue")]),
+            deleter.put(ada, EPISODES, [document("c", f"version {number}")]),
+            deleter.delete(ada, EPISODES, SearchFilter(source_id="source-of-b")),
         )
-    assert await list_ids(one, ada, EPISODES) == sorted(["a", "c", *(f"new{number}" for number in range(10))])
+    assert await list_ids(writer, ada, EPISODES) == sorted(["a", "c", *(f"new{number}" for number in range(10))])
 
 
 @pytest.mark.parametrize("takes_effect", [False, True])
