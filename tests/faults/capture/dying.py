@@ -14,7 +14,7 @@ from baton.domain.memory.capture import Capture, CaptureStatus, CaptureStep
 from baton_testing.fakes.memory.episodes import WorkerDied
 from tests.contracts.stores import Stores
 from tests.harness.harness import Harness
-from tests.unit.memory.procedures.tasks import IS_TASK, OPERATOR, complete_task, equip, make_draft_answer, pending
+from tests.unit.memory.procedures.tasks import IS_TASK, OPERATOR, complete_task, equip, list_pending, make_draft_answer
 
 
 @dataclass
@@ -110,7 +110,7 @@ async def calls_of_a_capture() -> list[str]:
 
 async def check(harness: Harness, *, announced: int | None = 1) -> None:
     """Check that one procedure waits for approval, and that its capture has ended."""
-    assert await pending(harness) == ["report-an-outage@1"]
+    assert await list_pending(harness) == ["report-an-outage@1"]
     scope, ref, _ = harness.captures.started[-1]
     record = await harness.capture_records.get(scope, ref)
     assert record is not None

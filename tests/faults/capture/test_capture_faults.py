@@ -12,7 +12,7 @@ from baton.composition.app import build
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.memory.capture import CaptureStep
 from tests.faults.capture.dying import Dying, build_dying, calls_of_a_capture, carry_out, check, harness_with_task
-from tests.unit.memory.procedures.tasks import IS_TASK, make_draft_answer, pending
+from tests.unit.memory.procedures.tasks import IS_TASK, list_pending, make_draft_answer
 
 
 async def test_a_capture_makes_these_calls() -> None:
@@ -77,5 +77,5 @@ async def test_a_conversation_that_is_deleted_meanwhile_leaves_no_procedure(at: 
     harness = await harness_with_task()
     app = build(harness.with_ports(store=Deleted(harness.store, at)))
     await carry_out(app, harness)
-    assert await pending(harness) == []
+    assert await list_pending(harness) == []
     assert harness.announcements.pending == []

@@ -95,8 +95,8 @@ def list_started(harness: Harness) -> list[CaptureRef]:
     return [ref for _, ref, _ in harness.captures.started]
 
 
-async def pending(harness: Harness) -> list[str]:
-    """The ids and versions of the procedures that wait for approval."""
+async def list_pending(harness: Harness) -> list[str]:
+    """Return the ids and versions of the procedures that wait for approval."""
     from baton.domain.memory.procedure import ProcedureStatus
 
     page_items, _ = await harness.procedures.of_agents(
