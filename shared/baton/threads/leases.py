@@ -42,16 +42,15 @@ async def holding(
 
     ``refusals`` are errors raised before anything was written: the lease is returned unchanged. After any other
     failure the lease is abandoned, so that the next worker takes the run over at once. After ``LeaseLost`` nothing is
-    done, because the lease has a new holder. If the lease cannot be ended, it runs out, and the failure of the work is
-    raised all the same.
+    done, because the lease has a new holder. If the lease cannot be returned, ``StoreUnavailable`` replaces the
+    refusal, so that the request is repeated and leaves no run in progress.
     """
     try:
         yield lease
     except LeaseLost:
         raise
     except refusals:
-        with contextlib.suppress(BatonError):
-            await give_back(store, lease)
+        await give_back(store, lease)
         raise
     except BaseException:
         with contextlib.suppress(BatonError):
