@@ -126,8 +126,8 @@ class RealTimeFunctions(Functions):
                 return await super().call(function, context, arguments, filled)
             except ToolFailed:
                 raise
-            except Exception as problem:
-                self.note(problem)
+            except Exception as failure:
+                self.note_failure(failure)
                 raise
 
     def note_blocked(self, function: Callable[..., Any], context: TurnContext, blocked: Blocked) -> None:
@@ -135,9 +135,9 @@ class RealTimeFunctions(Functions):
         what = f"{function.__qualname__} has blocked the event loop for {blocked.seconds:.1f} s"
         self._add(f"{blocked.after}: {what}, up to {blocked.until or 'its end'}")
 
-    def note(self, problem: Exception) -> None:
+    def note_failure(self, failure: Exception) -> None:
         """Note a fault with its position in the project."""
-        self._add(describe_code_problem(problem))
+        self._add(describe_code_problem(failure))
 
     def _add(self, text: str) -> None:
         if len(self.notes) < MAX_NOTES and text not in self.notes:

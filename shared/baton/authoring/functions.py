@@ -149,10 +149,11 @@ class Functions:
             until=blocked.until or "its end",
         )
 
-    def note(self, problem: Exception) -> None:
-        """Receive an error of the code that has ended a turn, or an agent's answer, with an internal error.
+    def note_failure(self, failure: Exception) -> None:
+        """Receive an unexpected error that has ended a turn or the answer of a consulted agent.
 
-        This method does nothing, because the error is logged. Conversation tests override it to show the error.
+        This method does nothing, because the error is logged. Conversation tests override it to show the error, and
+        also call it for failed calls of functions.
         """
 
     async def close_replaced(self) -> None:

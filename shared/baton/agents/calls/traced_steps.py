@@ -30,12 +30,12 @@ def note_answer(span: Span, agent: AgentDefinition, question: str, answer: str) 
 def trace_call(call: ToolCall, offer: ToolOffer | None) -> AbstractContextManager[Span]:
     """Trace the block as a tool call. ``offer`` is the called tool; None if the agent has no such tool."""
     name = call.name if offer is not None else UNKNOWN_TOOL
-    is_content = get_current_span().shows_content
+    shows_content = get_current_span().shows_content
     attributes = {
         Attribute.TOOL_NAME: name,
         Attribute.TOOL_CALL_ID: call.id,
         Attribute.TOOL_TYPE: "function" if offer is None or offer.tool is None else "extension",
-        Attribute.TOOL_ARGUMENTS: to_content(call.arguments) if is_content else None,
+        Attribute.TOOL_ARGUMENTS: to_content(call.arguments) if shows_content else None,
     }
     return traced(Operation.TOOL, name, attributes)
 

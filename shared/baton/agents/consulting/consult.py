@@ -136,7 +136,7 @@ class Consultations:
         except Exception as problem:
             logger.exception("consultation failed", agent=agent.id, thread_id=self._context.thread_id)
             count(Metric.INTERNAL_FAULTS)
-            self._context.services.functions.note(problem)
+            self._context.services.functions.note_failure(problem)
             return TaskStatus.FAILED, "it has an internal fault."
         if not work.answer.strip():
             return TaskStatus.FAILED, "it gave an empty answer."

@@ -102,7 +102,7 @@ class Dialogue:
         attempt = self._attempt
         logger.error("turn failed", exc_info=error, thread_id=attempt.thread_id, run_id=attempt.run.run_id)
         count(Metric.INTERNAL_FAULTS)
-        attempt.services.functions.note(error)
+        attempt.services.functions.note_failure(error)
         self._error = errors.InternalError()
 
     def finish(self) -> DialogueResult:
