@@ -242,7 +242,9 @@ def _refuse_constant(name: str) -> Any:
 
 def _list_problems(problem: ValidationError) -> Iterator[str]:
     for error in problem.errors(include_url=False):
-        location = [part for part in error["loc"] if part not in TYPES]
+        location = list(error["loc"])
+        if location[:1] == ["checks"] and len(location) > 2 and location[2] in TYPES:
+            del location[2]  # the tag of the union, which is no part of the file
         what = in_plain_words(error)
         match error["type"]:
             case "extra_forbidden":

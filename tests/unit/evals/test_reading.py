@@ -39,6 +39,8 @@ def test_a_text_is_one_message_and_a_list_is_several_turns(tmp_path: Path) -> No
         ({**GOOD, "metadata": {"a": "\ud83d"}}, "1: it has half of a character"),
         ({"input": "Hello"}, "1: name: Field required"),
         ({**GOOD, "check": []}, "1: check: there is no such field (did you mean checks?)"),
+        ({**GOOD, "contains": "x"}, "1: contains: there is no such field"),
+        ({**GOOD, "checks": [{"type": "contains", "text": "x", "regex": "y"}]}, "1: checks.0.regex: there is no such"),
         ({**GOOD, "input": []}, "1: input: Tuple should have at least 1 item"),
         ({**GOOD, "input": [{"approve": True}]}, "1: input: the first turn is a message, or asks"),
         ({**GOOD, "input": ["Hello", {"say": "x", "decline": True}]}, "1: input.1: does one of: say, approve, decline"),
