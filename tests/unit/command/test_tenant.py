@@ -193,6 +193,20 @@ def test_a_count_that_was_lost_is_asked_for_again(server: ScriptedServer) -> Non
     assert len(server.sent("POST /v1/tenant/removal")) == 2
 
 
+@pytest.mark.parametrize(
+    ("confirmed_at", "says"),
+    [(None, "nothing was removed. Repeat `baton tenant remove acme`"), ("2026-03-02T10:00:00Z", "acme`: it goes on")],
+)
+def test_a_failure_says_whether_anything_was_removed(
+    server: ScriptedServer, confirmed_at: str | None, says: str
+) -> None:
+    failed = {**REMOVAL, "status": "failed", "confirmedAt": confirmed_at}
+    server.answer("GET /v1/tenant/removal", answer(failed))
+    result = server.run("tenant", "removal-status")
+    assert result.exit_code != 0
+    assert says in result.stderr
+
+
 @pytest.mark.parametrize("status", ["failed", "removing", "completed"])
 def test_a_confirmed_removal_goes_on_without_another_plan(server: ScriptedServer, status: str) -> None:
     confirmed = {**REMOVAL, "audit": "remove", "confirmedAt": "2026-03-02T10:00:00Z", "status": status}

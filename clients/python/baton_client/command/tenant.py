@@ -140,10 +140,13 @@ async def _confirm(session: Session, removal: Json, audit: str) -> Json:
 
 async def _report(session: Session, removal: Json, *, wait: bool) -> None:
     if wait:
-        removal = await _follow(session, removal, "Removing")
+        removal = await _follow(session, removal, "Removing" if removal["confirmedAt"] is not None else "Counting")
     session.output.print_value(removal, _format_lines(removal))
     if removal["status"] == "failed":
-        raise CommandError("Not everything was removed. Repeat `baton tenant remove`: it goes on.")
+        command = f"`baton tenant remove {one_line(removal['tenantId'])}`"
+        if removal["confirmedAt"] is None:
+            raise CommandError(f"The plan could not be made; nothing was removed. Repeat {command}.")
+        raise CommandError(f"Not everything was removed. Repeat {command}: it goes on.")
 
 
 async def _follow(session: Session, removal: Json, work: str) -> Json:
