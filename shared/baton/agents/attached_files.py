@@ -87,7 +87,7 @@ class ReturnedFiles:
             return ""
         name, media_type = file.name or "file", file.media_type or UNKNOWN_TYPE
         kept_file = await self._keep(name, media_type, file.data)
-        file_id, url = kept_file or (hashlib.sha256((file.url or f"{self._number}").encode()).hexdigest(), file.url)
+        file_id, url = kept_file or (self._derive_id(file), file.url)
         is_kept = kept_file is not None
         self.sources.append(_make_source(self._agent_id, file_id, name, media_type, url, is_kept=is_kept))
         return FILE.format(describe_file(file))
@@ -96,6 +96,13 @@ class ReturnedFiles:
     def left_out(self) -> str:
         """A note about the files beyond ``MAX_FILES``; empty if there are none."""
         return MORE_FILES.format(self._number - MAX_FILES) if self._number > MAX_FILES else ""
+
+    def _derive_id(self, file: Attachment) -> str:
+        """Return the id of a file that is not kept. Without an address it depends on agent, name, number and bytes."""
+        if file.url is not None:
+            return hashlib.sha256(file.url.encode()).hexdigest()
+        words = f"{self._agent_id}\0{file.name}\0{self._number}\0".encode()
+        return hashlib.sha256(words + (file.data or b"")).hexdigest()
 
     async def _keep(self, name: str, media_type: str, data: bytes | None) -> tuple[str, str] | None:
         """Keep a file, and return its id and address; None if it has no bytes, is too large or is refused."""

@@ -547,6 +547,15 @@ async def test_a_kept_file_has_a_fresh_address_whenever_its_message_is_read(harn
     assert visible == [{**source, "url": None}], "it no longer exists"
 
 
+async def test_files_without_an_address_of_two_answers_are_two_sources(harness: Harness) -> None:
+    for name in ("a.pdf", "b.pdf"):
+        harness.agent_client.script("web-research", Reply((AgentFile(Attachment(name, "application/pdf")), "Sent.")))
+        harness.model.script(Answer.calling(ask("web_research")))
+    harness.model.script("Two files.")
+    turn = await harness.say()
+    assert [source["title"] for source in last_sources(turn) if source["kind"] == "file"] == ["a.pdf", "b.pdf"]
+
+
 def last_sources(turn: Turn) -> list[dict[str, Any]]:
     sources: list[dict[str, Any]] = of_type(turn, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"]
     return sources
