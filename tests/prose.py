@@ -57,18 +57,6 @@ BARE_NAMES = frozenset(
     """.split()  # noqa: SIM905
 )
 """Participles and pronouns that replace the noun in the name of a variable, parameter or attribute."""
-COVERED_BY_NAMES = (
-    "baton_deployment/",
-    "baton_project/",
-    "benchmarks/",
-    "clients/python/",
-    "examples/",
-    "extraction/",
-    "functions/",
-    "layers/",
-    "shared/baton/",
-)
-"""Folders in which such names are flaws."""
 ALLOWED_NAMES: dict[tuple[str, str], str] = {
     ("shared/baton/adapters/a2a/answer.py", "known"): "callers in other rooms pass it by name",
     (
@@ -90,8 +78,6 @@ ALLOWED_NAMES: dict[tuple[str, str], str] = {
     ("shared/baton/domain/runs/task.py", "known"): "callers in other rooms pass it by name",
     ("shared/baton/domain/schemas/schema_form.py", "place"): "a position; callers in other rooms pass it by name",
     ("shared/baton/domain/tenants/activity.py", "place"): "a position; callers in other rooms pass it by name",
-    ("shared/baton/knowledge/chunk_places.py", "place"): "a position; callers in other rooms pass it by name",
-    ("shared/baton/memory/episodes/episode_digest.py", "shown"): "a field that other rooms read",
     ("shared/baton/memory/procedures/administration.py", "shown"): "a field that other rooms read",
     ("shared/baton/memory/prompt/context.py", "asked"): "a field that other rooms read",
     ("shared/baton/memory/recalled.py", "found"): "a field that other rooms read",
@@ -102,7 +88,6 @@ ALLOWED_NAMES: dict[tuple[str, str], str] = {
     ("shared/baton/ports/threads/connections.py", "asked"): "a field that other rooms read",
     ("shared/baton/ports/threads/handoffs.py", "place"): "a position; callers in other rooms pass it by name",
     ("shared/baton/ports/threads/leases.py", "ended"): "callers in other rooms pass it by name",
-    ("shared/baton/tenants/tenant_copies.py", "kept"): "callers in other rooms pass it by name",
     ("extraction/baton_documents/pdf/columns.py", "left"): "an edge",
     ("extraction/baton_documents/pdf/fields.py", "left"): "an edge",
     ("extraction/baton_documents/pdf/glyphs.py", "left"): "an edge",
@@ -113,6 +98,22 @@ ALLOWED_NAMES: dict[tuple[str, str], str] = {
     ("extraction/baton_documents/slides/order.py", "left"): "an edge",
     ("extraction/baton_documents/slides/order.py", "place"): "where a shape stands",
     ("extraction/baton_documents/slides/pptx.py", "place"): "where a shape stands",
+    ("baton_local/project/shared_agents.py", "place"): "a file and its line",
+    ("baton_testing/batch.py", "place"): "the agents' place",
+    ("baton_testing/evals/results.py", "place"): "a file and its line, in stored results",
+    ("baton_testing/evals/targets/project_run.py", "place"): "the agents' place",
+    ("baton_testing/fakes/tenants/audit.py", "wanted"): "a parameter of a port",
+    ("baton_testing/fakes/tenants/tenants.py", "wanted"): "a parameter of a port",
+    ("baton_testing/fakes/threads/activity.py", "known"): "a parameter of a port",
+    ("baton_testing/fakes/threads/handoffs.py", "place"): "a parameter of a port",
+    ("baton_testing/fakes/threads/leases.py", "ended"): "a parameter of a port",
+    ("baton_testing/observation.py", "said"): "a field that expectations of tests name",
+    ("baton_testing/reports/result.py", "place"): "a file and its line",
+    ("tests/browser/test_console_monitor.py", "left"): "a side of the page",
+    ("tests/extraction/pdf/test_columns.py", "left"): "a column",
+    ("tests/extraction/pdf/test_directions.py", "left"): "a column",
+    ("tests/integration/tools/functions.py", "place"): "a parameter that the tested tool has",
+    ("tests/unit/turns/test_rates.py", "known"): "a parameter of a port",
 }
 """Reasons for which a module may assign a bare participle or pronoun, by path and name."""
 ALLOWED = {
@@ -206,8 +207,7 @@ def find_flaws(path: str, text: str) -> Iterator[Flaw]:
         yield from (Flaw(path, line, reason) for reason in word_flaws(comment))
     for line, name in _names(nodes):
         yield from (Flaw(path, line, f"name `{name}`: {reason}") for reason in _name_flaws(name))
-    if path.startswith(COVERED_BY_NAMES):
-        yield from _bare_names(path, nodes)
+    yield from _bare_names(path, nodes)
 
 
 def word_flaws(prose: str) -> Iterator[str]:

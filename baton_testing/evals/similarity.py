@@ -45,17 +45,17 @@ def _compute_f1(common: int, result: int, expected: int) -> float:
     return 2 * common / (result + expected)
 
 
-def _measure_common(left: Sequence[str], right: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence.
+def _measure_common(columns: Sequence[str], rows: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence of two sequences.
 
     A row of the table is an integer with a bit for each column (Hyyrö 2004), so that 2,000 words take a millisecond.
     """
     positions: dict[str, int] = {}
-    for index, word in enumerate(left):
+    for index, word in enumerate(columns):
         positions[word] = positions.get(word, 0) | 1 << index
-    all_bits = (1 << len(left)) - 1
+    all_bits = (1 << len(columns)) - 1
     row = all_bits
-    for word in right:
+    for word in rows:
         matches = row & positions.get(word, 0)
         row = ((row + matches) | (row - matches)) & all_bits
-    return len(left) - row.bit_count()
+    return len(columns) - row.bit_count()

@@ -42,6 +42,6 @@ def draw_columns(
 ) -> None:
     """Draw columns of lines row by row, each column so much lower than the previous one."""
     for row in range(max(map(len, columns))):
-        for index, (column, left) in enumerate(zip(columns, lefts, strict=True)):
+        for index, (column, x) in enumerate(zip(columns, lefts, strict=True)):
             if row < len(column):
-                canvas.drawString(left, top - row * LEADING - index * shift, column[row])
+                canvas.drawString(x, top - row * LEADING - index * shift, column[row])

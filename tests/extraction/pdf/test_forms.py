@@ -31,9 +31,9 @@ def test_a_form_that_a_program_has_filled_in() -> None:
     canvas.drawString(80, 663, "Express shipping")
     canvas.acroForm.checkbox(name="insured", checked=False, x=200, y=660, size=14)
     canvas.drawString(220, 663, "Insurance")
-    for name, left in (("air", 60), ("sea", 140)):
-        canvas.acroForm.radio(name="way", value=name, selected=name == "sea", x=left, y=630, size=14)
-        canvas.drawString(left + 20, 633, f"By {name}")
+    for name, x in (("air", 60), ("sea", 140)):
+        canvas.acroForm.radio(name="way", value=name, selected=name == "sea", x=x, y=630, size=14)
+        canvas.drawString(x + 20, 633, f"By {name}")
     canvas.drawString(60, 603, "Size:")
     canvas.acroForm.choice(name="size", value="Medium", options=["Small", "Medium"], x=110, y=598, width=80, height=18)
     canvas.acroForm.listbox(

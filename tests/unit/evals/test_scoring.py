@@ -49,12 +49,12 @@ def test_the_order_of_words_can_only_lower_similarity(one: str, other: str) -> N
 
 @given(words, words)
 def test_the_longest_common_sequence_is_that_of_the_table(one: str, other: str) -> None:
-    left, right = one.casefold().split(), other.casefold().split()
-    table = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
-    for i, a in enumerate(left):
-        for j, b in enumerate(right):
+    columns, rows = one.casefold().split(), other.casefold().split()
+    table = [[0] * (len(rows) + 1) for _ in range(len(columns) + 1)]
+    for i, a in enumerate(columns):
+        for j, b in enumerate(rows):
             table[i + 1][j + 1] = table[i][j] + 1 if a == b else max(table[i][j + 1], table[i + 1][j])
-    expected = 2 * table[-1][-1] / (len(left) + len(right)) if left or right else 1.0
+    expected = 2 * table[-1][-1] / (len(columns) + len(rows)) if columns or rows else 1.0
     assert compute_rouge_l(one, other) == pytest.approx(expected)
 
 
