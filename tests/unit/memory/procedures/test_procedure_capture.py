@@ -27,8 +27,8 @@ from tests.unit.memory.procedures.tasks import (
     capture,
     complete_task,
     equip,
+    list_pending,
     make_draft_answer,
-    pending,
 )
 
 SECRET = "sk-live-51HxQ9abcdef"
@@ -192,7 +192,7 @@ async def test_an_answer_without_a_procedure_ends_the_capture(
     assert result is not None
     assert result.status is status
     assert result.reason
-    assert await pending(harness) == []
+    assert await list_pending(harness) == []
     assert harness.announcements.pending == []
 
 
@@ -201,7 +201,7 @@ async def test_a_task_like_a_pending_procedure_is_not_proposed_again(harness: Ha
     assert (
         await capture_again(harness, "m2", IS_TASK, make_draft_answer(name="Report one outage")) is CaptureStatus.KNOWN
     )
-    assert await pending(harness) == ["report-an-outage@1"]
+    assert await list_pending(harness) == ["report-an-outage@1"]
 
 
 async def test_the_same_procedure_is_not_proposed_again(harness: Harness) -> None:
@@ -210,7 +210,7 @@ async def test_the_same_procedure_is_not_proposed_again(harness: Harness) -> Non
     assert (
         await capture_again(harness, "m2", IS_TASK, make_draft_answer(name="REPORT an outage")) is CaptureStatus.KNOWN
     )
-    assert await pending(harness) == []
+    assert await list_pending(harness) == []
 
 
 async def test_a_task_like_an_approved_procedure_is_proposed_as_its_next_version(harness: Harness) -> None:
@@ -221,7 +221,7 @@ async def test_a_task_like_an_approved_procedure_is_proposed_as_its_next_version
         await capture_again(harness, "m2", IS_TASK, make_draft_answer(name="Announce outages", steps=more))
         is CaptureStatus.ANNOUNCED
     )
-    assert await pending(harness) == ["report-an-outage@2"]
+    assert await list_pending(harness) == ["report-an-outage@2"]
     [used] = await harness.procedures.approved(harness.ada, "assistant")
     assert used.version == 1, "the version that waits is not in use"
 
@@ -234,7 +234,7 @@ async def test_a_rejected_procedure_is_not_proposed_again(harness: Harness) -> N
         await capture_again(harness, "m2", IS_TASK, make_draft_answer(name="Announce outages", steps=more))
         is CaptureStatus.KNOWN
     )
-    assert await pending(harness) == []
+    assert await list_pending(harness) == []
 
 
 async def test_another_task_becomes_another_procedure(harness: Harness) -> None:
@@ -242,7 +242,7 @@ async def test_another_task_becomes_another_procedure(harness: Harness) -> None:
     steps = [{"text": "Read the calendar."}, {"text": "Write the minutes of the meeting."}]
     other = make_draft_answer(name="Write minutes", description="Minutes.", triggers=["write the minutes"], steps=steps)
     assert await capture_again(harness, "m2", IS_TASK, other) is CaptureStatus.ANNOUNCED
-    assert sorted(await pending(harness)) == ["report-an-outage@1", "write-minutes@1"]
+    assert sorted(await list_pending(harness)) == ["report-an-outage@1", "write-minutes@1"]
 
 
 async def test_without_an_embedder_words_are_compared(harness: Harness) -> None:
@@ -285,7 +285,7 @@ async def test_a_failed_capture_is_begun_again(harness: Harness) -> None:
     await capture_procedure(harness, IS_TASK, make_draft_answer())
     await harness.app.procedures.capture.give_up(scope, ref)
     assert (await capture(harness, CaptureStep.ANNOUNCE)) is not None
-    assert await pending(harness) == ["report-an-outage@1"]
+    assert await list_pending(harness) == ["report-an-outage@1"]
 
 
 async def test_a_capture_that_could_not_be_announced_goes_on_there(harness: Harness) -> None:
