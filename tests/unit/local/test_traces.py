@@ -90,7 +90,9 @@ async def test_a_large_body_is_refused_before_all_of_it_is_read(collector: Colle
     assert (await collector.client.post(PATH, content=bytes(MAX_BODY + 1))).status_code == 413
 
 
-@pytest.mark.parametrize("body", [b"plain", gzip.compress(export_spans((1, 4, 0, "acme")))[:-1]])
+@pytest.mark.parametrize(
+    "body", [b"plain", gzip.compress(export_spans((1, 4, 0, "acme")))[:-1]], ids=["not compressed", "cut off"]
+)
 async def test_a_body_that_is_no_whole_gzip_is_refused(collector: Collector, body: bytes) -> None:
     answer = await collector.client.post(PATH, content=body, headers={"Content-Encoding": "gzip"})
     assert answer.status_code == 400
