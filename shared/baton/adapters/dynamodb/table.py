@@ -8,7 +8,7 @@ import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from botocore.exceptions import ClientError
 
@@ -24,6 +24,7 @@ from baton.adapters.dynamodb.attributes import (
     serialize,
     write_request,
 )
+from baton.adapters.dynamodb.queries import QueryOptions, make_query
 from baton.adapters.dynamodb.writes import ConditionFailed, TransactionFailed, Write, without_none
 from baton.domain.errors import StoreUnavailable
 
@@ -52,19 +53,6 @@ _CONFLICT = frozenset({"TransactionConflict"})
 _THROTTLED = frozenset({"ProvisionedThroughputExceeded", "ThrottlingError"})
 
 T = TypeVar("T")
-
-
-class QueryOptions(TypedDict, total=False):
-    """The options of ``Table.query``."""
-
-    first: str | None
-    last: str | int | None
-    prefix: str | None
-    newest_first: bool
-    limit: int | None
-    index: tuple[str, str, str] | None
-    where: tuple[str, Item] | None
-    consistent: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,56 +233,9 @@ class Table:
                 await self.sleep(longest * random.random())  # noqa: S311 - jitter
             yield attempt
 
-    def query(
-        self,
-        partition: str,
-        *,
-        first: str | None = None,
-        last: str | int | None = None,
-        prefix: str | None = None,
-        newest_first: bool = False,
-        limit: int | None = None,
-        index: tuple[str, str, str] | None = None,
-        where: tuple[str, Item] | None = None,
-        consistent: bool = True,
-    ) -> AsyncGenerator[list[Item], None]:
-        """Yield pages of a partition's items between two sort keys (both included), up to ``last``, or with a prefix.
-
-        ``first`` has no effect without ``last``, and neither has an effect with ``prefix``. ``limit`` is the maximum
-        number of items that one request reads; None reads up to 1 MB.
-
-        ``index`` names a secondary index, its hash and its range key. Reads of an index are eventually consistent.
-        So are other reads with ``consistent=False``, which cost half. ``where`` is a condition on the items, with its
-        values: other items are read, but not returned.
-        """
-        name, hash_key, range_key = index or (None, "PK", "SK")
-        expression = f"{hash_key} = :partition"
-        values: Item = {":partition": partition}
-        if prefix is not None:
-            expression += f" AND begins_with({range_key}, :prefix)"
-            values[":prefix"] = prefix
-        elif first is not None and last is not None:
-            expression += f" AND {range_key} BETWEEN :first AND :last"
-            values |= {":first": first, ":last": last}
-        elif last is not None:
-            expression += f" AND {range_key} <= :last"
-            values[":last"] = last
-        request: dict[str, Any] = {}
-        if where is not None:
-            request["FilterExpression"] = where[0]
-            values |= where[1]
-        request |= {
-            "KeyConditionExpression": expression,
-            "ExpressionAttributeValues": serialize(values),
-            "ScanIndexForward": not newest_first,
-        }
-        if limit is not None:
-            request["Limit"] = limit
-        if name is not None:
-            request["IndexName"] = name
-        elif consistent:
-            request["ConsistentRead"] = True
-        return self._read_pages("Query", request)
+    def query(self, partition: str, **options: Unpack[QueryOptions]) -> AsyncGenerator[list[Item], None]:
+        """Yield pages of a partition's items, chosen by ``options``."""
+        return self._read_pages("Query", make_query(partition, **options))
 
     async def read_all(
         self, partition: str, *, enough: float = math.inf, **options: Unpack[QueryOptions]
