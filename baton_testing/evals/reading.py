@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from baton.domain.definition import describe_unknown_field, in_plain_words, list_field_names, suggest_name
+from baton.domain.json_values import refuse_constant
 from baton.domain.text import replace_surrogates
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import TYPES, AnyCheck
@@ -187,7 +188,7 @@ def _parse_case(path: Path, number: int, line: bytes) -> Iterator[ReadCase | Pro
 def _parse_values(line: bytes) -> dict[str, Any]:
     """Return the object in a line. Raises ``ValueError`` with the problem and, if known, the column."""
     try:
-        values = json.loads(line.decode(), object_pairs_hook=_refuse_repetitions, parse_constant=_refuse_constant)
+        values = json.loads(line.decode(), object_pairs_hook=_refuse_repetitions, parse_constant=refuse_constant)
         _check_writable(values)
     except UnicodeDecodeError as problem:
         raise ValueError(f"it is not UTF-8 (byte {problem.start + 1})") from None
@@ -234,10 +235,6 @@ def _check_writable(values: Any) -> None:
     written = json.dumps(values, ensure_ascii=False, allow_nan=False)
     if replace_surrogates(written) != written:
         raise ValueError("it has half of a character, such as \\ud83d without its second half")
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _list_problems(problem: ValidationError) -> Iterator[str]:

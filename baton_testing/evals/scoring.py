@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema.exceptions import best_match
 
-from baton.domain.json_values import write_canonical_text
+from baton.domain.json_values import refuse_constant, write_canonical_text
 from baton.domain.patterns import compile_cached
 from baton.domain.schemas.schema_validator import UncheckableValue, find_validation_errors
 from baton.domain.text import replace_surrogates
@@ -166,13 +166,9 @@ def read_json(text: str) -> Any:
 
 def _parse_json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=refuse_constant)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _find_call_problem(check: ToolCalled | ToolNotCalled | ToolOrder, answer: Answer) -> str | None:
