@@ -6,7 +6,13 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from baton.concurrency.tasks import gather_each
-from baton.domain.documents.document import Document, DocumentRef, DocumentVersion, derive_chunk_source_id
+from baton.domain.documents.document import (
+    Document,
+    DocumentRef,
+    DocumentVersion,
+    derive_chunk_source_id,
+    parse_chunk_source_id,
+)
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.tenants.identity import make_stored_scope
 from baton.ports.documents.documents import DocumentStore, Ingestions
@@ -97,7 +103,10 @@ class KnowledgeIndexCheck:
         """Remove the orphaned sources of a check from the index, except those of documents stored since."""
         scope = make_stored_scope(tenant, OPERATOR)
         for source in check.orphaned:
-            document_id = source.rpartition("@")[0] or source  # an id of another form is that of no document
+            try:
+                document_id, _ = parse_chunk_source_id(source)
+            except ValueError:
+                document_id = source  # an id of another form is that of no document
             stored = [await self.documents.get(scope, agent_id, document_id) for agent_id in agents]
             if not any(source in _list_sources(document) for document in stored if document is not None):
                 await self.search.delete(scope, IndexName.KNOWLEDGE, SearchFilter(source_id=source))
