@@ -64,8 +64,8 @@ def find_guardrail(provider: parts.Provider) -> parts.BedrockGuardrail | None:
     name = provider.guardrail or settings.guardrail
     if name is None:
         return None
-    is_own = provider.guardrail is not None or provider.region is None
-    if not is_own and provider.region != find_region(parts.Provider(kind=parts.ProviderKind.BEDROCK)):
+    uses_deployments = provider.guardrail is None and provider.region is not None
+    if uses_deployments and provider.region != find_region(parts.Provider(kind=parts.ProviderKind.BEDROCK)):
         raise ValueError(
             f"modelProviders: a provider in {provider.region} has no `guardrail`, and that of "
             "BATON_BEDROCK_GUARDRAIL is in another region"

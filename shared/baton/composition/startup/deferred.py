@@ -22,18 +22,18 @@ class _Deferred(Generic[T]):
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
-        self._adapters: list[T] = []
-        """The adapter; empty before its first use."""
+        self._adapter: T | None = None
 
     def load(self) -> T:
         """Return the adapter, after creating it if necessary. This blocks while its libraries are loaded."""
-        if not self._adapters:
-            self._adapters.append(self._make())
-        return self._adapters[0]
+        adapter = self._adapter
+        if adapter is None:
+            adapter = self._adapter = self._make()
+        return adapter
 
     async def get(self) -> T:
         """Return the adapter, after creating it in a thread if necessary."""
-        return self.load() if self._adapters else await asyncio.to_thread(self.load)
+        return self._adapter if self._adapter is not None else await asyncio.to_thread(self.load)
 
 
 class DeferredAgentClient:
