@@ -114,7 +114,7 @@ class RequestRefusals:
         name = await find_taken_name(agent, scope, self._services.agents.tools, client)
         if name is None:
             return None
-        return ToolNameTaken(f"tools: the agent has a tool named {name!r} of its own. Offer yours under another name.")
+        return ToolNameTaken(f"tools: the agent itself has a tool named {name!r}. Offer yours under another name.")
 
     async def _find_refusal_of_action(self, lease: Lease, request: ActionRequest) -> errors.BatonError | None:
         """Return the error that refuses the action in the thread's present state, or None if it may run."""

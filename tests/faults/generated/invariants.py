@@ -44,7 +44,7 @@ async def violations_of(case: Case, clients: list[Client]) -> list[str]:
     for event in (*((replay.snapshot,) if replay.snapshot else ()), *replay.events):
         fresh.take(event.body)
     if fresh.gap:
-        result.append("a client that comes anew finds a gap")
+        result.append("a new client finds a gap")
     stored = conversation_of(m.as_ag_ui().model_dump(by_alias=True, mode="json") for m in messages)
     for name, screen in (("a fresh client", fresh), *((client.name, client.screen) for client in clients)):
         if screen.conversation != stored:
