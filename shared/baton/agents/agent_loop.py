@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from baton.agents.agent_work import ROOM_SHARE, AgentWork
+from baton.agents.answer_limit import AnswerLimit
 from baton.agents.call_outcome import AgentResult, CallOutcome
 from baton.agents.calls.tool_calls import ToolCalls, make_call_events
 from baton.agents.guardrails.hooks import HookHandOver, HookRefusal
@@ -16,6 +17,7 @@ from baton.agents.guardrails.screening import Screening
 from baton.agents.model_answer import AnswerEvents, ModelAnswer, StructuredAnswer
 from baton.agents.prompts.call_metadata import make_call_metadata
 from baton.agents.prompts.turn_prompt import TurnPrompt, ask_shortened, estimate_usage
+from baton.agents.text_batches import Take, read_batches, yield_batches
 from baton.agents.tools.tool_set import CallIds
 from baton.domain.agents.sentences import write_sentence
 from baton.domain.documents.numbered_passages import join_consulted, name_cited
@@ -27,7 +29,6 @@ from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.recalled import NOTHING_RECALLED
 from baton.ports.agents.chat_model import ModelChunk, Prompt
-from baton.threads.outbox.text_batches import AnswerLimit, Take, read_batches, yield_batches
 
 LAST_ANSWER = (
     "You have done as much as this turn allows. Answer the user now with what you have found, say what is missing, and "

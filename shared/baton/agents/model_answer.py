@@ -13,6 +13,7 @@ from aws_lambda_powertools import Logger
 from baton.agents.answer_sources import SourceCollection, select_answer_sources, select_cited_sources
 from baton.agents.attempt_context import Attempt, Budget
 from baton.agents.guardrails.hooks import HookRefusal
+from baton.agents.text_batches import Take
 from baton.agents.tools.tool_set import CallIds
 from baton.agents.transcript import Transcript
 from baton.concurrency.tasks import off_loop
@@ -30,7 +31,6 @@ from baton.domain.tracing import find_error_code
 from baton.memory.inspection.inspection import ModelCall
 from baton.ports.agents import chat_model
 from baton.ports.agents.chat_model import Finished, Prompt, ReasoningDelta, TextDelta, TextTakenBack
-from baton.threads.outbox.text_batches import Take
 
 logger = Logger(child=True)
 

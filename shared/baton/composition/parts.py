@@ -146,8 +146,8 @@ if TYPE_CHECKING:
     from baton.domain.tracing import parse_trace_headers
     from baton.entry.actions import Actions
     from baton.entry.controls import Controls
+    from baton.entry.forget_requests import ForgetCalls
     from baton.entry.jobs.closing_events import ClosingEvents
-    from baton.entry.jobs.forget_requests import ForgetCalls
     from baton.entry.jobs.ingestion_events import IngestionEvents
     from baton.entry.jobs.library_commands import LibraryCommands
     from baton.entry.jobs.pipeline_admission import PipelineAdmission

@@ -14,9 +14,9 @@ from baton.domain.documents.search import Vector
 from baton.domain.errors import BatonError, WrongDimension
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.metrics import Metric, count
-from baton.domain.runs.early_steps import before_run
 from baton.domain.tenants.identity import Scope
 from baton.domain.tracing import get_current_span
+from baton.memory.early_steps import before_run
 from baton.ports.documents.search import Embedder, EmbeddingPurpose
 
 logger = Logger(child=True)

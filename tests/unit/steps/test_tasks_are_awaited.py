@@ -22,7 +22,7 @@ AWAITED = {
     "shared/baton/memory/episodes/episode_digest.py": "a TaskGroup",
     "shared/baton/memory/early_recall.py": "Recall waits until its deadline, and cancels what is left",
     "shared/baton/memory/recall/recall.py": "Recall waits until its deadline, and notes failures that come later",
-    "shared/baton/threads/outbox/text_batches.py": "read_batches stops its own, yield_batches raises its failure",
+    "shared/baton/agents/text_batches.py": "read_batches stops its own, yield_batches raises its failure",
     "shared/baton/authoring/resources.py": "OpenResources.use awaits what opens a resource",
     "shared/baton/turns/lease_keeper.py": "LeaseKeeper.__aexit__ raises the failure",
     "shared/baton/turns/run.py": "RunExecution.execute stops its steps",

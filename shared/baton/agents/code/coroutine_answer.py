@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from baton.agents.agent_work import AgentWork
+from baton.agents.answer_limit import AnswerLimit
 from baton.agents.answer_sources import select_answer_sources
 from baton.agents.guardrails.hooks import HookRefusal
 from baton.agents.model_answer import NO_OBJECT, UNFIT, AnswerEvents
@@ -19,7 +20,6 @@ from baton.domain.errors import AnswerInvalid
 from baton.domain.runs.run_step import RunStep, StepKind
 from baton.domain.text import replace_surrogates
 from baton.ports.agents.chat_model import TextDelta
-from baton.threads.outbox.text_batches import AnswerLimit
 
 
 class CoroutineAnswer:

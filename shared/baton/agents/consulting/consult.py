@@ -14,6 +14,7 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_work import AgentQuestion, AgentWork, make_unseen_transcript
+from baton.agents.answer_limit import AnswerLimit
 from baton.agents.answer_sources import limit_sources
 from baton.agents.attached_files import ReturnedFiles, count_by_type, read_attachments
 from baton.agents.attempt_context import Attempt, EmitEvent, ScreenedQuestion
@@ -43,7 +44,6 @@ from baton.memory.prompt.context import AssembledContext, Notes
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents import agent_client
 from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, AnswerText, Prompt, TextDelta, TextTakenBack
-from baton.threads.outbox.text_batches import AnswerLimit
 
 logger = Logger(child=True)
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from baton.agents.answer_limit import AnswerLimit
 from baton.agents.attempt_context import Attempt
 from baton.agents.guardrails.hooks import REPLACING, HookHandOver, HookRefusal, Hooks, RunStopped, run_unless_stopped
 from baton.agents.guardrails.judged_texts import judge_question
@@ -25,7 +26,6 @@ from baton.domain.threads.message import Role
 from baton.domain.tracing import content_withheld
 from baton.memory.prompt.message_prompts import quote_cause
 from baton.ports.agents.chat_model import Finished, ModelChunk, Prompt, ReasoningDelta, TextDelta, TextTakenBack
-from baton.threads.outbox.text_batches import AnswerLimit
 
 MIN_WINDOW = 100
 """The least characters of a window, which is a part of an answer that is judged at once. The last may be shorter."""

@@ -23,7 +23,7 @@ from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, ForgetSu
 from baton.domain.tenants.identity import ME, Permission, Scope, resolve_thread_ref
 from baton.domain.threads.thread_state import Describe
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, Timestamp, WireModel
-from baton.entry.jobs.forget_requests import get_scope_of_user
+from baton.entry.forget_requests import get_scope_of_user
 from baton.tenants.privacy.export import ExportKind, ExportPiece
 from baton.tenants.privacy.readers import sees_all
 

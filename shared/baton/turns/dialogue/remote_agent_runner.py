@@ -12,10 +12,12 @@ from typing import Any
 
 from ag_ui.core import TextPart
 
+from baton.agents.answer_limit import AnswerLimit
 from baton.agents.answer_sources import limit_sources, select_answer_sources
 from baton.agents.attached_files import ReturnedFiles, count_by_type, read_attachments
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult
+from baton.agents.text_batches import read_batches
 from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.sentences import write_sentence
@@ -31,7 +33,6 @@ from baton.domain.threads.message import StoredMessage
 from baton.ports.agents import agent_client
 from baton.ports.agents.agent_client import AgentChunk
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta, TextTakenBack
-from baton.threads.outbox.text_batches import AnswerLimit, read_batches
 from baton.turns.dialogue.remote_data import SPOKEN, parse_data, to_words
 
 

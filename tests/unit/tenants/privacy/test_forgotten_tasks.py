@@ -11,7 +11,7 @@ from baton.composition.app import build
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import HttpTool
 from baton.domain.memory.forgetting import ForgetRequest, NextStep
-from baton.entry.jobs.forget_requests import ForgetCalls
+from baton.entry.forget_requests import ForgetCalls
 from baton.ports.agents.agent_client import AgentStarted
 from baton.ports.agents.tools import ToolResult
 from baton_testing.fakes.agents.agent_client import Reply, ScriptedAgentClient

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Coroutine
 from typing import Any
 
+from baton.agents.answer_limit import AnswerLimit
+from baton.agents.text_batches import read_batches
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta
-from baton.threads.outbox.text_batches import AnswerLimit, read_batches
 from baton_testing.virtual_time import VirtualTimeLoop
 
 FINISHED = Finished(FinishReason.STOP, "model", None)

@@ -1,25 +1,17 @@
-"""Joining a model's small deltas, so that a client gets a few events a second, and the limit of an answer's length."""
+"""Join the small deltas of a model's answer, so that a client gets a few events a second."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from typing import TypeVar
 
+from baton.agents.answer_limit import AnswerLimit
 from baton.concurrency.tasks import stop_all
 from baton.domain.errors import TurnTimeout
-from baton.domain.runs.tool_call import ToolCall
-from baton.domain.text import count_bytes, cut_to_bytes, replace_surrogates, split_slices
+from baton.domain.text import replace_surrogates, split_slices
 from baton.domain.threads.events import MAX_DELTA_CHARS
-from baton.ports.agents.chat_model import (
-    MAX_ANSWER_BYTES,
-    AnsweredBy,
-    ModelChunk,
-    ReasoningDelta,
-    TextDelta,
-    TextTakenBack,
-)
+from baton.ports.agents.chat_model import AnsweredBy, ModelChunk, ReasoningDelta, TextDelta, TextTakenBack
 
 ROUNDS = 30
 """Rounds of the event loop in which the first words are sent to the client, before more chunks are read.
@@ -217,48 +209,3 @@ class _Batches:
             self._pieces[-1][1].append(text)
         else:
             self._pieces.append((kind, [text]))
-
-
-Chunk = TypeVar("Chunk")
-
-
-class AnswerLimit:
-    """The bytes of UTF-8 that an agent's texts, calls and visible thinking may still take in a run."""
-
-    def __init__(self, room: int = MAX_ANSWER_BYTES) -> None:
-        self.is_spent = False
-        """True if the limit is used up, and the answer was cut."""
-        self._room = room
-
-    def cut(self, chunk: Chunk) -> Chunk | TextDelta | None:
-        """Return the chunk or its part within the limit; None if nothing is left, or for an empty text.
-
-        Pass no further chunks once ``is_spent`` is True.
-        """
-        if isinstance(chunk, ReasoningDelta):
-            self._room -= count_bytes(chunk.text)
-            self.is_spent = self._room < 0
-            return None if self.is_spent else chunk
-        if isinstance(chunk, TextDelta):
-            size = count_bytes(chunk.text)
-            if size <= self._room:
-                self._room -= size
-                return chunk if chunk.text else None
-            text = cut_to_bytes(chunk.text, self._room)
-            self._room -= count_bytes(text)
-            self.is_spent = len(text) < len(chunk.text)
-            return TextDelta(text) if text else None
-        if isinstance(chunk, ToolCall):
-            self._room -= count_bytes(chunk.name) + count_bytes(chunk.arguments)
-            self.is_spent = self._room < 0
-            return None if self.is_spent else chunk
-        return chunk
-
-    async def yield_within(self, chunks: AsyncGenerator[Chunk, None]) -> AsyncGenerator[Chunk | TextDelta, None]:
-        """Yield the chunks up to the limit, then close the generator."""
-        async with contextlib.aclosing(chunks):
-            async for chunk in chunks:
-                if (part := self.cut(chunk)) is not None:
-                    yield part
-                if self.is_spent:
-                    return
