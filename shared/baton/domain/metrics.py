@@ -1,4 +1,4 @@
-"""Metrics of an invocation: caught failures, turns with their tokens and times, and ratings of answers."""
+"""The names of metrics, and functions that count: caught failures, turns with their tokens and times, and ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time and random ids, behind a port so that tests can control them, and the time zones of users."""
+"""Ports for time and random ids, so that tests can control them, and for the time zones of users."""
 
 from __future__ import annotations
 

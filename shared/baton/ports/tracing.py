@@ -1,4 +1,4 @@
-"""Traces of runs."""
+"""The port to traces of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET requests with a common deadline, which ends them even while a server sends slowly."""
+"""GET requests to issuers of tokens, with a common deadline, which ends them even while a server sends slowly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapters of ports that start pipelines, with the subject of each run and the names of its attempts."""
+"""Starts of pipelines by way of their admission, with the subject of each run and the names of its attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The move of owners from the embedded index to OpenSearch, one after the other, while they stay in use."""
+"""The job that moves owners from the embedded index to OpenSearch, one after the other, while they stay in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rebuild of lost search indices from stored items, for several tenants in turn and a limited time."""
+"""The job that rebuilds lost search indices from stored items, for several tenants in turn and a limited time."""
 
 from __future__ import annotations
 

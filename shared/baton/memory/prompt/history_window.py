@@ -1,4 +1,4 @@
-"""The window of the message history. It moves in strides, so that prompts keep their beginning from turn to turn."""
+"""The window of the history in a prompt. It moves in strides, so that prompts keep their beginning for many turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A2A tasks, push notifications about them, and signatures for clients and receivers."""
+"""Ports for A2A tasks, push notifications about them, and signatures for clients and receivers."""
 
 from __future__ import annotations
 

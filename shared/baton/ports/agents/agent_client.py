@@ -1,4 +1,4 @@
-"""Remote agents, reached over A2A."""
+"""The port to remote agents, reached over A2A."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agents of the deployment, and the agents that tenants have made."""
+"""Ports for the agents of the deployment, and for the agents that tenants have made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model that streams its answer, and the counter of its tokens."""
+"""The port to a language model that streams its answer, and to the counter of its tokens."""
 
 from __future__ import annotations
 

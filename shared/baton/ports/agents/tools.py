@@ -1,4 +1,4 @@
-"""External tools of an agent: MCP servers, HTTP operations, functions shipped with the deployment."""
+"""The port to external tools of an agent: MCP servers, HTTP operations, functions shipped with the deployment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents of agents: their records, their content, and the pipeline that ingests them."""
+"""Ports for documents of agents: their records, their content, and the pipeline that ingests them."""
 
 from __future__ import annotations
 

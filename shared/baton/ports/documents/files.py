@@ -1,4 +1,4 @@
-"""Files that users upload into a thread."""
+"""The port to files that users upload into a thread."""
 
 from __future__ import annotations
 

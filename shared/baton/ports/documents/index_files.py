@@ -1,4 +1,4 @@
-"""The files of the embedded index, one for each owner of documents, and their move to another engine."""
+"""The port to the files of the embedded index, one for each owner of documents, for their move to another engine."""
 
 from __future__ import annotations
 

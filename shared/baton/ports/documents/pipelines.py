@@ -1,4 +1,4 @@
-"""The queue of pipelines for all tenants: the runs in progress, and the runs that wait."""
+"""The port to the queue of pipelines for all tenants: the runs in progress, and the runs that wait."""
 
 from __future__ import annotations
 

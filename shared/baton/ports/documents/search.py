@@ -1,4 +1,4 @@
-"""The search indices, their administration, and embeddings of texts."""
+"""Ports for the search indices, their administration, and embeddings of texts."""
 
 from __future__ import annotations
 

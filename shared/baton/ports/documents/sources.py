@@ -1,4 +1,4 @@
-"""Sources of documents: their records, and the web and the buckets from which they are read."""
+"""Ports for sources of documents: their records, and the web and the buckets from which they are read."""
 
 from __future__ import annotations
 

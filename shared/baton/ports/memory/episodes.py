@@ -1,4 +1,4 @@
-"""Episodes, and the pipeline that closes sessions."""
+"""Ports for episodes, and for the pipeline that closes sessions."""
 
 from __future__ import annotations
 

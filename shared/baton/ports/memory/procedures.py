@@ -1,4 +1,4 @@
-"""Procedures and private skills, the pipeline that captures them, and announcements of new ones."""
+"""Ports for procedures and private skills, the pipeline that captures them, and announcements of new ones."""
 
 from __future__ import annotations
 

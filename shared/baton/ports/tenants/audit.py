@@ -1,4 +1,4 @@
-"""The audit log: denials and decisions."""
+"""The port to the audit log: denials and decisions."""
 
 from __future__ import annotations
 

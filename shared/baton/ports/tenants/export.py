@@ -1,4 +1,4 @@
-"""The stored data of whole tenants, for an export."""
+"""The port to the stored data of whole tenants, for an export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verification of tokens, and secrets of the operator."""
+"""Ports for the verification of tokens, and for secrets of the operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removal of all data of threads and users from the stores, and detection of personal data."""
+"""Ports for the removal of all data of threads and users, and for the detection of personal data."""
 
 from __future__ import annotations
 

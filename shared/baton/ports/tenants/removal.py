@@ -1,4 +1,4 @@
-"""The removal of whole tenants from every store."""
+"""Ports for the removal of whole tenants from every store."""
 
 from __future__ import annotations
 

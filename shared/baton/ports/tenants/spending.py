@@ -1,4 +1,4 @@
-"""The counts of the costs of models."""
+"""The port to the counts of the costs of models."""
 
 from __future__ import annotations
 

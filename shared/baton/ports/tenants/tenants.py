@@ -1,4 +1,4 @@
-"""Limits, retention, counts and evaluations of tenants."""
+"""Ports for limits, retention, counts and evaluations of tenants."""
 
 from __future__ import annotations
 

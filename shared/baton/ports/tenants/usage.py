@@ -1,4 +1,4 @@
-"""The storage that tenants use."""
+"""The port to counts of the storage that tenants use."""
 
 from __future__ import annotations
 

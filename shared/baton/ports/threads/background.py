@@ -1,4 +1,4 @@
-"""Tasks in the background of conversations."""
+"""The port to stored tasks in the background of conversations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open WebSocket connections, the threads they watch, and signals to the workers of those threads."""
+"""Ports for open WebSocket connections, the threads they watch, and signals to the workers of those threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lists of conversations at desks."""
+"""The port to the lists of conversations at desks."""
 
 from __future__ import annotations
 

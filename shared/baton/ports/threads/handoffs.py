@@ -1,4 +1,4 @@
-"""Storage of handoffs and guided workflows."""
+"""Ports for the storage of handoffs and guided workflows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases: the right of one worker at a time to write to a thread."""
+"""The port to leases: the right of one worker at a time to write to a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The messages of threads, the records of turns, and feedback."""
+"""Ports for the messages of threads, the records of turns, and feedback."""
 
 from __future__ import annotations
 

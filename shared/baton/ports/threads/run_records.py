@@ -1,4 +1,4 @@
-"""Records of runs: tool calls, sub-tasks, prompts, and the calls over MCP that began them."""
+"""Ports for records of runs: tool calls, sub-tasks, prompts, and the calls over MCP that began them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules of users, and all items that begin runs by themselves."""
+"""Ports for schedules of users, and for all items that begin runs by themselves."""
 
 from __future__ import annotations
 

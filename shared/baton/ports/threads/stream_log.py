@@ -1,4 +1,4 @@
-"""The durable log of a thread's events, kept for a day, for clients that reconnect."""
+"""The port to the durable log of a thread's events, kept for a day, for clients that reconnect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads and their lists, and the threads that the sweeper must check."""
+"""Ports for threads and their lists, and for the threads that the sweeper must check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue between the WebSocket functions, which must answer at once, and the workers, which may take minutes."""
+"""The port to the queue between the WebSocket functions, which must answer at once, and the workers of turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deliveries of events to webhooks that were given up, and signatures of sent and received requests."""
+"""Ports for deliveries to webhooks that were given up, and for signatures of sent and received requests."""
 
 from __future__ import annotations
 
