@@ -45,7 +45,9 @@ Values = Mapping[str, Any]
 
 
 class Agent(HookDecorators):
-    """An agent. It has the same fields as an agent's YAML file, and the constructor checks them by the same rules.
+    """An agent. Its arguments are fields of an agent's YAML file, and the constructor checks them by the same rules.
+
+    ``prompt`` is the field ``system_prompt``, and ``output_type`` the field ``answer_schema``.
 
     An agent of a project is a variable of a module in ``agents/``. Other agents may refer to it by its id.
 
