@@ -31,9 +31,6 @@ TIME_ZONE_KEY = "baton.dev/time-zone"
 """A key in the ``_meta`` of a call over MCP: IANA's name of the user's time zone."""
 
 
-_QUESTION_WITHOUT_APPROVAL = "asks is the question for an approval: set requires_approval too, or leave asks out"
-
-
 def _check_name(name: str) -> str:
     if BUILTIN_TOOLS.fullmatch(name):
         raise ValueError(f"{name} is the name of one of Baton's own tools: choose another")
@@ -90,6 +87,12 @@ class _OneTool(_Tool):
     """Its name for people, such as ``Bike booking``. Default: its name for models."""
     asks: Question | None = None
     """The question for a person who approves a call, with placeholders for arguments."""
+
+    @model_validator(mode="after")
+    def _asks_only_for_approval(self) -> _OneTool:
+        if self.asks is not None and not self.requires_approval:
+            raise ValueError("asks is the question for an approval: set requires_approval too, or leave asks out")
+        return self
 
 
 class BackgroundRules(Definition):
@@ -202,11 +205,8 @@ class HttpTool(_OneTool):
 
     @model_validator(mode="after")
     def _asks_about_its_arguments(self) -> HttpTool:
-        if self.asks is not None:
-            if not self.requires_approval:
-                raise ValueError(_QUESTION_WITHOUT_APPROVAL)
-            if problem := find_question_problem(self.asks, ArgumentSchema(self.parameters)):
-                raise ValueError(problem)
+        if self.asks is not None and (problem := find_question_problem(self.asks, ArgumentSchema(self.parameters))):
+            raise ValueError(problem)
         return self
 
 
@@ -237,12 +237,6 @@ class OpenApiTool(_OneTool):
             _check_url(self.spec)
         elif self.spec.startswith("/") or "\\" in self.spec or ".." in self.spec.split("/"):
             raise ValueError("spec must be a URL, or a path below the folder of the agents' files")
-        return self
-
-    @model_validator(mode="after")
-    def _asks_only_for_approval(self) -> OpenApiTool:
-        if self.asks is not None and not self.requires_approval:
-            raise ValueError(_QUESTION_WITHOUT_APPROVAL)
         return self
 
     @property

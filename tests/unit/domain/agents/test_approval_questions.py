@@ -79,9 +79,17 @@ def test_labels_of_values_that_do_not_exist_are_refused_with_their_argument() ->
         tool(parameters={"type": "object", "properties": {"meals": part}})
 
 
-def test_a_question_without_an_approval_is_refused() -> None:
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"type": "http", "name": "book", "description": "Books.", "url": "https://shop.example/book"},
+        {"type": "openapi", "spec": "specs/shop.json", "operation_id": "book"},
+        {"type": "python", "entry_point": "shop_tools.orders:book"},
+    ],
+)
+def test_a_question_without_an_approval_is_refused(fields: dict[str, str]) -> None:
     with pytest.raises(ValidationError, match="set requires_approval too"):
-        tool(asks="Book it?", requires_approval=False)
+        TOOL.validate_python(fields | {"asks": "Book it?"})
 
 
 def test_questions_of_a_server_are_for_its_tools_that_need_approval() -> None:
