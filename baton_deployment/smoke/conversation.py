@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,8 +25,8 @@ class Conversation:
     """One connection."""
 
     connection: ClientConnection
-    parts: list[str] = field(default_factory=list)
-    """The parts received so far of an event that is too large for a frame."""
+    parts: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The parts received so far of events that are too large for a frame, by the digests of the events."""
 
     async def send(self, action: str, **fields: object) -> None:
         """Send the frame of an action with its fields."""
@@ -51,11 +52,11 @@ class Conversation:
         """Return an event that has arrived whole; None for a part that is not the last."""
         if event["type"] != "PART":
             return event
-        self.parts.append(event["data"])
-        if event["metadata"]["part"] < event["metadata"]["of"]:
+        digest = event["metadata"]["digest"]
+        self.parts[digest].append(event["data"])
+        if len(self.parts[digest]) < event["metadata"]["of"]:
             return None
-        whole: Event = json.loads("".join(self.parts))
-        self.parts.clear()
+        whole: Event = json.loads("".join(self.parts.pop(digest)))
         return whole
 
 

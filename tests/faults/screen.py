@@ -49,7 +49,8 @@ class Screen:
     _questions: dict[str, str] = field(default_factory=dict)
     """The text of each message, as first shown."""
     _rebased: bool = False
-    _parts: dict[Any, dict[int, str]] = field(default_factory=dict)
+    _parts: dict[str, dict[int, str]] = field(default_factory=dict)
+    """Parts that have arrived, by the digest of their event, then by number."""
 
     def take_frame(self, frame: str) -> Iterator[Json]:
         """Take a WebSocket frame, event by event; the events it completes. Who stops early has lost the others."""
@@ -63,11 +64,11 @@ class Screen:
             self.take(event)
             return event
         where = event["metadata"]
-        parts = self._parts.setdefault(where.get("seq"), {})
+        parts = self._parts.setdefault(where["digest"], {})
         parts[where["part"]] = event["data"]
         if len(parts) < where["of"]:
             return None
-        del self._parts[where.get("seq")]
+        del self._parts[where["digest"]]
         whole: Json = json.loads("".join(parts[number] for number in sorted(parts)))
         self.take(whole)
         return whole

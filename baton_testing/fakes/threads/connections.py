@@ -50,15 +50,15 @@ class FakeConnections:
     def events(self, connection_id: str) -> list[dict[str, Any]]:
         """Return the events that the connection received. Events in parts are joined."""
         events: list[dict[str, Any]] = []
-        parts = ""
+        parts: defaultdict[str, str] = defaultdict(str)
         for event in (event for frame in self.frames[connection_id] for event in events_in(frame)):
             if event["type"] != "PART":
                 events.append(event)
                 continue
-            parts += event["data"]
+            digest = event["metadata"]["digest"]
+            parts[digest] += event["data"]
             if event["metadata"]["part"] == event["metadata"]["of"]:
-                events.append(json.loads(parts))
-                parts = ""
+                events.append(json.loads(parts.pop(digest)))
         return events
 
 

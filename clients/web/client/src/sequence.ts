@@ -20,7 +20,8 @@ export class Sequence {
   #isAnew = false;
   #promised = Number.POSITIVE_INFINITY;
   readonly #early = new Map<number, BatonEvent>();
-  readonly #slices = new Map<number, Map<number, string>>();
+  /** Slices by the text that they are of: a run and a resume may send the same event at once, cut differently. */
+  readonly #slices = new Map<string, Map<number, string>>();
 
   /** The number of the last event: what a resume asks for is what follows it. */
   get lastSeq(): number {
@@ -92,12 +93,15 @@ export class Sequence {
     return found;
   }
 
-  #join({ data, metadata: { seq, part, of } }: PartFrame): Taken {
-    if (seq <= this.#lastSeq) return NOTHING;
-    const slices = this.#slices.get(seq) ?? new Map<number, string>();
-    this.#slices.set(seq, slices.set(part, data));
+  #join({ data, metadata: { seq, part, of, digest } }: PartFrame): Taken {
+    if (seq !== undefined && seq <= this.#lastSeq) return NOTHING;
+    const key = `${seq} ${digest}`;
+    const slices = this.#slices.get(key) ?? new Map<number, string>();
+    this.#slices.set(key, slices.set(part, data));
     if (slices.size < of) return NOTHING;
-    this.#slices.delete(seq);
+    for (const other of this.#slices.keys()) {
+      if (other === key || (seq !== undefined && other.startsWith(`${seq} `))) this.#slices.delete(other);
+    }
     const text = [...slices].sort(([a], [b]) => a - b).map(([, slice]) => slice);
     try {
       const event: unknown = JSON.parse(text.join(""));

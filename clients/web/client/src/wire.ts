@@ -417,7 +417,8 @@ export type BatonEvent = KnownEvent | UnknownEvent;
 export interface PartFrame {
   readonly type: "PART";
   readonly data: string;
-  readonly metadata: { readonly seq: number; readonly part: number; readonly of: number };
+  /** `digest` is that of the whole event's text. Servers before 2026-12 sent none. */
+  readonly metadata: { readonly seq?: number; readonly part: number; readonly of: number; readonly digest?: string };
 }
 
 /** A frame that a client sends. */

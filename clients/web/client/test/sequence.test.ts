@@ -46,6 +46,37 @@ test("slices are joined, whatever their order", () => {
   assert.deepEqual(numbers(sequence.take(slice(1, text.slice(0, 9))).events), [1]);
 });
 
+test("slices of one event that is sent twice at once, cut differently, are not mixed", () => {
+  const sequence = new Sequence();
+  const live = JSON.stringify({ ...event(1), text: "x".repeat(20) });
+  const replayed = JSON.stringify({ text: "x".repeat(20), ...event(1) });
+  const slice = (text: string, digest: string, part: number, from: number, to?: number) => ({
+    type: "PART" as const,
+    data: text.slice(from, to),
+    metadata: { seq: 1, part, of: 2, digest },
+  });
+  assert.deepEqual(sequence.take(slice(live, "a", 1, 0, 30)), { events: [], isGap: false });
+  assert.deepEqual(sequence.take(slice(replayed, "b", 2, 30)), { events: [], isGap: false });
+  assert.deepEqual(sequence.take(slice(live, "a", 2, 30)).events, [JSON.parse(live)]);
+  assert.deepEqual(sequence.take(slice(replayed, "b", 1, 0, 30)).events, []);
+});
+
+test("slices of two snapshots that arrive at once make two snapshots", () => {
+  const sequence = new Sequence();
+  const snapshots = ["one", "two"].map((text) => JSON.stringify({ type: "MESSAGES_SNAPSHOT", text }));
+  const slices = [0, 1].flatMap((part) =>
+    snapshots.map((text, index) => ({
+      type: "PART" as const,
+      data: part === 0 ? text.slice(0, 9) : text.slice(9),
+      metadata: { part: part + 1, of: 2, digest: `${index}` },
+    })),
+  );
+  assert.deepEqual(
+    slices.flatMap((slice) => sequence.take(slice).events),
+    snapshots.map((text) => JSON.parse(text)),
+  );
+});
+
 test("slices of a lost connection are not joined with those of the next", () => {
   const sequence = new Sequence();
   sequence.take({ type: "PART", data: "{broken", metadata: { seq: 1, part: 1, of: 2 } });

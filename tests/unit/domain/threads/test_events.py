@@ -60,7 +60,17 @@ def test_every_frame_fits_and_the_parts_make_up_the_event(text: str, seq: int | 
     assert [part["metadata"]["part"] for part in parts] == list(range(1, len(parts) + 1))
     assert {part["metadata"]["of"] for part in parts} == {len(parts)}
     assert {part["metadata"].get("seq") for part in parts} == {seq}
+    assert len({part["metadata"]["digest"] for part in parts}) == 1
     assert json.loads("".join(part["data"] for part in parts)) == event.body
+
+
+def test_parts_of_two_forms_of_an_event_have_different_digests() -> None:
+    fields = {"type": "X", "text": "x" * 2 * MAX_FRAME_BYTES}
+    forms = [Event(fields, 1), Event(dict(reversed(fields.items())), 1)]
+    digests = [json.loads(form.split_into_frames()[0])["metadata"]["digest"] for form in forms]
+
+    assert forms[0].body == forms[1].body
+    assert digests[0] != digests[1]
 
 
 @given(st.text(min_size=1, max_size=20))
