@@ -76,6 +76,7 @@ class Record:
 
     def __init__(self) -> None:
         self.delivery = RecordDelivery(str(uuid.uuid4()), 1)
+        self.is_lost = False
 
     def count_seconds_left(self) -> float:
         return 60.0

@@ -41,12 +41,15 @@ class Acquisition:
     ) -> Lease | FinishedRun:
         """Return the lease when the thread is free, or the message's run if another worker has finished it meanwhile.
 
-        Raises ``ThreadBusy`` at ``wait_until`` (event loop time), ``NoSuchThread``, ``ThreadUnavailable``,
-        ``MessageIdConflict``, ``MessageWithdrawn``, ``QueueFull``, and ``RateLimited`` if too many requests wait.
+        Raises ``ThreadBusy`` at ``wait_until`` (event loop time) or if the call's queue record is lost,
+        ``NoSuchThread``, ``ThreadUnavailable``, ``MessageIdConflict``, ``MessageWithdrawn``, ``QueueFull``, and
+        ``RateLimited`` if too many requests wait.
         """
         store, is_waiting = self.services.store, False
         async with AsyncExitStack() as stack:
             while True:
+                if call.record is not None and call.record.is_lost:
+                    raise ThreadBusy  # a takeover by this worker would soon be taken over by the one with the record
                 try:
                     return await store.acquire(call.scope, request)
                 except LeaseBusy as error:

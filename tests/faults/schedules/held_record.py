@@ -20,6 +20,10 @@ class Held:
     def delivery(self) -> RecordDelivery:
         return self._delivery
 
+    @property
+    def is_lost(self) -> bool:
+        return self.count_seconds_left() <= 0
+
     def count_seconds_left(self) -> float:
         return self._hidden_until - asyncio.get_running_loop().time()
 

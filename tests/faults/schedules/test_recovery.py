@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from baton.domain.errors import ThreadBusy
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import USUAL_TIMES as TIMES
 from baton.domain.times import from_millis
@@ -151,6 +152,27 @@ def test_a_starved_worker_loses_its_run_once_at_most(seconds: float) -> None:
 
     workers = outcome_of(scenario)
     assert workers.attempts[-1] <= 2
+    assert workers.events[-1]["type"] == "RUN_FINISHED"
+
+
+def test_a_worker_that_has_lost_its_record_takes_over_no_run() -> None:
+    async def scenario(workers: Workers) -> None:
+        harness = workers.harness
+        await workers.simulation.live.attach(
+            harness.ada, harness.thread_id, "tab", harness.clock.now().replace(year=2041)
+        )
+        _, caller = workers.call()
+        await workers.wait_for_event(1)
+        caller.is_dead = True
+        first, held, worker = workers.start_work(1, extends=False)
+        workers.loop.freeze(worker, held.count_seconds_left() + 1)
+        await asyncio.wait([first])
+        assert isinstance(first.exception(), ThreadBusy)
+        second, _, _ = workers.start_work(2)
+        await second
+
+    workers = outcome_of(scenario)
+    assert workers.attempts == [1, 2]
     assert workers.events[-1]["type"] == "RUN_FINISHED"
 
 

@@ -78,7 +78,6 @@ class SqsHeldRecord:
 
     @property
     def is_lost(self) -> bool:
-        """Whether another worker has the record."""
         return self._hidden_until == -math.inf
 
     def count_seconds_left(self) -> float:

@@ -23,6 +23,10 @@ class HeldRecord(Protocol):
     def delivery(self) -> RecordDelivery:
         """The record's id and the number of its deliveries."""
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the queue has delivered the record again, so that another worker has it."""
+
     def count_seconds_left(self) -> float:
         """Return the seconds for which the record stays hidden; negative if another worker may have it already."""
 
