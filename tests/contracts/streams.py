@@ -134,6 +134,14 @@ class StreamLogContract:
         stores.clock.advance(DAY)
         assert list((await stores.log.read(stores.ada, lease.thread_id, after=0)).pieces) == []
 
+    async def test_the_log_after_a_number_is_kept_longer_if_it_is_asked_for(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        await stores.log.append(lease, piece(1, 3))
+        await stores.log.append(lease, piece(4, 3))
+        stores.clock.advance(DAY)
+        read = await stores.log.read(stores.ada, lease.thread_id, after=0, kept_after=3)
+        assert [log_piece.first_seq for log_piece in read.pieces] == [4]
+
     async def test_every_tenant_has_a_log_of_its_own(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         await stores.log.append(lease, piece(1, 3))

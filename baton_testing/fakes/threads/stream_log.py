@@ -28,14 +28,17 @@ class FakeStreamLog:
             raise LeaseLost
         log[piece.first_seq] = (lease.fence, self._clock.now() + KEPT, piece)
 
-    async def read(self, scope: Scope, thread_id: str, *, after: int, through: int | None = None) -> LogRead:
+    async def read(
+        self, scope: Scope, thread_id: str, *, after: int, through: int | None = None, kept_after: int | None = None
+    ) -> LogRead:
         log = self._logs[scope.tenant_id, thread_id]
         pieces: deque[LogPiece] = deque()
         size = 0
         for first_seq in sorted(log, reverse=True):
             _, end, piece = log[first_seq]
             is_wanted = piece.last_seq > after and (through is None or first_seq <= through)
-            if not is_wanted or end <= self._clock.now():
+            is_kept = kept_after is not None and first_seq > kept_after
+            if not is_wanted or (end <= self._clock.now() and not is_kept):
                 continue
             if pieces and is_full(size, pieces[0].run_id, piece.run_id):
                 return LogRead(tuple(pieces), is_whole=False)

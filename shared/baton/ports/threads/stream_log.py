@@ -56,9 +56,11 @@ class StreamLog(Protocol):
     async def append(self, lease: Lease, piece: LogPiece) -> None:
         """Write a piece. Raises ``LeaseLost`` if a worker with a higher fence has written."""
 
-    async def read(self, scope: Scope, thread_id: str, *, after: int, through: int | None = None) -> LogRead:
+    async def read(
+        self, scope: Scope, thread_id: str, *, after: int, through: int | None = None, kept_after: int | None = None
+    ) -> LogRead:
         """Return the newest pieces with events after the number ``after``, as many as one read may return.
 
-        Pieces that begin after the number ``through`` are left out. The thread's ownership must have been checked
-        before.
+        Pieces that begin after the number ``through`` are left out, and so are pieces that are older than a day, unless
+        they begin after the number ``kept_after``. The thread's ownership must have been checked before.
         """

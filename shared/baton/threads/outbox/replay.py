@@ -84,7 +84,8 @@ class Replays:
 
         If they are too many for one answer, the newest messages and the newest runs that fit are returned.
         """
-        log_read = await self._log.read(scope, thread.id, after=after)
+        # A computer may be suspended for a day in the middle of a run. Clients need the run from its beginning.
+        log_read = await self._log.read(scope, thread.id, after=after, kept_after=thread.last_seq)
         messages, begin = await self._read_messages_since(
             scope, thread, after if log_read.is_whole else log_read.pieces[0].first_seq
         )

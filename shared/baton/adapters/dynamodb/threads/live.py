@@ -46,7 +46,9 @@ class DynamoStreamLog(TimedTableStore):
         }
         await put_fenced(self._table, lease, item)
 
-    async def read(self, scope: Scope, thread_id: str, *, after: int, through: int | None = None) -> LogRead:
+    async def read(
+        self, scope: Scope, thread_id: str, *, after: int, through: int | None = None, kept_after: int | None = None
+    ) -> LogRead:
         partition = keys.partition(scope, thread_id)
         now = self._clock.now().timestamp()
         pieces: deque[LogPiece] = deque()
@@ -65,15 +67,17 @@ class DynamoStreamLog(TimedTableStore):
         async with aclosing(self._table.query(partition, first=first, last=last, newest_first=True)) as pages:
             async for page in pages:
                 for item in page:
+                    first_seq = keys.log.read_number(item)
+                    is_kept = kept_after is not None and first_seq > kept_after
                     # TTL deletes late and in any order, so check the time.
-                    if item["last_seq"] <= after or item["expires_at"] <= now:
+                    if item["last_seq"] <= after or (item["expires_at"] <= now and not is_kept):
                         continue
                     run_id = item["run_id"] or None
                     if pieces and is_full(size, pieces[0].run_id, run_id):
                         return LogRead(tuple(pieces), is_whole=False)
                     events, weight = unpack_sized(item["body"])
                     size += weight
-                    pieces.appendleft(LogPiece(run_id, item["attempt"], keys.log.read_number(item), tuple(events)))
+                    pieces.appendleft(LogPiece(run_id, item["attempt"], first_seq, tuple(events)))
                     await asyncio.sleep(0)  # unpacking a piece of up to 256 KB takes time
         return LogRead(tuple(pieces))
 
