@@ -1359,7 +1359,7 @@ class Schedule(Model):
     created_at: AwareDatetime = Field(..., alias="createdAt")
     runs: int
     """
-    The number of runs that have begun.
+    The number of runs that were queued, including those that were skipped while they waited.
     """
 
 

@@ -102,7 +102,7 @@ class ServedSchedule(WireModel):
     paused: bool = Field(examples=[False])
     created_by: Literal["user", "agent"] = Field(examples=["agent"])
     created_at: Timestamp = Field(examples=[TIMESTAMP])
-    runs: int = describe("The number of runs that have begun.", 3)
+    runs: int = describe("The number of runs that were queued, including those that were skipped while they waited.", 3)
 
     @classmethod
     def from_record(cls, owned: OwnedSchedule, *, names_user: bool) -> ServedSchedule:

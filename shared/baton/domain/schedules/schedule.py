@@ -73,6 +73,7 @@ class Schedule:
     """The time at which its last run began; None before the first."""
     last_run_id: str | None = None
     runs: int = 0
+    """The number of runs that were queued. A run that is skipped while it waits is counted, too."""
     chosen: SlotConversation | None = None
     """The conversation that was chosen for the run of the last slot that needed a choice; None if none did."""
     revision: int = 1
