@@ -7,6 +7,7 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from baton.threads.requests.parsing import parse_message_request
 from tests.contracts.fake_stores import in_memory
 from tests.contracts.stores import Stores
 from tests.faults import counts
@@ -22,6 +23,17 @@ BRIEF = settings(THOROUGH, max_examples=counts.scale(5), stateful_step_count=20,
 
 def test_in_memory() -> None:
     explore("in memory", in_memory, THOROUGH)
+
+
+def test_a_run_that_is_given_up_leaves_an_expired_workflow_as_it_is_stored() -> None:
+    machine = ConversationMachine(in_memory)
+    machine.say(at=0, text="make a thing", script=[], fault=("none", 0), follows=None)
+    machine.wait(days=31)
+    request = parse_message_request(machine.stores.ada, thread_id=machine.ids[0], message_id="m2", content="Hello")
+    machine.runner.run(machine.worker.turns.give_up(machine.stores.ada, request, subscriber=None))
+
+    machine.runner.run(machine.check(0))
+    machine.teardown()
 
 
 def test_on_dynamodb_local(on_dynamodb_local: Engine) -> None:

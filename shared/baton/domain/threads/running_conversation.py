@@ -207,10 +207,10 @@ class RunningConversation:
         specialist, workflow = self.agent, self.workflow
         conversation = self if self.handoff is None else self._with_handoff(self.handoff.end(outcome, now))
         returned = replace(conversation, agent=self.main, handoff=None, workflow=None, desk=None)
-        if workflow is not None and workflow.status is WorkflowStatus.SAVED:
-            return returned._with_resumable(workflow), workflow  # saved by a worker that died before its commit
-        if workflow is None or workflow.status is not WorkflowStatus.ACTIVE:
+        if workflow is None or not workflow.is_unfinished(now):
             return returned, None
+        if workflow.status is WorkflowStatus.SAVED:
+            return returned._with_resumable(workflow), workflow  # saved by a worker that died before its commit
         if not keeps:
             return returned._with_changed_workflow(abandon(workflow, now)), None
         if specialist.workflow is not None:

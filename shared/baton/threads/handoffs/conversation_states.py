@@ -18,7 +18,7 @@ from baton.domain.desks.desk_session import DeskSession, DeskStatus, check_desk
 from baton.domain.errors import StoreUnavailable, WorkflowUnavailable
 from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
-from baton.domain.handoffs.workflow_moves import abandon, expire, resume
+from baton.domain.handoffs.workflow_moves import abandon, resume
 from baton.domain.memory.procedure import InvalidProcedure
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope, derive_record_id
@@ -252,7 +252,7 @@ class ConversationStates:
         workflow: Workflow | None = workflows[0] if workflows else None
         if workflow is None or workflow.thread_id != thread.id:
             return replace(conversation, handoff=handoff, elsewhere=workflow)
-        return replace(conversation, handoff=handoff, workflow=expire(workflow, self.clock.now()))
+        return replace(conversation, handoff=handoff, workflow=workflow)
 
     def _is_returned_to(self, workflow: Workflow, thread: Thread) -> bool:
         """Return whether the user, who begins a session in ``thread``, returns to a workflow that they left earlier.
