@@ -73,14 +73,12 @@ def _compact_tail(tail: Sequence[Event], facts: Mapping[str, Any]) -> list[Any]:
     Successive events with text of the message become one list: the beginning of the first span, and the length of each.
     """
     compact: list[Any] = []
-    end = -1
-    """The end of the previous event's span; -1 if it has none."""
+    end: int | None = None
+    """The end of the previous event's span; None if it has none."""
     for event in tail:
-        if event.keys() == {"type", "messageId", "span"} and (event["type"], event["messageId"]) == (
-            _CONTENT,
-            facts["messageId"],
-        ):
-            first, last = event["span"]
+        span = _find_span(event, facts["messageId"])
+        if span is not None:
+            first, last = span
             if first != end:
                 compact.append([first])
             compact[-1].append(last - first)
@@ -89,8 +87,19 @@ def _compact_tail(tail: Sequence[Event], facts: Mapping[str, Any]) -> list[Any]:
             compact.append(
                 {name: _OWN if name in facts and facts[name] == value else value for name, value in event.items()}
             )
-            end = -1
+            end = None
     return compact
+
+
+def _find_span(event: Event, message_id: str) -> tuple[int, int] | None:
+    """Return the span of an event that has only a piece of the message's text; None for other events."""
+    if event.keys() != {"type", "messageId", "span"} or (event["type"], event["messageId"]) != (_CONTENT, message_id):
+        return None
+    match event["span"]:
+        case [int(first), int(last)] if not isinstance(first, bool) and not isinstance(last, bool):
+            return first, last
+        case _:
+            return None
 
 
 def _expand_tail(compact: Sequence[Any], facts: Mapping[str, Any]) -> list[Event]:
