@@ -238,8 +238,8 @@ class MemoryMachine(RuleBasedStateMachine):
         try:
             return await work(self.shaky)
         except (LeaseLost, StoreUnavailable, ThreadBusy):
-            assert self.trouble.crash.happened
             self.trouble.end()
+            assert self.trouble.has_struck
             self.world.clock.advance(LONGER_THAN_A_LEASE)
             return await work(self.steady)
 

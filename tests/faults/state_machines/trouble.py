@@ -23,16 +23,19 @@ class Trouble:
 
     crash: NextFault = field(default_factory=NextFault)
     search: str = "none"
+    has_struck: bool = False
+    """Whether a crash has happened since ``begin``. Work beside the crashed work may lose its lease by it, later."""
 
     def begin(self, crash: tuple[str, int] | None, search: str) -> None:
         """Let it happen from now on."""
         self.end()
-        self.search = search
+        self.search, self.has_struck = search, False
         if crash is not None:
             self.crash.kind, self.crash.calls = crash
 
     def end(self) -> None:
         """Let everything be well again."""
+        self.has_struck |= self.crash.happened
         self.crash.clear()
         self.search = "none"
 
