@@ -41,15 +41,13 @@ class Acquisition:
     ) -> Lease | FinishedRun:
         """Return the lease when the thread is free, or the message's run if another worker has finished it meanwhile.
 
-        Raises ``ThreadBusy`` at ``wait_until`` (event loop time) or if the call's queue record is lost,
-        ``NoSuchThread``, ``ThreadUnavailable``, ``MessageIdConflict``, ``MessageWithdrawn``, ``QueueFull``, and
-        ``RateLimited`` if too many requests wait.
+        Raises ``ThreadBusy`` at ``wait_until`` (event loop time), or in place of a takeover if the call's queue record
+        is lost; ``NoSuchThread``, ``ThreadUnavailable``, ``MessageIdConflict``, ``MessageWithdrawn``, ``QueueFull``,
+        and ``RateLimited`` if too many requests wait.
         """
         store, is_waiting = self.services.store, False
         async with AsyncExitStack() as stack:
             while True:
-                if call.record is not None and call.record.is_lost:
-                    raise ThreadBusy  # a takeover by this worker would soon be taken over by the one with the record
                 try:
                     return await store.acquire(call.scope, request)
                 except LeaseBusy as error:
@@ -67,9 +65,10 @@ class Acquisition:
                 if turn is not None and busy_error.run is not None and _is_answered_by(busy_error.run, turn):
                     dead_lease = await self.repeats.follow(call, turn.run_id)
                 if busy_error.run is not None:
-                    request = replace(
-                        request, presumed_dead=dead_lease or await self._wait_until_free(call, wait_until)
-                    )
+                    dead_lease = dead_lease or await self._wait_until_free(call, wait_until)
+                    if dead_lease is not None and call.record is not None and call.record.is_lost:
+                        raise ThreadBusy  # the worker that has the record now would soon take over from this one
+                    request = replace(request, presumed_dead=dead_lease)
                 elif asyncio.get_running_loop().time() >= wait_until:
                     raise ThreadBusy
                 else:  # the lease is held for a close or a fork, which gives no sign of life
