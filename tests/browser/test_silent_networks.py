@@ -112,6 +112,7 @@ async def test_a_network_that_is_lost_between_runs_is_noticed_by_the_next_messag
     await screen.open()
     await screen.say("Hello")
     await expect(screen.locate_bodies("assistant")).to_have_text(["Hello"])
+    await expect(screen.stop).to_be_hidden()
     network.swallow_everything()
     await screen.pass_time(A_WHILE)
     await expect(screen.status).to_have_text("Connected")
