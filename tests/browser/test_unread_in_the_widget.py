@@ -186,11 +186,14 @@ async def test_another_conversation_shows_in_the_list_and_on_the_launcher_at_onc
         await page.wait_for_timeout(100)
 
 
-async def test_a_new_conversation_shows_that_others_have_unread_answers(page: Page) -> None:
-    other = {"id": "other", "title": "An order", "unread": 2, "lastActivityAt": "2026-05-01T08:00:00.000Z"}
+@pytest.mark.parametrize(("unread_count", "text"), [(2, "2"), (12, "9+")])
+async def test_a_new_conversation_shows_that_others_have_unread_answers(
+    page: Page, unread_count: int, text: str
+) -> None:
+    other = {"id": "other", "title": "An order", "unread": unread_count, "lastActivityAt": "2026-05-01T08:00:00.000Z"}
     harness = await Harness(page, {"/v1/threads": {"items": [other], "nextCursor": None}}).open()
-    button = page.get_by_role("button", name="Conversations. New messages: 2", exact=True)
-    await expect(button.locator("[part=badge]")).to_have_text("2")
+    button = page.get_by_role("button", name=f"Conversations. New messages: {text}", exact=True)
+    await expect(button.locator("[part=badge]")).to_have_text(text)
     assert await violations(page) == []
     listed = asyncio.Event()
 

@@ -25,7 +25,7 @@ import { Locale, loadLocale } from "./locales/index.ts";
 import { styles } from "./styles/index.ts";
 import { submitByClick } from "./submission.ts";
 import { fetchToken } from "./token-url.ts";
-import { badge, define, type Ui } from "./ui.ts";
+import { badge, badgeText, define, type Ui } from "./ui.ts";
 import { lastSeen, unreadIn } from "./unread.ts";
 import type { UnreadThreads } from "./unread-threads.ts";
 import "./components/composer.ts";
@@ -324,7 +324,7 @@ export class BatonChat extends LitElement {
   #launcher(): TemplateResult {
     const { say } = this.ui.locale;
     const count = this.open ? 0 : this.unread;
-    const news = count > 0 ? [say("newMessages", { count })] : [];
+    const news = count > 0 ? [say("newMessages", { count: badgeText(count) })] : [];
     const label = [say(this.open ? "close" : "open"), ...news].join(". ");
     return html`<button type="button" class="launcher" part="launcher" title=${label} aria-label=${label} aria-expanded=${this.open ? "true" : "false"} @click=${() => (this.open ? this.hide() : this.show())}>
       ${this.open ? icons.close : icons.chat}${badge(count)}

@@ -18,9 +18,12 @@ export interface Ui {
 
 export const NO_UI: Ui = { locale: new Locale(), chat: null, now: () => performance.now() };
 
-/** The number of unread answers at a button, whose label says it too. */
+/** The number of unread answers as a badge shows it. The label of the badge's button has the same text (WCAG 2.5.3). */
+export const badgeText = (count: number): string => (count > 9 ? "9+" : `${count}`);
+
+/** The number of unread answers at a button. */
 export const badge = (count: number): TemplateResult | typeof nothing =>
-  count > 0 ? html`<span class="badge" part="badge" aria-hidden="true">${count > 9 ? "9+" : count}</span>` : nothing;
+  count > 0 ? html`<span class="badge" part="badge" aria-hidden="true">${badgeText(count)}</span>` : nothing;
 
 /** Nothing is being answered, and there is a connection. */
 export const isIdle = (snapshot: ChatSnapshot | null | undefined): boolean =>

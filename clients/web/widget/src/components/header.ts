@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { ChatSnapshot } from "#client";
 import { icons } from "../icons.ts";
 import { initialOf, pictureOf } from "../people.ts";
-import { badge, define, Piece } from "../ui.ts";
+import { badge, badgeText, define, Piece } from "../ui.ts";
 
 /** Who answers, how far a workflow is, and what can be done with the conversation as a whole. */
 export class BatonHeader extends Piece {
@@ -62,7 +62,7 @@ export class BatonHeader extends Piece {
 
   #list(): TemplateResult {
     const { unread } = this;
-    const news = unread > 0 ? [this.say("newMessages", { count: unread })] : [];
+    const news = unread > 0 ? [this.say("newMessages", { count: badgeText(unread) })] : [];
     const label = [this.say("conversations"), ...news].join(". ");
     return this.#button("list", html`${icons.list}${badge(unread)}`, label, this.listing);
   }
