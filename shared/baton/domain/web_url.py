@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 from pydantic import AfterValidator
 
@@ -27,6 +27,14 @@ def is_web_url(url: str, longest: int = MAX_URL) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and not has_credentials(url)
+
+
+def drop_fragment(url: str) -> str:
+    """Return the address without its fragment. An address that cannot be parsed is returned as it is."""
+    try:
+        return urldefrag(url).url
+    except ValueError:
+        return url
 
 
 def has_credentials(url: str) -> bool:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
-from urllib.parse import unquote, urldefrag, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from baton.concurrency.tasks import off_loop
 from baton.domain.documents.document import MAX_DOCUMENT_BYTES, VersionStatus
@@ -33,6 +33,7 @@ from baton.domain.errors import (
     UnknownDocument,
 )
 from baton.domain.tenants.identity import Scope
+from baton.domain.web_url import drop_fragment
 from baton.knowledge.document_rules import MAX_NAME_BYTES, MAX_TITLE
 from baton.knowledge.documents import DocumentRequest, Documents
 from baton.ports.documents.documents import TextExtractor
@@ -139,7 +140,7 @@ def _select_own_host(sitemap: str, urls: list[str]) -> list[str]:
     """Return the distinct addresses of the sitemap's own host, because a sitemap may list no others (sitemaps.org)."""
     host = urlsplit(sitemap).hostname
     own_urls = []
-    for url in dict.fromkeys(urldefrag(url).url for url in urls):
+    for url in dict.fromkeys(drop_fragment(url) for url in urls):
         with suppress(ValueError):  # for an invalid address
             own_urls += [url] if urlsplit(url).hostname == host else []
     return own_urls

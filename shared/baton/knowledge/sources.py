@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import urldefrag
 
 from baton.domain.documents.source import (
     MAX_REFRESH_HOURS,
@@ -18,6 +17,7 @@ from baton.domain.documents.source import (
 )
 from baton.domain.errors import InvalidRequest, LimitReached, SourceConflict, StoreUnavailable, UnknownSource
 from baton.domain.tenants.identity import Scope
+from baton.domain.web_url import drop_fragment
 from baton.knowledge.document_rules import MAX_TITLE, check_permission, check_title
 from baton.ports.clock import Clock
 from baton.ports.documents.sources import SourceStore
@@ -139,7 +139,7 @@ class Sources:
             raise InvalidRequest("sourceId must be src_ and 32 hexadecimal digits in lower case, as of a UUID.")
         check_title(request.title)
         check_permission(request.required_permission)
-        urls = tuple(dict.fromkeys(urldefrag(url).url for url in request.urls or ()))
+        urls = tuple(dict.fromkeys(drop_fragment(url) for url in request.urls or ()))
         if kind is SourceKind.URLS and not 1 <= len(urls) <= MAX_SOURCE_URLS:
             raise InvalidRequest(f"urls must hold 1 to {MAX_SOURCE_URLS} addresses.")
         for url in (*urls, *((request.url,) if request.url is not None else ())):

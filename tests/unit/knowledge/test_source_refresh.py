@@ -207,7 +207,7 @@ async def test_an_index_leads_to_the_pages_of_its_sitemaps(world: World) -> None
 async def test_a_sitemap_speaks_for_its_own_host_only(world: World) -> None:
     world.web.pages = {
         f"{SITE}/sitemap.xml": sitemap(
-            "/a", "https://bank.example/x", "http://169.254.169.254/", "nonsense", "http://[::1"
+            "/a", "https://bank.example/x", "http://169.254.169.254/", "nonsense", "http://[::1", "http://[::1#a"
         ),
         f"{SITE}/a": page("A"),
     }

@@ -112,6 +112,7 @@ async def test_a_source_is_refreshed_before_its_time(served: Served) -> None:
         ({"kind": "urls", "urls": []}, "invalid_request", "urls must hold"),
         ({"kind": "urls", "urls": [f"https://docs.example.com/{n}" for n in range(101)]}, "invalid_request", "urls: "),
         ({"kind": "urls", "urls": [7]}, "invalid_request", "urls[0]: "),
+        ({"kind": "urls", "urls": ["https://[docs.example.com#a"]}, "invalid_request", "Addresses must be"),
         (SITEMAP | {"url": "file:///etc/passwd"}, "invalid_request", "Addresses must be"),
         (SITEMAP | {"url": "https://docs.example.com/ a"}, "invalid_request", "Addresses must be"),
         (SITEMAP | {"url": "https://a:b@docs.example.com/"}, "invalid_request", "Addresses must hold no user"),
