@@ -282,10 +282,11 @@ class Ingestion:
         else:
             await self._fail(ref, "document_not_processed", "The document could not be processed in the time it has.")
         logger.error("document not ingested", document_id=ref.document_id, version=ref.version, error=error)
-        count(Metric.DOCUMENTS_FAILED)
+        if not ref.rebuilds:  # ``_fail`` has counted a rebuild
+            count(Metric.DOCUMENTS_FAILED)
 
     async def _fail(self, ref: DocumentRef, code: str, message: str) -> None:
-        """Store that the version has failed with this ``code`` and ``message``, or log the failure of a rebuild."""
+        """Store that the version has failed, with ``code`` and ``message``; log and count the failure of a rebuild."""
         if ref.rebuilds:  # the version stays in use with the chunks that are in the index
             logger.error("document not indexed again", document_id=ref.document_id, version=ref.version, reason=code)
             count(Metric.DOCUMENTS_FAILED)

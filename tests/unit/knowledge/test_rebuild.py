@@ -10,8 +10,10 @@ import pytest
 
 from baton.domain.documents.document import DocumentRef, VersionStatus
 from baton.domain.documents.search import IndexName
+from baton.domain.metrics import Metric
 from baton.domain.tenants.identity import PROJECT_TENANT
 from baton.entry.jobs.search_rebuild import RebuildResult, SearchRebuild
+from baton.knowledge import ingestion
 from baton.knowledge.index_check import KnowledgeCheck, KnowledgeIndexCheck
 from baton.memory.episodes.index_check import IndexCheck
 from baton.ports.documents.search import Embedder, IndexedSource, ReindexResult
@@ -113,6 +115,16 @@ async def test_a_lost_index_is_rebuilt_and_the_records_stay_as_they_are() -> Non
         assert replace(after, revision=document.revision) == document
         assert sorted(acme.list_indexed_texts()[f"{ref.document_id}@1"]) == texts
     assert acme.list_stored_files() == {1: {"original"}}
+
+
+async def test_a_failed_rebuild_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World("acme")
+    [acme] = world.pipelines
+    ref = await world.ready(acme, 1)
+    counted: list[Metric] = []
+    monkeypatch.setattr(ingestion, "count", counted.append)
+    await acme.step(replace(ref, rebuilds=True), "fail", error="EmbedderUnavailable")
+    assert counted == [Metric.DOCUMENTS_FAILED]
 
 
 async def test_damaged_files_are_looked_for_once_and_among_those_of_the_named_tenants() -> None:
