@@ -129,7 +129,7 @@ class Actions:
     async def admit_connection(self, scope: Scope, connection_id: str) -> None:
         """Count a new connection in the limits of its tenant and user, for ``CONNECTION_LIFE`` at most.
 
-        Raises ``TenantRemoved``, and ``RateLimited`` if the tenant or the user has too many connections already.
+        Raises ``TenantRemoved``, ``StoreUnavailable``, and ``RateLimited`` if the tenant or the user has too many.
         """
         await self.removed_tenants.check(scope)
         seconds = CONNECTION_LIFE.total_seconds()
