@@ -16,6 +16,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+from baton_local.engines.downloads import assemble_once
 from baton_local.errors import LocalCloudError
 from baton_local.root import ROOT
 
@@ -160,21 +161,12 @@ def _install(packages: Iterable[str], folder: Path) -> None:
 
 
 def _make_once(cache_dir: Path, kind: str, contents: Iterable[str], make: Callable[[Path], None]) -> Path:
-    """Return a folder of the cache, which ``make`` fills when it is first needed. No process sees it incomplete.
+    """Return a folder of the cache, which ``make`` fills when it is first needed. Raises the errors of ``make``.
 
     The folder's name has a hash of ``contents``, so that other contents get another folder.
     """
     state = "\n".join([PYTHON, platform.machine(), *contents])
-    folder = cache_dir / "lambda" / f"{kind}-{sha256(state.encode()).hexdigest()[:16]}"
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as new_folder:
-            unfinished = Path(new_folder) / kind
-            unfinished.mkdir()
-            make(unfinished)
-            if not folder.exists():
-                unfinished.rename(folder)
-    return folder
+    return assemble_once(f"{kind}-{sha256(state.encode()).hexdigest()[:16]}", cache_dir / "lambda", make)
 
 
 def _run(command: list[str], variables: dict[str, str] | None = None) -> None:
