@@ -57,6 +57,24 @@ def test_an_operation_is_read_within_bounds(part: dict[str, Any], reference: str
         read_operation({**document, "components": {"schemas": {"Part": part}}}, "send", "", None)
 
 
+@pytest.mark.parametrize(
+    ("server", "location", "reference"),
+    [
+        ("http://[a", "", "#/components"),
+        ("http://[a", "https://a.example/openapi.json", "#/components"),
+        ("https://a.example", "", "#/servers/first"),
+    ],
+)
+def test_a_document_with_an_unreadable_address_or_reference_is_unusable(
+    server: str, location: str, reference: str
+) -> None:
+    parameter = {"name": "id", "in": "query", "schema": {"$ref": reference}}
+    paths = {"/": {"get": {"operationId": "find", "parameters": [parameter]}}}
+    document = {"openapi": "3.1.0", "servers": [{"url": server}], "paths": paths, "components": {}}
+    with pytest.raises(UnusableDocument):
+        read_operation(document, "find", location, None)
+
+
 async def test_arguments_go_where_the_document_says(harness: Harness, service: int) -> None:
     agent = agent_with(openapi(service, headers={"X-Plain": "1", "x-reason": "ours"}))
     arguments: dict[str, Any] = {

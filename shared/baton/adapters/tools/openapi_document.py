@@ -15,7 +15,7 @@ from referencing.jsonschema import DRAFT202012
 
 from baton.adapters.tools.tool_source import UnusableDocument
 from baton.domain.json_values import count_values
-from baton.domain.web_url import has_credentials
+from baton.domain.web_url import is_web_url
 from baton.domain.yaml_text import MAX_VALUES, InvalidYaml, read_yaml
 
 MAX_NODES = 20_000
@@ -89,7 +89,7 @@ def read_operation(document: Mapping[str, Any], operation_id: str, location: str
     """
     try:
         return _read_operation(document, operation_id, location, base_url)
-    except (AttributeError, KeyError, TypeError, IndexError, RecursionError):
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError, RecursionError):
         raise UnusableDocument(f"The document describes {operation_id} in a way that OpenAPI does not allow.") from None
 
 
@@ -195,7 +195,7 @@ def _find_base_url(document: Mapping[str, Any], item: Mapping[str, Any], locatio
         variables = servers[0].get("variables", {})
         url = re.sub(r"\{([^{}]+)\}", lambda match: str(variables[match[1]]["default"]), servers[0]["url"])
         base_url = urljoin(location, url)
-    if re.match(r"https?://[^/{}]+", base_url) is None or has_credentials(base_url):
+    if not is_web_url(base_url) or re.match(r"https?://[^/{}]+", base_url) is None:
         raise UnusableDocument("The document does not say where the API is, or holds credentials there: set base_url.")
     return base_url.rstrip("/")
 
