@@ -149,7 +149,7 @@ class HttpPages:
         loop = asyncio.get_running_loop()
         if (wait := host.free_at - loop.time()) > 0:
             await self.sleep(wait)
-        delay = float(host.robots.crawl_delay(ROBOT) or 0) if host.robots is not None else 0.0
+        delay = int(host.robots.crawl_delay(ROBOT) or 0) if host.robots is not None else 0
         try:
             return await self._get(url, headers, limit)
         finally:
@@ -174,13 +174,16 @@ class HttpPages:
 
 
 def _parse_robots(response: httpx.Response) -> RobotFileParser | None:
-    """Return the rules in a response; None if the host has none. Raises ``PageUnavailable`` for an outage."""
+    """Return the rules in a response; None if the host has none. Raises ``PageUnavailable`` if they cannot be read."""
     if 400 <= response.status_code < 500 and response.status_code not in _LATER:
         return None
     if response.status_code != 200:
         raise PageUnavailable(f"the server answers HTTP {response.status_code}.")
     rules = RobotFileParser()
-    rules.parse(decode_text(response.content, MediaType("text/plain", "utf-8")).splitlines())
+    try:
+        rules.parse(decode_text(response.content, MediaType("text/plain", "utf-8")).splitlines())
+    except ValueError as error:  # the standard library's parser raises it for some paths and delays
+        raise PageUnavailable("it has a line that is no rule.") from error
     return rules
 
 

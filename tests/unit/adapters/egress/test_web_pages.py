@@ -193,6 +193,14 @@ async def test_robots_are_obeyed_and_read_once(site: Site) -> None:
     assert waits
 
 
+async def test_a_huge_delay_in_robots_is_shortened(site: Site) -> None:
+    site.answers |= {"/robots.txt": ("200 OK", [], b"User-agent: *\nCrawl-delay: " + b"9" * 400), "/a": html()}
+    waits: list[float] = []
+    await reader(waits=waits).fetch(site.url("/a"), limit=LIMIT)
+    await reader(waits=waits).fetch(site.url("/a"), limit=LIMIT)
+    assert all(wait <= web_pages.MAX_PAUSE_SECONDS for wait in waits)
+
+
 async def test_a_host_without_robots_allows_everything(site: Site) -> None:
     site.answers |= {"/robots.txt": ("403 Forbidden", [], b""), "/a": html()}
     assert await reader().fetch(site.url("/a"), limit=LIMIT) is not None
@@ -205,6 +213,8 @@ async def test_a_host_without_robots_allows_everything(site: Site) -> None:
         ("429 Too Many Requests", [], b""),
         ("408 Request Timeout", [], b""),
         ("200 OK", [], b"x" * (web_pages.MAX_ROBOTS_BYTES + 1)),
+        ("200 OK", [], b"User-agent: *\nDisallow: //[\n"),
+        ("200 OK", [], "User-agent: *\nCrawl-delay: ²\n".encode()),
     ],
 )
 async def test_a_host_whose_robots_cannot_be_read_is_left_alone(site: Site, robots: Answer) -> None:
