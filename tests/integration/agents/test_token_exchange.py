@@ -202,6 +202,16 @@ async def test_an_exchanged_token_is_kept_until_shortly_before_its_end(
     assert len(issuer.forms) == 2
 
 
+async def test_a_lifetime_beyond_all_floats_is_shortened(
+    deployment: Deployment, issuer: TokenEndpoint, serve: Serve
+) -> None:
+    issuer.answer = (200, {"access_token": "narrow", "token_type": "Bearer", "expires_in": 10**400})
+    agent, scope = deployment.agent(serve(RemoteAgent())), deployment.scope()
+    for _ in range(2):
+        await deployment.ask(agent, scope)
+    assert len(issuer.forms) == 1
+
+
 async def test_no_token_is_kept_for_longer_than_the_users_own(
     deployment: Deployment, issuer: TokenEndpoint, serve: Serve
 ) -> None:

@@ -74,7 +74,7 @@ class TokenExchanges:
             return cached[0]
         requested_at = self.monotonic()
         token, lifetime = _read_token(await self._request_token(target, client_secret, subject), subject)
-        usable_seconds = min(lifetime, seconds, MAX_LIFETIME_SECONDS) - MARGIN_SECONDS
+        usable_seconds = min(lifetime, seconds) - MARGIN_SECONDS
         self._tokens[key] = (token, requested_at + usable_seconds)
         return token
 
@@ -119,7 +119,7 @@ class TokenExchanges:
 
 
 def _read_token(answer: dict[str, Any], subject: str) -> tuple[str, float]:
-    """Return the token and its lifetime in seconds. Raises ``InternalError``."""
+    """Return the token and its lifetime, at most ``MAX_LIFETIME_SECONDS``. Raises ``InternalError``."""
     token, kind = answer.get("access_token"), answer.get("token_type")
     if not isinstance(kind, str) or kind.lower() != "bearer":
         raise _log_unusable("it issues another type of token than bearer")
@@ -130,7 +130,7 @@ def _read_token(answer: dict[str, Any], subject: str) -> tuple[str, float]:
     lifetime = answer.get("expires_in")
     if isinstance(lifetime, bool) or not isinstance(lifetime, int | float) or not lifetime > 0:
         return token, DEFAULT_LIFETIME_SECONDS
-    return token, float(lifetime)
+    return token, float(min(lifetime, MAX_LIFETIME_SECONDS))  # a larger integer may not fit a float
 
 
 def _log_unusable(reason: str) -> InternalError:
