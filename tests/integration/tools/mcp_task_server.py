@@ -64,6 +64,8 @@ class Tasks(Extension):
         if self.looks[params.task_id] == 1:
             return described | {"status": "working", "statusMessage": "Half of it", "pollIntervalMs": 9000}
         match self.endings[params.task_id]:
+            case "late":
+                return described | {"status": "working", "pollIntervalMs": 10**400}
             case "failed":
                 return described | {"status": "failed", "error": {"code": -32603, "message": "No paper."}}
             case "cancelled":

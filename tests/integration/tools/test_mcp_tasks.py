@@ -35,6 +35,12 @@ async def test_a_task_is_looked_at_until_it_has_its_result(harness: Harness, age
     assert (done.is_pending, done.text.splitlines()[0]) == (False, "42 pages.")
 
 
+async def test_a_pause_beyond_all_floats_is_ignored(harness: Harness, agent: AgentDefinition) -> None:
+    task = await begin(harness, agent, "late")
+    await look(harness, agent, task)
+    assert (await look(harness, agent, task)).poll_seconds is None
+
+
 @pytest.mark.parametrize(
     ("ending", "reason"),
     [

@@ -20,6 +20,8 @@ from baton.ports.agents.tools import ToolFailed, ToolResult
 
 MAX_TASK_ID = 1024
 """The maximum length of a task's id, which is sent in a header, in characters."""
+MAX_MILLISECONDS = 10**9
+"""The maximum pause between two requests for a task that a server can name. Longer ones are ignored."""
 ASKS = "The tool asks for something that nobody can answer in the background: {questions}"
 
 
@@ -144,4 +146,4 @@ def _to_text(value: Any) -> str | None:
 def _to_seconds(milliseconds: Any) -> float | None:
     """Return a time in seconds; None for a value that is not a time."""
     is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
-    return milliseconds / 1000 if is_number and milliseconds >= 0 else None
+    return milliseconds / 1000 if is_number and 0 <= milliseconds <= MAX_MILLISECONDS else None
