@@ -55,6 +55,10 @@ def leaks() -> str:
     raise RuntimeError("password=hunter2")
 
 
+def times_out() -> str:
+    raise TimeoutError("the tool's own")
+
+
 async def sleeps() -> str:
     await asyncio.sleep(3600)
     return "late"

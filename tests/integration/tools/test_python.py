@@ -128,6 +128,13 @@ async def test_a_slow_function_ends_at_its_time_limit(harness: Harness) -> None:
         await harness.call(agent_with(python("sleeps", timeout_seconds=0.1)), "sleeps")
 
 
+async def test_a_functions_own_timeout_is_not_that_of_the_call(harness: Harness) -> None:
+    with pytest.raises(ToolFailed) as failure:
+        await harness.call(agent_with(python("times_out")), "times_out")
+    assert failure.value.is_fault
+    assert "seconds" not in failure.value.message
+
+
 async def test_an_answer_that_cannot_be_shown_is_a_failure(harness: Harness) -> None:
     with pytest.raises(ToolFailed, match="cannot be written as JSON"):
         await harness.call(agent_with(python("unshowable")), "unshowable")

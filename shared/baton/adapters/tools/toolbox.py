@@ -324,9 +324,11 @@ async def _run_limited(guard: AbstractAsyncContextManager[Any], work: Coroutine[
     try:
         async with guard:
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(seconds) as limit:
                     return await work
             except TimeoutError as error:
+                if not limit.expired():  # the tool's own error
+                    raise
                 raise Unreachable(f"The tool did not answer within {seconds:g} seconds.") from error
             except Unreachable:
                 raise
