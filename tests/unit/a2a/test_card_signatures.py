@@ -55,6 +55,11 @@ async def test_the_reference_sdk_accepts_a_signature(algorithm: str) -> None:
     assert named[0] == ("key-1", KEYS_URL)
 
 
+def test_a_key_without_its_members_is_left_out() -> None:
+    keys = read_public_keys({"keys": [{"kty": "oct", "kid": "damaged"}, public_jwk(KEY)]})
+    assert [key.key_id for key in keys] == [public_jwk(KEY)["kid"]]
+
+
 @pytest.mark.parametrize("algorithm", ["ES256", "EdDSA", "RS256"])
 async def test_a_trusted_key_proves_the_card(algorithm: str) -> None:
     key = private_jwk(algorithm)

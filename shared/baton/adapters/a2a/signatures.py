@@ -110,7 +110,7 @@ def read_public_keys(key_set: Any) -> list[jwt.PyJWK]:
     for entry in key_set["keys"][:MAX_KEYS]:
         try:
             key = jwt.PyJWK(entry)
-        except (jwt.PyJWTError, AttributeError, TypeError, ValueError):
+        except (jwt.PyJWTError, AttributeError, KeyError, TypeError, ValueError):
             continue
         if key.key_id and key.algorithm_name in SIGNATURE_ALGORITHMS:
             jwks.append(key)
