@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import httpx
 import pytest
 
@@ -15,3 +17,10 @@ def test_a_status_that_passes_is_not_final(status: int, *, is_final: bool) -> No
     response = httpx.Response(status, request=httpx.Request("POST", "https://agent.example"))
     error = httpx.HTTPStatusError("no success", request=response.request, response=response)
     assert to_agent_failed(error).is_final is is_final
+
+
+async def test_a_time_limit_of_baton_is_reported_as_such() -> None:
+    with pytest.raises(TimeoutError) as error:
+        async with asyncio.timeout(0):
+            await asyncio.Event().wait()
+    assert to_agent_failed(error.value).reason == "The agent did not answer in time."

@@ -34,7 +34,7 @@ def to_agent_failed(error: Exception) -> AgentFailed:
     for cause in _list_causes(error):
         if isinstance(cause, httpx.HTTPStatusError):
             return _to_status_failure(cause.response.status_code)
-        if isinstance(cause, httpx.TimeoutException):
+        if isinstance(cause, httpx.TimeoutException | TimeoutError):
             return AgentFailed("The agent did not answer in time.")
         if isinstance(cause, ssl.SSLError):
             return AgentFailed("No secure connection to the agent could be made.")
