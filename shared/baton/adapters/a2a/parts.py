@@ -31,7 +31,7 @@ TOO_LONG = "[Data, of which this is the beginning: {}]"
 
 
 def read_text(item: Message | Artifact) -> str:
-    """Return the text of a message or artifact, with notes in place of parts that cannot be passed on."""
+    """Return the text of a message or artifact, then notes about the parts that cannot be passed on."""
     # The parts of a message are paragraphs. The parts of an artifact are chunks of one text.
     parts = [part for part in item.parts if not _is_thought(part)]
     texts = [part.text for part in parts if part.HasField("text")]
