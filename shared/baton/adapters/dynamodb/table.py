@@ -300,13 +300,14 @@ class Table:
     async def get_many(self, keys: Sequence[dict[str, str]], *, consistent: bool = False) -> list[Item]:
         """Return items by key, in no order, without those that do not exist. A request asks for 100.
 
-        ``keys`` must differ from each other.
         Unprocessed keys (the table throttles, or the response would exceed 16 MB) are requested again with back-off.
-        Raises ``StoreUnavailable`` after six responses in a row without any item.
+        Raises ``StoreUnavailable`` after ``MAX_IN_VAIN`` responses in a row without any item.
         """
         items: list[Item] = []
-        for start in range(0, len(keys), AT_ONCE):
-            batch = [serialize(key) for key in keys[start : start + AT_ONCE]]
+        # DynamoDB refuses a key that occurs twice. An index may list an item twice while the item moves in the index.
+        distinct_keys = list({(key["PK"], key["SK"]): key for key in keys}.values())
+        for start in range(0, len(distinct_keys), AT_ONCE):
+            batch = [serialize(key) for key in distinct_keys[start : start + AT_ONCE]]
             unprocessed: dict[str, Any] = {self.name: {"Keys": batch, "ConsistentRead": consistent}}
             in_vain = 0
             while unprocessed:

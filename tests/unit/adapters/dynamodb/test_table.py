@@ -48,6 +48,11 @@ async def test_a_table_that_answers_at_once_is_not_waited_for() -> None:
     assert client.pauses == []
 
 
+async def test_an_item_that_an_index_lists_twice_is_asked_for_once() -> None:
+    entries = [{**key, "idle_check_at": number} for number, key in enumerate([KEYS[0], KEYS[1], KEYS[0]])]
+    assert await Throttled(2).table.get_listed(entries) == KEYS[:2]
+
+
 async def test_a_table_that_does_nothing_is_unavailable() -> None:
     with pytest.raises(StoreUnavailable):
         await Throttled(1, *[0] * MAX_IN_VAIN).table.get_many(KEYS)

@@ -8,7 +8,6 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shards import read_page
-from baton.adapters.dynamodb.table import get_key
 from baton.adapters.dynamodb.table_stores import TimedTableStore
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.webhook_delivery import DEAD_LIFETIME, DeadDelivery, WebhookDelivery, parse_thread_id
@@ -42,7 +41,7 @@ class DynamoDeadDeliveries(TimedTableStore):
     async def page(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[DeadDelivery], str | None]:
         listings = keys.dead_delivery_listings(scope)
         entries, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
-        items = await self._table.get_many([get_key(entry) for entry in entries])
+        items = await self._table.get_listed(entries)
         newest_first = sorted(items, key=lambda item: str(item["listed_at"]), reverse=True)
         return [dead for item in newest_first if (dead := self._to_unexpired(item)) is not None], next_cursor
 

@@ -40,10 +40,8 @@ class DynamoIdleThreads(TimedTableStore):
         return await self._table.change(thread, expression, values, condition="idle_check_at = :seen")
 
     async def _load(self, entries: list[Item]) -> list[DueThread]:
-        """Read the threads consistently. The index may be behind, and may list a moving thread twice."""
-        found_keys = dict.fromkeys((entry["PK"], entry["SK"]) for entry in entries)
-        item_keys = [{"PK": partition, "SK": sort} for partition, sort in found_keys]
-        items = {item["PK"]: item for item in await self._table.get_many(item_keys, consistent=True)}
+        """Return the threads that are due. Read consistently, because the index may be behind."""
+        items = {item["PK"]: item for item in await self._table.get_listed(entries, consistent=True)}
         settled = await self._find_settled(items.values())
         now = self._clock.now()
         threads = []
