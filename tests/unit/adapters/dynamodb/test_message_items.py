@@ -144,10 +144,11 @@ def test_a_summary_that_an_earlier_version_has_stored_as_text_is_read(form: str)
     assert unpack_message(item["body"], item, THREAD).summaries == {"assistant": summary}
 
 
-def test_a_damaged_tail_is_a_failure_of_the_store() -> None:
+@pytest.mark.parametrize("entry", [7, [], ["x", 1], [0, "x"]])
+def test_a_damaged_tail_is_a_failure_of_the_store(entry: Any) -> None:
     message = answer(*whole_tail())
     body = unpack(MESSAGE.pack(message))
-    body["end"]["tail"] = [7]
+    body["end"]["tail"] = [entry]
     with pytest.raises(StoreUnavailable, match="damaged"):
         unpack_message(pack(body), item_of(message), THREAD)
 

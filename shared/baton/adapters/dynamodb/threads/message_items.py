@@ -106,16 +106,16 @@ def _expand_tail(compact: Sequence[Any], facts: Mapping[str, Any]) -> list[Event
     """Return the events that ``_compact_tail`` has shortened. Damaged entries stay as they are."""
     tail: list[Event] = []
     for entry in compact:
-        if isinstance(entry, list):
-            first, *lengths = entry
-            for length in lengths:
-                end = first + length
-                tail.append({"type": _CONTENT, "messageId": facts["messageId"], "span": [first, end]})
-                first = end
-        elif isinstance(entry, dict):
-            tail.append(
-                {name: facts[name] if name in facts and value == _OWN else value for name, value in entry.items()}
-            )
-        else:
-            tail.append(entry)  # a damaged entry, which ``MESSAGE`` refuses
+        match entry:
+            case [int(first), *lengths] if all(isinstance(length, int) for length in lengths):
+                for length in lengths:
+                    end = first + length
+                    tail.append({"type": _CONTENT, "messageId": facts["messageId"], "span": [first, end]})
+                    first = end
+            case dict():
+                tail.append(
+                    {name: facts[name] if name in facts and value == _OWN else value for name, value in entry.items()}
+                )
+            case _:
+                tail.append(entry)  # a damaged entry, which ``MESSAGE`` refuses
     return tail
