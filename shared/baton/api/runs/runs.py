@@ -186,6 +186,7 @@ def _make_message_request(scope: Scope, run_input: RunAgentInput, offer: ClientO
             thread_id=run_input.thread_id,
             message_id=run_input.run_id if message_id is None else message_id,
             content=None,
+            over_spending=_read_property(run_input.forwarded_props, "overSpending"),
             run_id=run_input.run_id,
             branch=branch,
             client=offer,

@@ -182,6 +182,16 @@ async def test_a_limit_that_asks_lets_a_user_go_on_who_wants_it_and_counts_what_
     assert counts.compute_spent(SpendingPeriod.DAY) == 30 * 10**9
 
 
+async def test_a_user_goes_on_beyond_a_limit_to_answer_an_earlier_message_again() -> None:
+    served = Served(limit_spending(per_day(10, at_limit=AtLimit.ASK)))
+    assert '"RUN_FINISHED"' in (await served.post("/runs", run_input(served))).text
+    again: dict[str, Any] = {"branch": {"from": "m1", "regenerate": True}}
+    check_refusal(await served.post("/runs", run_input(served, forwardedProps=again, runId="r-2")), "You")
+    beyond = again | {"overSpending": True}
+    answer = await served.post("/runs", run_input(served, forwardedProps=beyond, runId="r-3"))
+    assert '"RUN_FINISHED"' in answer.text
+
+
 async def test_a_run_that_has_ended_at_a_limit_that_asks_goes_on_by_a_new_message() -> None:
     agents = {"assistant": SpendingLimit(per_day=10)}
     served = Served(limit_spending(SpendingRules(agents=agents, at_limit=AtLimit.ASK)))
