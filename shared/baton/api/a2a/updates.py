@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -20,8 +19,8 @@ from baton.api.a2a.wire import (
     STATES,
     describe_answer,
     make_agent_message,
-    make_data_part,
     make_status,
+    parse_data_part,
     to_artifact,
     to_struct,
     to_task,
@@ -127,15 +126,8 @@ class Updates:
         if is_structured:
             self._sent.add(message_id)
         if is_structured or (message_id in self._sent and (metadata.get("sources") or metadata.get("consulted"))):
-            part = self._make_data_part(message_id) if is_structured else Part(text="")
+            part = parse_data_part("".join(self._structured.pop(message_id))) if is_structured else Part(text="")
             yield self._make_artifact_update(self._make_artifact(message_id, part, metadata), append=not is_structured)
-
-    def _make_data_part(self, message_id: str) -> Part:
-        text = "".join(self._structured.pop(message_id))
-        try:
-            return make_data_part(json.loads(text))
-        except ValueError:  # a reader without pii:read may get text that is not JSON any more
-            return Part(text=text)
 
     def _make_artifact(
         self, message_id: str, part: Part, metadata: Mapping[str, Any] = MappingProxyType({})

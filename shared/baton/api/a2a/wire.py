@@ -157,6 +157,14 @@ def make_data_part(value: Any) -> Part:
     return Part(data=ParseDict(value, Value()))
 
 
+def parse_data_part(text: str) -> Part:
+    """Return a part with the JSON in ``text`` as data; with ``text`` itself if redaction has made it invalid JSON."""
+    try:
+        return make_data_part(json.loads(text))
+    except ValueError:
+        return Part(text=text)
+
+
 def to_struct(value: dict[str, Any]) -> Struct:
     """Return ``value``, which is JSON, as protobuf."""
     return ParseDict(value, Struct())
@@ -232,7 +240,7 @@ def _make_questions(task: A2ATask) -> Message:
 def _to_part(part: Any) -> Part:
     if isinstance(part, TextPart):
         metadata = part.metadata if isinstance(part.metadata, dict) else {}
-        return make_data_part(json.loads(part.text)) if metadata.get(DATA) else Part(text=part.text)
+        return parse_data_part(part.text) if metadata.get(DATA) else Part(text=part.text)
     source, name = part.source, find_part_name(part) or ""
     media_type = source.mime_type or ""
     if source.type == "data":

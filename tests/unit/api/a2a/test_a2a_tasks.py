@@ -622,6 +622,13 @@ async def test_a_reader_of_the_tenant_reads_and_does_not_write(served: A2AServed
         assert (await served.call(method, params, "thread:read_all", user="boss"))["error"]["code"] == -32001
 
 
+async def test_data_that_redaction_makes_invalid_json_is_read_as_text(served: A2AServed) -> None:
+    parts = [{"kind": "data", "data": {"card": 4111111111111111}}]
+    task = await send(served, message("", "m-1") | {"parts": parts})
+    read = (await served.call("tasks/get", {"id": task["id"]}, "thread:read_all", user="boss"))["result"]
+    assert read["history"][0]["parts"] == [{"kind": "text", "text": '{"card": [card]}'}]
+
+
 async def test_messages_from_elsewhere_are_no_tasks(served: A2AServed) -> None:
     await served.harness.say("m-0", "Hello")
     refused = await served.call("tasks/get", {"id": f"{served.harness.thread_id}.m-0"})
