@@ -93,9 +93,18 @@ def read_embed_keys(text: str, *, allow_any_tenant: bool = False) -> tuple[dict[
     return keys, problems
 
 
-def _parse_key(entry: dict[str, str], allow_any_tenant: bool) -> EmbedKey:
-    """Return a usable key. Raises ``KeyError`` for a missing field, otherwise ``ValueError`` or PyJWT's errors."""
-    tenant, algorithm = entry["tenant"], entry["algorithm"]
+def _parse_key(entry: Any, allow_any_tenant: bool) -> EmbedKey:
+    """Return a usable key.
+
+    Raises ``KeyError`` for a missing field, otherwise ``ValueError``, PyJWT's errors, or ``TypeError`` for an encrypted
+    key.
+    """
+    if not isinstance(entry, dict):
+        raise ValueError("it is not a JSON object with tenant, algorithm and key")
+    tenant, algorithm, text = entry["tenant"], entry["algorithm"], entry["key"]
+    for name, value in (("tenant", tenant), ("algorithm", algorithm), ("key", text)):
+        if not isinstance(value, str):
+            raise ValueError(f"{name} is not a text")
     if tenant == ANY_TENANT:
         if not allow_any_tenant:
             raise ValueError("the tenant * is for the local cloud only")
@@ -105,7 +114,7 @@ def _parse_key(entry: dict[str, str], allow_any_tenant: bool) -> EmbedKey:
         raise ValueError(f"algorithm must be one of {', '.join(sorted(ALGORITHMS))}")
     signer = jwt.get_algorithm_by_name(algorithm)
     # PyJWT refuses a public key as an HMAC secret, which is an algorithm confusion attack.
-    key = signer.prepare_key(entry["key"])
+    key = signer.prepare_key(text)
     length_problem = signer.check_key_length(key)
     if length_problem:
         raise ValueError(length_problem)
