@@ -49,14 +49,15 @@ class SignatureVerifier:
         return event_id
 
     async def _read_keys(self, hook: InboundHook) -> tuple[str, ...]:
-        """Return the keys in the hook's secret. Raises ``InternalError`` if there are none."""
+        """Return the keys in the hook's secret. Raises as ``HookVerifier.verify`` does for an unusable secret."""
         try:
             text = await asyncio.to_thread(self.read_secret, hook.secret)
             keys = parse_signing_keys(text) if hook.verify is HookCheck.STANDARD else tuple(text.split())
             if not keys:
                 raise ValueError("it is empty")
         except (NotFound, ValueError) as error:
-            raise InternalError(f"The secret of the hook {hook.id} cannot be used: {error}.") from None
+            reason = str(error).rstrip(".")
+            raise InternalError(f"The secret of the hook {hook.id} cannot be used: {reason}.") from None
         return keys
 
 

@@ -40,4 +40,5 @@ class StandardWebhookSigner:
         try:
             return parse_signing_keys(await asyncio.to_thread(self.read_secret, webhook.secret_arn))
         except (NotFound, ValueError) as error:
-            raise InternalError(f"The secret of the webhook {webhook.id} cannot be used: {error}.") from None
+            reason = str(error).rstrip(".")
+            raise InternalError(f"The secret of the webhook {webhook.id} cannot be used: {reason}.") from None
