@@ -63,11 +63,14 @@ class Shape(Generic[T]):
         return pack(self.as_json(value))
 
     def unpack(self, packed: bytes, **elsewhere: Any) -> T:
-        """Return the value, with the fields of ``elsewhere``. Raises ``StoreUnavailable`` if the body is damaged."""
+        """Return the value, with the fields of ``elsewhere``.
+
+        Raises ``StoreUnavailable`` if the body is damaged, and ``ValueError`` if another version of Baton packed it.
+        """
         return self.of_json(unpack(packed), **elsewhere)
 
     def of_json(self, body: object, **elsewhere: Any) -> T:
-        """Return the value from a result of ``as_json``, or from an item's attributes. Raises as ``unpack`` does."""
+        """Return the value from a result of ``as_json``, or from an item's attributes. Raises ``StoreUnavailable``."""
         if not isinstance(body, dict):
             raise StoreUnavailable(DAMAGED)
         try:

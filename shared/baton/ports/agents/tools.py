@@ -244,5 +244,5 @@ class Tools(Protocol):
     ) -> ToolResult:
         """Read the state of a call's pending work at its ``location``; with ``deletes``, delete the work there.
 
-        Raises as ``call`` does.
+        Raises ``ToolFailed``.
         """

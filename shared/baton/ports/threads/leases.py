@@ -179,8 +179,9 @@ class Leases(Protocol):
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
         """Take the thread's lease, creating the thread if allowed, and reserve sequence numbers.
 
-        Raises ``LeaseBusy`` while another lease is valid that the request may not take over, and ``NoSuchThread`` for
-        an unknown thread that the request may not create.
+        Raises ``LeaseBusy`` while another lease is valid that the request may not take over, ``NoSuchThread`` for an
+        unknown thread that the request may not create, and ``ThreadUnavailable`` for a thread that is deleted, another
+        user's or another parent's fork, and for an id that another tenant uses.
         """
 
     async def acquire_optimistically(self, scope: Scope, thread_id: str, run: Run) -> Lease | None:

@@ -36,7 +36,7 @@ def pack_message(message: StoredMessage, thread_id: str) -> bytes:
 
 
 def unpack_message(packed: bytes, item: Item, thread_id: str) -> StoredMessage:
-    """Return the message of an item with this body. Raises ``StoreUnavailable`` if the body is damaged."""
+    """Return the message of an item with this body. Raises as ``Shape.unpack`` does."""
     body = unpack(packed)
     message_id, run_id = unpack_id(item["id"]), unpack_id(item["run_id"])
     if isinstance(body, dict) and isinstance(end := body.get("end"), dict) and isinstance(end.get("tail"), list):
