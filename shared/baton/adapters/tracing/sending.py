@@ -150,7 +150,11 @@ class BoundedSending(SpanProcessor):
         if self._waiting == 0:
             return True
         if self._flushing.acquire(blocking=False):
-            threading.Thread(target=self._send_all, name="baton-traces", daemon=True).start()
+            try:
+                threading.Thread(target=self._send_all, name="baton-traces", daemon=True).start()
+            except RuntimeError:  # the process has too many threads; the next flush tries again
+                self._flushing.release()
+                return False
         deadline = time.monotonic() + seconds
         while self._waiting and (seconds_left := deadline - time.monotonic()) > 0:
             self._counting_exporter.was_sent.wait(seconds_left)

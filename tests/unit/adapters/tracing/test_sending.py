@@ -77,6 +77,22 @@ def test_a_collector_that_hangs_is_waited_for_no_longer_than_the_flush_may_take(
         assert sent.counted(0) == 4, "the queue has a bound"
 
 
+def test_a_flush_without_a_thread_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoThread:
+        def __init__(self, **options: object) -> None: ...
+
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    with Collector() as collector:
+        sent = Sent(collector.endpoint)
+        sent.trace()
+        with monkeypatch.context() as patch:
+            patch.setattr("baton.adapters.tracing.sending.threading.Thread", NoThread)
+            assert not sent.sending.flush(0)
+        assert sent.sending.flush(30)
+
+
 def test_headers_come_from_the_secret_and_are_read_again_after_a_failure() -> None:
     with Collector(status=401) as collector:
         sent = Sent(collector.endpoint, {"x-api-key": "old"})
