@@ -271,7 +271,8 @@ def _repair_tool(value: Any) -> dict[str, Any] | None:
 
 def _repair_block(value: Any) -> Any:
     """Return a block of content without wrong optional members, or a text that stands for one that cannot be used."""
-    model = BLOCKS.get(value.get("type")) if isinstance(value, dict) else None
+    kind = value.get("type") if isinstance(value, dict) else None
+    model = BLOCKS.get(kind) if isinstance(kind, str) else None
     block = _drop_wrong_members(value, model) if model is not None else None
     return block if block is not None else {"type": "text", "text": "[Content of a kind that is not understood here.]"}
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from baton.adapters.tools.header_values import HeaderValues
 from baton.adapters.tools.mcp import McpTools
-from baton.adapters.tools.mcp_answers import list_causes
+from baton.adapters.tools.mcp_answers import list_causes, repair_result
 from baton.adapters.tools.toolbox import Toolbox
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import McpServer
@@ -243,3 +243,9 @@ def test_each_cause_of_an_error_is_read_once() -> None:
         except ValueError as error:
             causes.insert(0, error)
     assert list(list_causes(ExceptionGroup("of a task group", [causes[0]]))) == causes
+
+
+@pytest.mark.parametrize("block", [{"type": []}, {"type": {}}, {"type": None}, {}, "text", None])
+def test_content_of_an_unknown_form_is_replaced_by_a_note(block: Any) -> None:
+    [replaced] = repair_result({"content": [block]})["content"]
+    assert replaced["text"] == "[Content of a kind that is not understood here.]"
