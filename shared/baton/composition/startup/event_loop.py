@@ -15,15 +15,22 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_starting = threading.Lock()
+
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run ``coroutine`` on the process's event loop and wait for its result. Thread-safe."""
-    return asyncio.run_coroutine_threadsafe(coroutine, _start_loop()).result()
+    return asyncio.run_coroutine_threadsafe(coroutine, _get_loop()).result()
 
 
 def begin(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
     """Run ``coroutine`` on the process's event loop without waiting for it. Thread-safe."""
-    return asyncio.run_coroutine_threadsafe(coroutine, _start_loop())
+    return asyncio.run_coroutine_threadsafe(coroutine, _get_loop())
+
+
+def _get_loop() -> asyncio.AbstractEventLoop:
+    with _starting:  # without the lock, two first calls at the same time would start a loop each
+        return _start_loop()
 
 
 @cache
