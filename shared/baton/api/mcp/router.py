@@ -14,6 +14,7 @@ from baton.api.http.dependencies import UseCases, bearer, find_token_end, verify
 from baton.api.http.problems import json_content, responses
 from baton.api.mcp.access import METADATA_PATH, PATH, make_challenge
 from baton.api.runs import sse
+from baton.concurrency.tasks import work_for
 from baton.domain.tenants.identity import Scope
 from baton.domain.wire_model import THREAD_ID
 
@@ -70,6 +71,7 @@ async def call(request: Request, scope: Annotated[Scope, Depends(verify_mcp_call
     from baton.api.mcp.access import SESSION_ID, McpCaller
     from baton.api.mcp.server import McpExchange
 
+    work_for(scope.tenant_id)
     await app.ports.removed_tenants.check(scope)
     session = request.headers.get("mcp-session-id", "")
     requester = McpCaller(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mcp import MCPError
 
+from baton.api.mcp import router
 from baton.api.runs.sse import Timing
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
@@ -52,6 +53,15 @@ async def test_agents_that_allow_it_are_tools_for_those_who_may_talk_to_them(mod
 def test_an_agent_that_no_conversation_begins_with_is_no_tool() -> None:
     with pytest.raises(ValueError, match="set `main` too"):
         AgentDefinition.model_validate(ASSISTANT.model_dump() | {"main": False, "mcp": True})
+
+
+async def test_work_of_a_request_counts_for_the_callers_tenant(
+    served: McpServed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenants: list[str] = []
+    monkeypatch.setattr(router, "work_for", tenants.append)
+    await names(served, tenant="eves-own")
+    assert set(tenants) == {"eves-own"}
 
 
 async def test_many_tools_come_in_pages(served: McpServed) -> None:
