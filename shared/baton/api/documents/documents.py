@@ -54,9 +54,9 @@ async def add_document(
     an existing document, the file becomes its new version, and the old version is used until the new version is ready.
     Fields among `title`, `url` and `requiredPermission` that the request leaves out keep their values.
 
-    A repeated request makes no second document or version: a request that equals the newest version returns that
-    version. If the file of that version was uploaded already, the request equals it only with the same `sha256`.
-    Without a `documentId`, the id is derived from `name`, `contentType` and, if it is given, `sha256`.
+    Without a `documentId`, the id is derived from `name`, `contentType` and `sha256`. With one of `documentId` and
+    `sha256`, a repeated request makes no second document or version: a request that equals the newest version returns
+    that version. If the file of that version was uploaded already, the request equals it only with the same `sha256`.
     """
     managed_id = await check_managed_agent(app, caller, agent_id, "document.create")
     details = cast("Details", body.model_dump(include=set(Details.__annotations__), exclude_unset=True))
