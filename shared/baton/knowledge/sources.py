@@ -63,8 +63,10 @@ class Sources:
         """
         source = self._check_source(scope, agent_id, request)
         stored = await self.store.get(scope, agent_id, source.id)
-        if stored is not None and stored.deleted_at is not None and request.source_id is None:
-            source, stored = replace(source, id=f"src_{self.clock.new_id().replace('-', '')}"), None
+        while stored is not None and stored.deleted_at is not None and request.source_id is None:
+            # The deleted source may still be stored. Its successor's id is derived too, so that a repetition finds it.
+            source = replace(source, id=derive_source_id(scope.tenant_id, agent_id, f"after {stored.id}"))
+            stored = await self.store.get(scope, agent_id, source.id)
         if stored is None:
             others, _ = await self.store.of_agent(scope, agent_id, limit=MAX_SOURCES, cursor=None)
             if len(others) >= MAX_SOURCES:

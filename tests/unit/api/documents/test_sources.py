@@ -92,6 +92,15 @@ async def test_a_deleted_source_is_gone_at_once_and_may_be_created_again(served:
     assert (await add_source(served, SITEMAP))["id"] != source["id"]
 
 
+async def test_a_repeated_request_after_a_deletion_makes_one_source(served: Served) -> None:
+    deleted = await add_source(served, SITEMAP)
+    await served.request("DELETE", f"/agents/assistant/sources/{deleted['id']}", WRITE)
+    first, second = await add_source(served, SITEMAP), await add_source(served, SITEMAP)
+    assert first["id"] == second["id"] != deleted["id"]
+    await served.request("DELETE", f"/agents/assistant/sources/{first['id']}", WRITE)
+    assert (await add_source(served, SITEMAP))["id"] not in (first["id"], deleted["id"])
+
+
 async def test_a_source_is_refreshed_before_its_time(served: Served) -> None:
     source = await add_source(served, SITEMAP)
     key = ("acme", "assistant", source["id"])
