@@ -132,11 +132,14 @@ class Orphan:
 async def find_orphan(store: ThreadStore, lease: Lease) -> Orphan | None:
     """Return the unfinished run that was found with the lease, if it has stored its opening message; otherwise None.
 
-    A run without a stored opening message has sent no event, so its caller will repeat the request.
+    A run without a stored opening message has sent no event, so its caller will repeat the request. Neither has the run
+    of a message that was withdrawn, whose question may be stored.
     """
     run = lease.thread.run
     turn_record = await store.get_turn(lease.scope, lease.thread_id, run.message_id) if run else None
-    if run is None or turn_record is None or turn_record.first_ordinal < lease.thread.next_ordinal:
+    if run is None or turn_record is None or turn_record.is_withdrawn:
+        return None
+    if turn_record.first_ordinal < lease.thread.next_ordinal:
         return None
     messages = await store.run_messages(
         lease.scope, lease.thread_id, first_ordinal=turn_record.first_ordinal, below=None

@@ -47,6 +47,10 @@ INTERRUPTED_SUCCESSOR = [
 """The second message enters a run whose worker dies; the next worker is interrupted before it comes to that place."""
 
 
+WITHDRAWN_SUCCESSOR = [Act(0.25, "send", 2, None, "http"), Act(0.25, "withdraw", 2, None, "http")]
+"""The first worker dies before it has stored anything. The second message takes its place, and was withdrawn."""
+
+
 def travel(acts: list[Act], rounds: int, killed: dict[int, tuple[int, bool]]) -> Journey:
     async def run() -> Journey:
         journey = Journey(acts, rounds=rounds, kills=killed)
@@ -61,6 +65,7 @@ def travel(acts: list[Act], rounds: int, killed: dict[int, tuple[int, bool]]) ->
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(journeys, st.integers(0, 3), kills)
 @example(INTERRUPTED_SUCCESSOR, 1, {2: (11, False)})
+@example(WITHDRAWN_SUCCESSOR, 0, {2: (2, False)})
 def test_each_message_enters_once_has_one_turn_or_is_withdrawn(
     acts: list[Act], rounds: int, killed: dict[int, tuple[int, bool]]
 ) -> None:
