@@ -12,8 +12,6 @@ from baton.adapters.tokens.webhook_signatures import StandardWebhookSigner
 from baton.domain.errors import InternalError, NotFound
 from baton.domain.tenants.inbound_hook import InboundHook
 from baton.domain.tenants.webhook import Webhook
-from tests.unit.api.tenants.test_hooks import HOOK
-from tests.unit.settings.test_document import HOOK as WEBHOOK
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -23,8 +21,11 @@ def read(name: str) -> Any:
 
 
 async def test_the_error_is_one_sentence() -> None:
-    hook = InboundHook.model_validate(HOOK, by_alias=True)
-    webhook = Webhook.model_validate(WEBHOOK, by_alias=True)
+    fields = {"id": "shop", "tenant": "acme", "type": "/kind", "user": "/user", "thread": "/thread"}
+    hook = InboundHook.model_validate(fields | {"secret": "baton/dev/hooks/shop"}, by_alias=True)
+    arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:crm-AbCdEf"
+    receiver = {"id": "crm", "url": "https://crm.example.com", "events": ["message.created"], "secretArn": arn}
+    webhook = Webhook.model_validate(receiver | {"tenants": ["acme"]}, by_alias=True)
     with pytest.raises(InternalError) as of_hook:
         await SignatureVerifier(read).verify(hook, {}, b"", NOW)
     with pytest.raises(InternalError) as of_webhook:
