@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 from baton.agents.approvals import audit_decision
@@ -191,7 +192,9 @@ class Admission:
         if orphan is not None and call.gives_up:
             raise errors.ThreadBusy  # another message's run, which its own delivery or the sweeper finishes
         if orphan is not None:
-            return await self.admit_orphan(orphan, lease, deadline=call.deadline, record=call.record)
+            # A branch that can no longer be opened is refused to the caller who has asked for it, and to nobody else.
+            with contextlib.suppress(*BRANCH_REFUSALS):
+                return await self.admit_orphan(orphan, lease, deadline=call.deadline, record=call.record)
         if isinstance(request, DecisionRequest):
             conflict = await self._refusals.find_tool_clash(lease, request)
             if conflict is not None:
@@ -221,7 +224,10 @@ class Admission:
     async def admit_orphan(
         self, orphan: Orphan, lease: Lease, *, deadline: float, record: HeldRecord | None
     ) -> RunExecution:
-        """Return the orphaned run to carry out. The original caller gets its events live and by replay."""
+        """Return the orphaned run to carry out. The original caller gets its events live and by replay.
+
+        Raises ``BRANCH_REFUSALS`` if the run begins a branch that can no longer be opened.
+        """
         return await self._admit_own(TurnCall(orphan.scope, orphan.request, discard, deadline, record=record), lease)
 
     async def _admit_own(self, call: TurnCall, lease: Lease) -> RunExecution:

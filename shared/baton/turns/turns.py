@@ -22,7 +22,7 @@ from baton.threads.outbox.follow import Follower
 from baton.threads.outbox.outbox import Emit, discard, drop_repeats
 from baton.threads.outbox.replay import Replays
 from baton.threads.requests.queue_mapping import make_queued_message
-from baton.turns.admission import REFUSALS, Admission
+from baton.turns.admission import BRANCH_REFUSALS, REFUSALS, Admission
 from baton.turns.deliveries import Deliveries
 from baton.turns.finished_runs import FinishedRun
 from baton.turns.repeats import Repeats, find_finished, find_orphan
@@ -253,7 +253,8 @@ class Turns:
     async def finish_orphan(self, lease: Lease, *, record: HeldRecord | None = None) -> bool:
         """Finish the orphaned run found with a lease that was taken for another purpose, and end the lease.
 
-        Return False, with the lease still held, if the run has stored nothing: then there is nothing to finish.
+        Return False, with the lease still held, if there is nothing to finish: the run has stored nothing, or begins a
+        branch that can no longer be opened.
         """
         deadline = asyncio.get_running_loop().time() + ORPHAN_SECONDS
         async with holding(self._store, lease):
@@ -261,7 +262,10 @@ class Turns:
             if orphan is None:
                 return False
             lease = await self._store.take_over(lease)
-            run = await self._admission.admit_orphan(orphan, lease, deadline=deadline, record=record)
+            try:
+                run = await self._admission.admit_orphan(orphan, lease, deadline=deadline, record=record)
+            except BRANCH_REFUSALS:
+                return False
             await run.execute()
         return True
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from baton.domain.errors import BatonError, StoreUnavailable, ThreadLed
+from baton.domain.errors import BatonError, BranchUnavailable, StoreUnavailable, ThreadLed
 from baton.domain.threads.thread import EndReason
 from baton.ports.threads.leases import LeaseRequest
 from baton.threads.leases import holding
+from baton.turns.branch_points import BranchPoints
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness
 from tests.harness.harness import Harness
@@ -139,3 +140,27 @@ async def test_a_store_that_fails_once_leaves_no_lease(
         if faults.failed is None:
             break
     assert failing > 1 or orphaned, "the operation has asked no store"
+
+
+@pytest.mark.parametrize("operation", [say, end, take_over])
+async def test_a_dead_run_whose_branch_cannot_be_opened_any_more_is_left(
+    operation: Callable[[Harness], Awaitable[None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: Any) -> None:
+        raise BranchUnavailable
+
+    harness = HandoffHarness()
+    await harness.say("m1", "First")
+    harness.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1))
+    dead = asyncio.ensure_future(harness.say("m2", "Other", branch={"from": "m1"}))
+    await harness.wait_for_requests(2)
+    dead.cancel()
+    await asyncio.wait([dead])
+    monkeypatch.setattr(BranchPoints, "open_branch", refuse)
+
+    await operation(harness)
+
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    assert thread.run is None
+    messages = harness.store.committed(harness.ada.tenant_id, harness.thread_id)
+    assert [message.id for message in messages if message.is_question] == ["m1", *(["m9"] if operation is say else [])]
