@@ -32,6 +32,7 @@ def bomb(first: str, opened: str, closed: str) -> str:
         ("a: 1\nb: !!python/object:os.system x", 2, "could not determine a constructor"),
         ("a: 2026-02-31", 1, "a value is not valid for its type, such as a date that does not exist"),
         ("a: !!int ", 1, "a value is not valid for its type, such as a date that does not exist"),
+        ("a: 1" + ":1" * 200 + ".0", 1, "a value is not valid for its type"),
         ("a: 1\n---\nb: 2", 2, "but found another document"),
         ("é: 1\nb:\n\tc: 3", 3, "there is a tab; indent with spaces"),
         ("a:\n  b: 1\n\tc: 2", 3, "there is a tab; indent with spaces"),
