@@ -97,7 +97,7 @@ def split_slices(text: str, size: int) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(text):
         end = start + size
-        if "\ud800" <= text[end - 1 : end] <= "\udbff":
+        if "\ud800" <= text[end - 1 : end] <= "\udbff" and "\udc00" <= text[end : end + 1] <= "\udfff":
             end += 1
         yield start, end
         start = end

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.text import MAX_GROWTH, MAX_MARKS, NEVER_CUT, count_bytes, cut_to_bytes, normalise_text
+from baton.domain.text import (
+    MAX_GROWTH,
+    MAX_MARKS,
+    MENDED_AT_ONCE,
+    NEVER_CUT,
+    count_bytes,
+    cut_to_bytes,
+    normalise_text,
+    replace_surrogates,
+)
 
 TEXT = st.text(st.sampled_from("aé€😀\ud83d"), max_size=20)
 
@@ -22,6 +31,11 @@ def test_the_beginning_is_as_long_as_it_may_be(text: str, size: int) -> None:
     assert count_bytes(beginning) <= max(0, size)
     following = text[len(beginning) : len(beginning) + 1]
     assert not following or count_bytes(beginning + following) > size
+
+
+def test_half_a_pair_at_the_end_of_a_slice_does_not_divide_the_next_pair() -> None:
+    before = "a" * (MENDED_AT_ONCE - 1)
+    assert replace_surrogates(f"{before}\ud83d\ud83d\ude00") == f"{before}\ufffd\U0001f600"
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFKC", "NFKD"])
