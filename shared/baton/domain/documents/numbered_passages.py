@@ -160,6 +160,6 @@ def _replace_cited(text: str, sources: Sequence[Source], write: Callable[[list[S
 def _write_name(source: Source) -> str:
     """Return a short name of a source, without characters that mean something to JSON, Markdown or a prompt."""
     page, section = source.get("page"), str(source.get("section") or "").rpartition(" > ")[2]
-    position = f"page {page}" if page is not None else section
+    position = f"{source.get('pageUnit', 'page')} {page}" if page is not None else section
     words = [_UNSAFE.sub(" ", str(part)).strip()[:MAX_NAME] for part in (source.get("title") or "", position)]
     return ", ".join(word for word in words if word) or "a document"

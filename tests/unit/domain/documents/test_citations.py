@@ -121,6 +121,7 @@ def test_in_other_prompts_the_passages_are_named_and_not_numbered() -> None:
     named = name_cited(text, [HANDBOOK, GUIDE])
     assert named == "Free (Handbook, page 3), slow (Handbook, page 3; Our Guide new, First steps). Odd [7]."
     assert name_cited(text, [{**HANDBOOK, "number": None}]) == text
+    assert name_cited("Free [1].", [{**HANDBOOK, "pageUnit": "sheet"}]) == "Free (Handbook, sheet 3)."
 
 
 def test_a_structured_answer_stays_json_when_its_passages_are_named() -> None:
