@@ -155,6 +155,7 @@ def test_hundreds_of_issuers_fit() -> None:
         ({"webhooks": [HOOK | {"secret": "whsec_MfKQ9r8GKYqrTw=="}]}, r"^webhooks\.0: .*give secretArn"),
         ({"webhooks": [HOOK | {"secretArn": "crm"}]}, r"^webhooks\.0\.secretArn: "),
         ({"webhooks": [LOCAL_HOOK | {"secret": "gsk-1"}]}, r"^webhooks\.0: .*a secret of a webhook is whsec_"),
+        ({"webhooks": [LOCAL_HOOK | {"secret": "whsec_é"}]}, r"^webhooks\.0: .*a secret of a webhook is whsec_"),
         ({"colour": 1}, r"^colour: is an unknown field\. Available: allowedHosts, "),
         ({"version": 2}, r"^version: Input should be 1"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -145,7 +144,7 @@ def parse_signing_keys(text: str) -> tuple[str, ...]:
     for key in keys:
         try:
             is_valid = bool(base64.b64decode(key.removeprefix(SECRET_PREFIX) + "==", validate=False))
-        except binascii.Error:
+        except ValueError:  # not ASCII, or of a wrong length
             is_valid = False
         if not key.startswith(SECRET_PREFIX) or not is_valid:
             raise ValueError(f"a secret of a webhook is {SECRET_PREFIX} and bytes in Base64")
