@@ -46,7 +46,7 @@ FormatCheck = Callable[[object, str], bool]
 
 
 class UncheckableValue(Exception):
-    """The schema is invalid, has a reference that cannot be followed, or takes too many steps to check the value."""
+    """The schema is invalid or has a reference that cannot be followed, or the value is not JSON or takes too long."""
 
 
 class _Work:
@@ -90,14 +90,18 @@ class _Work:
         cached = self._sizes.get(id(value))
         if cached is None:
             inner = sum(map(self.measure, value.values() if isinstance(value, dict) else value))
-            cached = value, inner + 2 + (sum(map(len, value)) if isinstance(value, dict) else 0)
+            # YAML has names that are not text, such as ``on``.
+            cached = value, inner + 2 + (sum(len(str(name)) for name in value) if isinstance(value, dict) else 0)
             self._sizes[id(value)] = cached
         return cached[1]
 
     def write_canonical(self, value: Any) -> str:
-        """Return a text that is equal for equal values."""
+        """Return a text that is equal for equal values. Raises ``UncheckableValue`` for a value that JSON lacks."""
         self.take(1 + self.measure(value) // _CHARACTERS)
-        return write_canonical_text(value)
+        try:
+            return write_canonical_text(value)
+        except TypeError:
+            raise UncheckableValue("it has a value that JSON does not have, such as a date") from None
 
     def list_options(self, values: list[Any]) -> frozenset[str]:
         """Return the texts of an ``enum``."""

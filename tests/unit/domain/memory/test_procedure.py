@@ -94,6 +94,8 @@ def test_a_file_that_people_have_edited_is_read_as_well() -> None:
         ("- slack_post", "- slack post", "does not match"),
         ("- slack_post", "- transfer_to_sales", "Baton's own"),
         ("- slack_post", "- slack_post\n- slack_post", "non-unique"),
+        ("- slack_post", "- 2026-02-28", "a value that JSON does not have"),
+        ("- send slack alert\n", "- on: deploy\n", "is not of type 'string'"),
         ("2. Post", "3. Post", "step 2 is numbered 3"),
         ("2. Post", "Post", "neither a step"),
         ("   (skip", "   (only on Mondays)\n   (skip", "neither a step"),
