@@ -87,6 +87,16 @@ async def test_schedules_of_a_fixed_zone_and_moments_stay() -> None:
     assert await due.app.self_started.schedule_making.list_schedules(due.ada) == [fixed, moment]
 
 
+async def test_a_schedule_that_is_changed_to_a_moment_no_longer_follows_its_user() -> None:
+    due, daily = await schedule_daily("2040-06-01T05:00", VIENNA, "09:00")
+    await due.remind(id="once", at="2040-06-01T20:00", time_zone="user")
+    making = due.app.self_started.schedule_making
+    once = (await making.change(due.ada, "once", ScheduleChange(at="2040-06-02T09:00:00Z"))).schedule
+    assert (daily.follows_user, once.follows_user) == (True, False)
+    await send_from(due, TOKYO)
+    assert (await making.get(due.ada, "once")).schedule == once
+
+
 async def test_a_paused_schedule_resumes_where_its_user_is() -> None:
     due, _ = await schedule_daily("2040-06-01T20:00", VIENNA, "09:00")
     await due.app.self_started.schedule_making.change(due.ada, "daily", ScheduleChange(paused=True))

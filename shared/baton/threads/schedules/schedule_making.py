@@ -125,7 +125,7 @@ class ScheduleMaking:
             rule=_check_rule(request.rule, request.at),
             zone=zone,
             # A moment stays the same wherever the user is.
-            follows_user=request.time_zone == USER_ZONE and not _has_offset(request),
+            follows_user=request.time_zone == USER_ZONE and not _is_moment(request.at, request.rule),
             ends_at=request.ends_at,
             created_at=now,
             created_by=created_by,
@@ -226,6 +226,8 @@ class ScheduleMaking:
             changed_schedule = replace(changed_schedule, start=parse_start(change.at, changed_schedule.zone, now))
         if change.rule is not None:
             changed_schedule = replace(changed_schedule, rule=_check_rule(change.rule, changed_schedule.start))
+        if _is_moment(change.at, changed_schedule.rule):
+            changed_schedule = replace(changed_schedule, follows_user=False)
         if change.at is not None or change.rule is not None:
             agent = await self.agents.get(scope, schedule.agent_id)
             changed_schedule = await self._plan(replace(changed_schedule, paused=False), agent, now)
@@ -307,11 +309,9 @@ def _find_owner(scope: Scope, owner_id: str | None, action: str) -> Scope:
     return Scope(scope.tenant_id, str(owner_id))
 
 
-def _has_offset(request: ScheduleRequest) -> bool:
-    """Return whether a request for one run names a moment, by a time with an offset."""
-    if request.rule is not None or request.at is None:
-        return False
-    return datetime.fromisoformat(request.at).tzinfo is not None
+def _is_moment(at: str | None, rule: str | None) -> bool:
+    """Return whether a valid ``at``, without a rule, is a moment: a time with an offset."""
+    return rule is None and at is not None and datetime.fromisoformat(at).tzinfo is not None
 
 
 def _check_text(text: str) -> str:
