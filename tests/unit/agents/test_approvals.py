@@ -40,6 +40,11 @@ def test_a_payload_that_is_no_decision_is_refused_and_approves_nothing(payload: 
     assert not InterruptDecision("i.1", DecisionStatus.RESOLVED, payload, "ada").approves
 
 
+def test_a_comment_with_half_a_character_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="half of a surrogate pair"):
+        parse_interrupt_decision("i.1", "resolved", {"approved": True, "comment": "\ud83d"}, "ada")
+
+
 def test_an_answer_that_nobody_gave_approves_nothing() -> None:
     assert not InterruptDecision("i.1", DecisionStatus.RESOLVED).approves
 

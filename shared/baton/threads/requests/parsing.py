@@ -174,8 +174,17 @@ def _check_decision(status: DecisionStatus, payload: object) -> None:
     ):
         without = ", or absent to cancel" if is_refusal else ""
         raise InvalidRequest(f'payload must be {{"approved": true or false, "comment"?: "..."}}{without}.')
+    _check_encodable(payload, "payload")
     if len(json.dumps(payload)) > MAX_PAYLOAD:
         raise InvalidRequest(f"payload must be at most {MAX_PAYLOAD} characters of JSON.")
+
+
+def _check_encodable(value: object, name: str) -> None:
+    """Raise ``InvalidRequest`` for a JSON value with text that UTF-8 cannot encode: the queue refuses it."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{name} holds half of a surrogate pair, which is not text.") from None
 
 
 def _check_result(payload: object) -> None:
@@ -362,6 +371,7 @@ def _parse_tool(fields: Mapping[str, Any], where: str) -> ClientTool:
         parameters = check_client_schema(fields.get("parameters"))
     except ValueError as error:
         raise InvalidRequest(f"{where}.parameters: {str(error)[:300]}.") from None
+    _check_encodable(parameters, f"{where}.parameters")
     return ClientTool(name, _remove_unprintable(description), parameters)
 
 

@@ -75,6 +75,7 @@ def make_nested_schema(levels: int) -> dict[str, Any]:
         {"parameters": make_nested_schema(40)},
         {"parameters": {"type": "object", "properties": {f"p{n}": {} for n in range(3_000)}}},
         {"parameters": {"type": "object", "default": float("nan")}},
+        {"parameters": {"type": "object", "description": "\ud800"}},
     ],
 )
 async def test_a_tool_that_is_not_usable_is_refused(fields: dict[str, Any]) -> None:
