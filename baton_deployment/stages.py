@@ -12,9 +12,10 @@ from typing import Any
 from baton_deployment.errors import DeploymentError
 
 # SAM CLI's grammar of --parameter-overrides (samcli/cli/types.py): a value ends at a space that is neither quoted nor
-# escaped by a backslash.
+# escaped by a backslash. SAM's own expressions repeat a repetition, so that an open quotation mark takes exponential
+# time.
 _KEY = r"""([A-Za-z0-9\"']+)"""
-_VALUE = r"""(\"(?:\\.|[^\"\\]+)*\"|'(?:\\.|[^'\\]+)*'|(?:\\.|[^ \"\\]+)+)"""
+_VALUE = r"""(\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|(?:\\.|[^ \"\\])+)"""
 _PATTERNS = (rf"(?:ParameterKey={_KEY},ParameterValue={_VALUE})", rf"(?:(?: ){_KEY}={_VALUE})")
 
 

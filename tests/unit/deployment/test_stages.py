@@ -50,6 +50,11 @@ def test_a_value_of_which_sam_takes_the_beginning_only_is_an_error(entry: str) -
         parse_overrides([entry])
 
 
+def test_a_long_value_with_an_open_quotation_mark_is_refused_at_once() -> None:
+    with pytest.raises(DeploymentError, match="is no Name=value"):
+        parse_overrides([f'ModelBaseUrl="{"a" * 200}'])
+
+
 def test_the_products_stages_are_read() -> None:
     stage = read_stage(ROOT / "samconfig.toml", "prod")
     assert (stage.stack, stage.prefix) == ("baton-prod", "baton-prod")
