@@ -90,6 +90,8 @@ class Teardown:
             resource["PhysicalResourceId"]
             for resource in resources
             if resource["ResourceType"] == "AWS::Logs::LogGroup"
+            and resource.get("PhysicalResourceId")  # none if the creation was cancelled
+            and resource["ResourceStatus"] != "DELETE_COMPLETE"
         ]
         return cls(account, stage, exists, (*parts, *secrets), tuple(logs) if exists else (), unlisted)
 

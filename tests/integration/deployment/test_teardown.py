@@ -195,6 +195,13 @@ def test_a_caller_who_may_not_list_tables_sees_the_rest(stage: Stage, monkeypatc
     assert any("the caller lacks dynamodb:ListTables" in line for line in result.lines([]))
 
 
+def test_a_log_group_that_was_never_created_is_no_part(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled = {"LogicalResourceId": "A", "ResourceType": "AWS::Logs::LogGroup", "ResourceStatus": "CREATE_FAILED"}
+    deleted = {**cancelled, "PhysicalResourceId": "/a", "ResourceStatus": "DELETE_COMPLETE"}
+    monkeypatch.setattr(teardown, "_list_resources", lambda account, stack_id: iter([cancelled, deleted]))
+    assert make_teardown(stage).log_groups == ()
+
+
 def test_every_secret_that_a_parameter_names_can_be_named(aws: str, tmp_path: Path) -> None:
     names = {name: f"t/{name}" for name in SOURCE["Parameters"] if name.endswith("Secret")}
     assert not [
