@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from dataclasses import dataclass
@@ -95,7 +96,8 @@ def record_home(account: Account, stage: Stage) -> str:
     file, home = find_home_file(stage), Home(_find_account_number(account), account.region)
     try:
         before = file.read_text() if file.is_file() else HEAD
-        file.write_text(f'{before}\n[{stage.name}]\naccount = "{home.account}"\nregion = "{home.region}"\n')
+        name = stage.name if re.fullmatch(r"[\w-]+", stage.name, re.ASCII) else json.dumps(stage.name)  # TOML's keys
+        file.write_text(f'{before}\n[{name}]\naccount = "{home.account}"\nregion = "{home.region}"\n')
     except OSError as problem:
         return f"{stage.name} is in {home}, which cannot be recorded: {problem}"
     return f"{stage.name} now belongs to {home}: commit {file.name}."

@@ -56,6 +56,12 @@ def test_the_first_deployment_records_where_it_was(stage: Stage) -> None:
     assert (read_home(stage), read_home(dev)) == (Home(OURS, REGION), Home(THEIRS, REGION))
 
 
+def test_a_stage_may_have_a_name_that_is_no_bare_key(tmp_path: Path) -> None:
+    stage = Stage("prod.eu west", tmp_path / "samconfig.toml", "baton-prod", {})
+    record_home(Caller(OURS), stage)
+    assert read_home(stage) == Home(OURS, REGION)
+
+
 @pytest.mark.parametrize("caller", [Caller(THEIRS), Caller(OURS, "us-east-1")])
 def test_another_account_or_region_is_refused_with_the_remedy(
     stage: Stage, caller: Caller, monkeypatch: pytest.MonkeyPatch
