@@ -116,7 +116,7 @@ def put_settings(
         write(f"There is no {name}: " + ("the deployed settings stay." if plan.deployed else "the defaults hold."))
         return
     if plan.deployed is not None and not plan.difference:
-        write(f"The deployed settings of {stage.stack} are those of {name}.")
+        write(f"The deployed settings of {stage.stack} stay as they are.")
         return
     write("\n".join(plan.difference))
     if agreed is not None and agreed.etag != plan.etag:
