@@ -60,7 +60,8 @@ def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
             return [Score.graded(check.name or f"{check.type}.{check.measure}", value, check.threshold)]
         case Cites():
             missing = [document for document in check.documents if not _has(answer.sources, document)]
-            value = 1 - len(missing) / len(check.documents)
+            cited = len(check.documents) - len(missing)
+            value = cited / len(check.documents)  # 1 - 4 / 5 is below 1 / 5
             reason = f"not cited: {', '.join(missing)}. Sources: {_list(answer.sources)}" if missing else ""
             if any(_has(answer.retrieved or (), document) for document in missing):
                 reason += ". It was retrieved: an answer cites a document by its title in brackets, or its address"

@@ -89,6 +89,7 @@ def test_similarity_has_known_values() -> None:
         ({"type": "cites", "documents": "returns"}, True),
         ({"type": "cites", "documents": ["Returns", "handbook.md"]}, False),
         ({"type": "cites", "documents": ["Returns", "handbook.md"], "threshold": 0.5}, True),
+        ({"type": "cites", "documents": ["Returns", "a", "b", "c", "d"], "threshold": 0.2}, True),
         ({"type": "max_tokens", "tokens": 119}, False),
         ({"type": "max_cost", "usd": 0.02}, True),
     ],
