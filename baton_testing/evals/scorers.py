@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import inspect
-import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -168,6 +167,6 @@ def _as_score(check: PythonScorer, metric: str, returned: Any) -> Score:
         return Score.not_judged(metric, reason or f"{check.function} has not judged")
     if isinstance(value, bool):
         return Score.of(metric, value, reason or f"{check.function} returned False")
-    if isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1:
+    if isinstance(value, int | float) and 0 <= value <= 1:
         return Score.graded(metric, float(value), check.threshold, reason)
     return Score.not_judged(metric, f"{check.function} returned {cut(repr(returned), 100)}. It must return {RESULTS}")

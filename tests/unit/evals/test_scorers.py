@@ -74,6 +74,14 @@ def hangs() -> bool:
 
 def silent() -> tuple[None, None]:
     return None, None
+
+
+def huge() -> int:
+    return 10**400
+
+
+def nothing() -> float:
+    return float("nan")
 '''
 
 
@@ -110,6 +118,8 @@ async def score_answer(path: Path, answer: Answer, **check: Any) -> Score:
         ({"function": "unreachable"}, "", None, None, "scorers.py:50: TimeoutError: no answer from localhost"),
         ({"function": "odd"}, "", None, None, "odd returned 'good'. It must return True or False, a number"),
         ({"function": "large"}, "", None, None, "large returned 1.5"),
+        ({"function": "huge"}, "", None, None, "huge returned 1000"),
+        ({"function": "nothing"}, "", None, None, "nothing returned nan"),
     ],
 )
 async def test_a_function_returns_a_score_with_a_reason_or_has_not_judged(
