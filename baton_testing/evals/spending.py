@@ -50,5 +50,8 @@ class Budget:
         if self.most is None:
             return None
         if self.unknown:
-            return "--max-usd: the cost of a run is not known, because a model has no price. Set BATON_MODEL_PRICES."
+            return (
+                "--max-usd: the cost of a run is not known, because the run failed or a model has no price "
+                "(BATON_MODEL_PRICES, or modelPrices of a server)."
+            )
         return f"--max-usd: {self.spent:.4f} USD are spent." if self.spent >= self.most else None
