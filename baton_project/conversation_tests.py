@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from baton_project.errors import exit_on_unusable_tests, shorten_path
+from baton_project.errors import ProjectProblem, exit_on_unusable_tests, shorten_path
 from baton_project.extras import TEST, require_extra
 
 if TYPE_CHECKING:
@@ -122,7 +122,10 @@ def _make_batch(agent_place: AgentPlace, files: Sequence[ReadFile], options: Opt
 
 
 def _run_batch(batch: Batch, options: Options) -> int:
-    """Run the conversations, print the results, and return the exit code. Raises ``CannotRun``."""
+    """Run the conversations, print the results, and return the exit code.
+
+    Raises ``CannotRun``, and ``ProjectProblem`` if the report cannot be written.
+    """
     from baton_client.command.process_start import count_seconds_since_start
     from baton_testing.batch import record
     from baton_testing.reports.junit import write_junit
@@ -142,8 +145,6 @@ def _run_batch(batch: Batch, options: Options) -> int:
     except KeyboardInterrupt:
         is_interrupted = True
     report = Report(results, len(batch.chosen) - len(results), count_seconds_since_start())
-    if options.junit is not None:
-        write_junit(report, options.junit)
     if options.as_json:
         typer.echo(json.dumps(report.as_json()))
     else:
@@ -151,6 +152,11 @@ def _run_batch(batch: Batch, options: Options) -> int:
     if options.record:
         for path in record(results):
             typer.echo(f"recorded: {path}", err=True)
+    if options.junit is not None:
+        try:
+            write_junit(report, options.junit)
+        except OSError as problem:
+            raise ProjectProblem(f"{problem.filename} cannot be written: {problem.strerror}.") from None
     return 130 if is_interrupted else 0 if report.passed else 1
 
 

@@ -68,6 +68,14 @@ def test_continuous_integration_gets_junit(project: Project, tmp_path: Path) -> 
     assert "Hello, Ada." in failed.result[0].text
 
 
+def test_a_report_that_cannot_be_written_is_named_after_the_results(project: Project, tmp_path: Path) -> None:
+    write_conversation(project, HELLO)
+    ran = run(project, "--junit", str(tmp_path))
+    assert ran.code == 2
+    assert "passed" in ran.output
+    assert f"{tmp_path} cannot be written: Is a directory." in ran.errors
+
+
 def test_ctrl_c_ends_with_a_report_of_what_was_held(project: Project) -> None:
     tool = project.tools / "shop_tools" / "orders.py"
     edit(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    raise KeyboardInterrupt')
