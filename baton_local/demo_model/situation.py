@@ -193,10 +193,10 @@ def _list_numbered(numbered: Json) -> list[Json]:
 
 
 def _parse_json(text: str) -> Any:
-    """Return the value of a text of JSON; None if the text is not JSON, or is ``null``."""
+    """Return the value of a text of JSON; None if the text is not JSON, is nested too deeply, or is ``null``."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

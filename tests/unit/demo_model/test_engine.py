@@ -179,3 +179,9 @@ def test_what_a_consulted_agent_said_is_repeated_without_the_note_about_its_cita
     [result] = make_results(f"Within 30 days [1].\n\n{note}")
     reply = ask(script, "When?", make_calls(Call("ask_orders", {})), result)
     assert reply.text == "Within 30 days [1]."
+
+
+def test_a_deeply_nested_result_is_text(tmp_path: Path) -> None:
+    script = engine(tmp_path, "scenes:\n  message: [{say: Hm}]\n  result: [{say: 'JSON: {{ results[-1].json }}'}]\n")
+    [result] = make_results("[" * 100_000)
+    assert ask(script, "Go", make_calls(Call("nest", {})), result).text == "JSON: None"
