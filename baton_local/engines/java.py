@@ -88,8 +88,9 @@ def _make_fetch_error(coordinate: str, problem: Exception) -> EngineFailed:
 
 
 def _read_index(index: Path) -> list[Path] | None:
-    """Return the files listed in ``index``; None if there is no index, or a file is missing."""
-    if not index.exists():
+    """Return the files listed in ``index``; None if there is no index, it is damaged, or a file is missing."""
+    try:
+        files = [Path(name) for name in json.loads(index.read_text())]
+    except (FileNotFoundError, ValueError):  # a killed process leaves a part of the index
         return None
-    files = [Path(name) for name in json.loads(index.read_text())]
     return files if files and all(file.exists() for file in files) else None
