@@ -165,7 +165,7 @@ class Documentation:
         return texts
 
     def _make_document(self, agent_id: str, page: Page, stored: Document | None, chunks: int) -> Document:
-        """Return the document with the page as its active version, which follows the versions of ``known``."""
+        """Return the document with the page as its active version, which follows the versions of ``stored``."""
         now = self._ports().clock.now()
         version = DocumentVersion(
             number=stored.latest.number + 1 if stored is not None else 1,
@@ -187,7 +187,7 @@ class Documentation:
     async def _put(
         self, stored: Document | None, document: Document, chunks: Sequence[Chunk], vectors: Sequence[Vector]
     ) -> None:
-        """Index the chunks, then store the document. ``known`` is the stored document; None if there is none."""
+        """Index the chunks, then store the document. ``stored`` is its previous state; None if there is none."""
         ports = self._ports()
         indexed = make_chunk_documents(document, document.latest, chunks, vectors, ports.embedder.name)
         # Before the record, after which turns use the chunks. The sweeper has the previous version removed.
