@@ -49,13 +49,13 @@ class WholeAnswer:
         self._data += data
 
     def end(self) -> None:
-        """Deliver the answer. If it is too large or not JSON, the invocation fails."""
+        """Deliver the answer. If it is too large, not JSON or nested too deeply, the invocation fails."""
         if len(self._data) > MAX_RESPONSE:
             self.fail(FunctionFailed("Function.ResponseSizeTooLarge", f"{len(self._data)} bytes"))
             return
         try:
             value = json.loads(bytes(self._data) or b"null")
-        except ValueError as problem:
+        except (ValueError, RecursionError) as problem:
             self.fail(FunctionFailed("Runtime.MalformedResponse", str(problem)))
         else:
             self.future.set_result(value)

@@ -38,7 +38,7 @@ def read_fields(line: str) -> dict[str, Any] | None:
     """Return the line as a JSON object; None if it is not one."""
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
 

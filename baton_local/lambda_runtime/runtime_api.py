@@ -258,7 +258,7 @@ def _read_problem(headers: dict[str, str], body: bytes) -> FunctionFailed:
     try:
         reported = json.loads(body)
         named = reported.get("errorType")
-    except (ValueError, AttributeError):
+    except (ValueError, RecursionError, AttributeError):
         named = None
     return FunctionFailed(str(named or headers.get("lambda-runtime-function-error-type", "Error")), _read_message(body))
 
@@ -266,5 +266,5 @@ def _read_problem(headers: dict[str, str], body: bytes) -> FunctionFailed:
 def _read_message(body: bytes) -> str:
     try:
         return str(json.loads(body)["errorMessage"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, RecursionError, KeyError, TypeError):
         return body.decode("utf-8", "replace")

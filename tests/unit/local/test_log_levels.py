@@ -31,6 +31,7 @@ AT = '"timestamp": "2024-11-02T16:51:31.587199Z"'
         ('{"message": "without", ' + AT + "}", "INFO"),
         ("Traceback (most recent call last):", "INFO"),
         ('["level", "ERROR"]', "INFO"),
+        ("[" * 100_000, "INFO"),
         ("", "INFO"),
     ],
 )

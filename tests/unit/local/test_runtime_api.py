@@ -113,15 +113,23 @@ def test_an_error_of_the_start_is_reported(environment: Environment) -> None:
     assert environment.init_errors.get(timeout=PATIENCE_SECONDS).error_type == "Runtime.ImportModuleError"
 
 
-def test_an_answer_over_lambdas_limit_fails(environment: Environment) -> None:
+@pytest.mark.parametrize(
+    ("body", "error_type"),
+    [
+        (json.dumps("x" * MAX_RESPONSE).encode(), "Function.ResponseSizeTooLarge"),
+        (b"{", "Runtime.MalformedResponse"),
+        (b"[" * 100_000, "Runtime.MalformedResponse"),
+    ],
+    ids=["large", "incomplete", "nested"],
+)
+def test_an_answer_that_lambda_does_not_take_fails(environment: Environment, body: bytes, error_type: str) -> None:
     answer = environment.put({})
     request_id, _, _ = environment.next()
-    body = json.dumps("x" * MAX_RESPONSE).encode()
     environment.request("POST", f"{RUNTIME}/invocation/{request_id}/response", body)
     environment.wait()
     with pytest.raises(FunctionFailed) as failed:
         answer.future.result(PATIENCE_SECONDS)
-    assert failed.value.error_type == "Function.ResponseSizeTooLarge"
+    assert failed.value.error_type == error_type
 
 
 @pytest.mark.parametrize("outcome", ["response", "error"])
