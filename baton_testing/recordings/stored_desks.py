@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 from baton.adapters.agents.agent_files import AgentFiles
 from baton.domain.agents.sentences import SENTENCES
+from baton.domain.text import PLACEHOLDER
 from baton_testing.recordings.stored_thread import Json, read_text
 
 ARRIVALS = ("desk_waiting", "desk_queued")
 LATE_RETURNS = ("desk_nobody", "desk_silent", "desk_over")
 """Sentences of returns that happen because of time, and not by a person."""
+UNNAMED = "Anna"
+"""The name in the test of a person whom an agent's own sentence does not name."""
 
 
 @dataclass
@@ -42,9 +45,9 @@ class StoredDesks:
             if name in ARRIVALS:
                 step = _make_person_step(self.person, transfers=agent_id) if self.person else {"desk": agent_id}
             elif name == "desk_taken":
-                step = _make_person_step(values["person"], takes=True)
+                step = _make_person_step(values.get("person", UNNAMED), takes=True)
             elif name == "desk_returned":
-                step = _make_person_step(values["person"], returns=True)
+                step = _make_person_step(values.get("person", UNNAMED), returns=True)
             elif name in LATE_RETURNS:
                 step = {}
         return step
@@ -53,7 +56,7 @@ class StoredDesks:
         """Update the state after a run."""
         for name, values, _ in self._list_sentences(messages):
             if name == "desk_taken":
-                self.person, self.is_at_desk = values["person"], True
+                self.person, self.is_at_desk = values.get("person", UNNAMED), True
             else:
                 self.person, self.is_at_desk = None, name in ARRIVALS
 
@@ -63,14 +66,20 @@ class StoredDesks:
 
 
 def find_sentence(message: Json, agents: AgentFiles) -> tuple[str, dict[str, str], str] | None:
-    """Return the name of a fixed sentence, its values, and the agent that says it; None for another message."""
+    """Return the name of a fixed sentence, its values, and the agent that says it; None for another message.
+
+    A sentence that consists of placeholders is not recognised, because any text could be that sentence.
+    """
     if message["role"] != "assistant" or is_by_person(message):
         return None
     for name, sentence in _list_fixed_sentences(agents):
-        parts = re.split(r"\{(\w+)\}", sentence.strip())
-        pattern = "".join(f"(?P<{part}>.+)" if index % 2 else re.escape(part) for index, part in enumerate(parts))
-        if match := re.fullmatch(pattern, read_text(message).strip(), re.DOTALL):
-            return name, match.groupdict(), str(message["metadata"].get("agentId"))
+        parts = PLACEHOLDER.split(sentence.strip())
+        texts, values = parts[::2], parts[1::2]
+        if not "".join(texts).strip():
+            continue
+        match = re.fullmatch("(.+)".join(map(re.escape, texts)), read_text(message).strip(), re.DOTALL)
+        if match is not None:
+            return name, dict(zip(values, match.groups(), strict=True)), str(message["metadata"].get("agentId"))
     return None
 
 

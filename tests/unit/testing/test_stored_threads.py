@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -20,6 +21,7 @@ from baton.threads.requests.parsing import make_decision_request
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
 from baton_testing.recordings.stored_decisions import StoredDecision, find_decisions, find_waiting_message
+from baton_testing.recordings.stored_desks import StoredDesks, find_sentence
 from baton_testing.recordings.stored_thread import StoredThread
 from baton_testing.recordings.thread_test import ThreadTest
 from tests.harness.handoffs import advance, calling, transfer
@@ -338,6 +340,34 @@ def test_a_default_sentence_of_baton_is_no_answer_of_a_model(project: Project) -
     thread = StoredThread({"threadId": "t", "agentId": main}, messages, [], [], [], {}, "acme")
     [test] = ThreadTest(thread, agents).make_content(with_answers=True)["conversations"]
     assert [step["answers"] for step in test["steps"]] == [[]]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text", "values"),
+    [
+        ("{person} is here. Ask {person}!", "Anna is here. Ask Anna!", {"person": "Anna"}),
+        ("Order {result.number} is booked.", "Order A-1 is booked.", {"result.number": "A-1"}),
+        ("{result}", "Anything", None),
+    ],
+)
+def test_an_agents_own_sentence_is_recognised_by_its_words(
+    sentence: str, text: str, values: dict[str, str] | None
+) -> None:
+    agents: Any = SimpleNamespace(all=lambda: [SimpleNamespace(sentences={"en": {"completed": sentence}})])
+    message = {"role": "assistant", "content": text, "metadata": {"agentId": "orders"}}
+    assert find_sentence(message, agents) == (("completed", values, "orders") if values is not None else None)
+
+
+def test_a_person_whom_the_agents_own_sentence_does_not_name_acts_in_the_test() -> None:
+    own = {"desk_taken": "A colleague is here.", "desk_returned": "The colleague has left."}
+    desks = StoredDesks(cast("Any", SimpleNamespace(all=lambda: [SimpleNamespace(sentences={"en": own})])))
+    arrival, departure = (
+        [{"role": "assistant", "content": text, "metadata": {"agentId": "orders"}}] for text in own.values()
+    )
+    assert desks.find_action(arrival) == {"person": {"id": "Anna", "name": "Anna", "takes": True}}
+    desks.follow(arrival)
+    assert (desks.person, desks.is_at_desk) == ("Anna", True)
+    assert desks.find_action(departure) == {"person": {"id": "Anna", "name": "Anna", "returns": True}}
 
 
 def test_the_user_of_a_test_has_the_permissions_of_agents_tools_and_handoffs(project: Project) -> None:
