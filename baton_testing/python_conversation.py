@@ -89,7 +89,7 @@ class Conversation:
     """A user in front of a project's agents, on the code of a deployment, over stores in memory and in virtual time.
 
     Each method is a step of the user and returns its ``Observation``. A step that cannot be done, and an error that the
-    test does not expect, raise ``ConversationFailed``. Close it at the end.
+    test does not expect, raise ``ConversationFailed``. Call ``end`` after the last step.
     """
 
     def __init__(
