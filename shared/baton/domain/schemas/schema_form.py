@@ -7,6 +7,7 @@ subschema, and compiles patterns with ``re``.
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -122,13 +123,17 @@ def check_form(schema: object) -> None:
 
 
 def check_declared(schema: object) -> None:
-    """Check the form of a schema, and its limits. Raises ``SchemaProblem`` with the reason."""
+    """Check the form, the values and the limits of a schema. Raises ``SchemaProblem`` with the reason."""
     for number, (part, position) in enumerate(_walk(schema), 1):
         if number > MAX_SUBSCHEMAS:
             raise SchemaProblem(f"it has more than {MAX_SUBSCHEMAS:,} subschemas")
         for pattern in (part.get("pattern", ""), *part.get("patternProperties", ())):
             if len(pattern) > MAX_PATTERN:
                 raise SchemaProblem(f"a pattern has at most {MAX_PATTERN:,} characters", position)
+    try:
+        json.dumps(schema, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):  # YAML has dates, and other values that models cannot be sent
+        raise SchemaProblem("it must hold JSON values only; put dates into quotes") from None
 
 
 def walk_subschemas(schema: object) -> Iterator[Schema]:

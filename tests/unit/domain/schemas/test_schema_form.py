@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -105,6 +106,8 @@ def nest(depth: int) -> dict[str, Any]:
         ({"patternProperties": {"a" * (MAX_PATTERN + 1): {}}}, "a pattern has at most 1,000 characters"),
         (nest(MAX_DEPTH), "more than 100 schemas deep"),
         (nest(MAX_DEPTH * 100), "more than 100 schemas deep"),
+        ({"default": date(2026, 1, 1)}, "JSON values only; put dates into quotes"),
+        ({"enum": [float("inf")]}, "JSON values only"),
     ],
 )
 def test_a_declared_schema_beyond_a_limit_is_refused_by_its_name(schema: Any, limit: str) -> None:
