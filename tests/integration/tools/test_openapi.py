@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,16 @@ async def test_arguments_go_where_the_document_says(harness: Harness, service: i
     assert json.loads(reported["body"]) == {"name": "Rex"}
     assert (reported["headers"]["x-reason"], reported["headers"]["idempotency-key"]) == ("ours", "key-1")
     assert "x-evil" not in reported["headers"]
+
+
+def test_dates_of_a_document_in_yaml_are_texts() -> None:
+    day = {"name": "day", "in": "query", "schema": {"type": "string", "default": date(2026, 1, 1)}}
+    paths = {"/a": {"get": {"operationId": "go", "parameters": [day], "responses": {200: {"description": "Done."}}}}}
+    text = yaml.safe_dump({"openapi": "3.1.0", "servers": [{"url": "https://example.com"}], "paths": paths})
+    schema = read_operation(parse_document(text), "go", "", None).schema
+    assert schema["properties"]["day"]["default"] == "2026-01-01"
+    with pytest.raises(UnusableDocument, match="JSON does not have"):
+        parse_document("openapi: 3.1.0\nx: !!binary aGk=")
 
 
 async def test_a_documents_file_below_the_agents_may_be_yaml(harness: Harness, service: int) -> None:

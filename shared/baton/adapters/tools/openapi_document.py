@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 from urllib.parse import urljoin
 
@@ -65,13 +66,15 @@ def parse_document(text: str, *, is_trusted: bool = False) -> Mapping[str, Any]:
     """Parse a document in JSON or YAML.
 
     ``is_trusted`` says that the operator ships the document. Other documents may have at most ``MAX_VALUES`` values.
-    Raises ``UnusableDocument`` for more values, for other syntax and for other versions of OpenAPI.
+    Raises ``UnusableDocument`` for more values, values that JSON lacks, other syntax and other versions of OpenAPI.
     """
     is_json = text.lstrip().startswith("{")
     if is_json and not is_trusted and count_values(text) > MAX_VALUES:
         raise UnusableDocument(f"The document has more than {MAX_VALUES} values. {SHIP_IT}")
     try:
-        document = json.loads(text) if is_json else read_yaml(text, is_trusted=is_trusted).values
+        document = json.loads(text) if is_json else _convert_to_json(read_yaml(text, is_trusted=is_trusted).values)
+    except TypeError:
+        raise UnusableDocument("The document has a value or a name that JSON does not have.") from None
     except (ValueError, RecursionError):
         raise UnusableDocument("The document is neither JSON nor YAML.") from None
     except InvalidYaml as error:
@@ -79,6 +82,20 @@ def parse_document(text: str, *, is_trusted: bool = False) -> Mapping[str, Any]:
     if not isinstance(document, dict) or not re.match(r"3\.[01](\.|$)", str(document.get("openapi", ""))):
         raise UnusableDocument("The document is not of OpenAPI 3.0 or 3.1.")
     return document
+
+
+def _convert_to_json(values: Any) -> Any:
+    """Return the values of a YAML document as JSON has them. Dates, which authors seldom quote, become texts.
+
+    Raises ``TypeError`` for other values that JSON does not have.
+    """
+
+    def write_date(value: object) -> str:
+        if not isinstance(value, date):
+            raise TypeError
+        return value.isoformat()
+
+    return json.loads(json.dumps(values, default=write_date))
 
 
 def read_operation(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
