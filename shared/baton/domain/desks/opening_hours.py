@@ -84,7 +84,8 @@ class OpeningHours(Definition):
     def find_next_closing(self, now: datetime) -> datetime | None:
         """Return the time at which the desk, which is open at ``now``, closes; None if it is closed now.
 
-        Spans that follow one another without a gap count as one.
+        Spans that follow one another without a gap count as one. After ``HORIZON`` of them, the desk counts as never
+        closing, and None is returned.
         """
         end = max((end for start, end in self._list_spans_around(now) if start <= now < end), default=None)
         for _ in range(HORIZON):
@@ -94,7 +95,7 @@ class OpeningHours(Definition):
             if later is None:
                 return end
             end = later
-        return end
+        return None
 
     def _list_spans_around(self, moment: datetime) -> list[tuple[datetime, datetime]]:
         """Return the spans of the day of ``moment`` and of the previous day, whose last span may reach into it."""

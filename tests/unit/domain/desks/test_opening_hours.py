@@ -75,6 +75,10 @@ def test_spans_without_a_gap_are_one() -> None:
     assert hours({"mon-tue": "00:00-24:00"}).find_next_closing(at(3, 30, 12)) == at(4, 1, 0)
 
 
+def test_a_desk_that_never_closes_has_no_closing() -> None:
+    assert hours({"mon-sun": "00:00-24:00"}).find_next_closing(at(3, 30, 12)) is None
+
+
 def test_a_desk_that_never_opens_has_no_opening() -> None:
     assert hours({"mon": "closed"}).find_next_opening(at(3, 30, 12)) is None
 
