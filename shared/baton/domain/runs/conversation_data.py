@@ -8,6 +8,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from baton.domain.json_values import write_canonical_text
+
 MAX_DATA_BYTES = 8 * 1024
 """Bytes of the data as compact JSON. They are read and written with the thread."""
 
@@ -23,7 +25,12 @@ class DataChange:
     def between(cls, before: Mapping[str, Any], after: Mapping[str, Any]) -> Self | None:
         """Return the change between the two; None if they are equal. Raises ``ValueError`` if ``after`` is not JSON."""
         plain = _as_json(after)
-        values = {name: value for name, value in plain.items() if name not in before or before[name] != value}
+        # To Python, true equals 1, and [false] equals [0].
+        values = {
+            name: value
+            for name, value in plain.items()
+            if name not in before or write_canonical_text(before[name]) != write_canonical_text(value)
+        }
         removed = tuple(name for name in before if name not in plain)
         return cls(values, removed) if values or removed else None
 
