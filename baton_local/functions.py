@@ -149,6 +149,7 @@ class Environment:
 
     def _submit(self, call: Callable[[], Any]) -> "Future[Any]":
         future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # a cancelled caller must not cancel it: this thread sets its result
         self._work.put((future, call))
         return future
 
