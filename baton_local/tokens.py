@@ -80,8 +80,8 @@ class EmbedKey:
     def load_or_make(cls, folder: Path | None) -> "EmbedKey":
         """Return the key in ``folder``, which is made on first use; without a folder, return a new key."""
         file = folder / "embed-key" if folder else None
-        if file and file.exists():
-            return cls(file.read_text())
+        if file and file.exists() and (stored := file.read_text()):  # empty if the process was killed here
+            return cls(stored)
         key = cls(secrets.token_urlsafe(48))
         if file:
             file.parent.mkdir(parents=True, exist_ok=True)
