@@ -121,6 +121,8 @@ def read_grade(text: str) -> tuple[int, str]:
         grade = values["grade"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise NotJudged(f"the judge gave no grade but {cut(text, 200)!r}") from None
+    if isinstance(grade, float) and grade.is_integer():
+        grade = int(grade)  # 7.0 is an integer in JSON Schema
     if isinstance(grade, bool) or not isinstance(grade, int) or not 0 <= grade <= MAX_GRADE:
         raise NotJudged(
             f"the judge gave the grade {cut(str(grade), 40)}, which is no whole number from 0 to {MAX_GRADE}"

@@ -102,6 +102,12 @@ def test_any_answer_has_a_grade_from_0_to_10_or_is_not_judged(text: str) -> None
         assert 0 <= read_grade(text)[0] <= 10
 
 
+def test_a_whole_number_may_have_a_decimal_point() -> None:
+    assert read_grade('{"grade": 7.0, "reason": "Good."}') == (7, "Good.")
+    with pytest.raises(NotJudged, match="no whole number"):
+        read_grade('{"grade": 7.5}')
+
+
 async def test_half_of_a_character_reaches_neither_the_judge_nor_the_results() -> None:
     model = GradingModel('{"reason": "\\ud83d", "grade": 1}')
     result = await judge(model, answer=Answer(text="\ud83d"))
