@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from baton_deployment.errors import DeploymentError
@@ -30,7 +31,7 @@ class Choice:
         """Raise ``DeploymentError`` for a choice that contradicts itself."""
         if self.thread_id is not None and self.tenant_id is None:
             raise DeploymentError("Name the conversation's tenant too: --tenant acme --conversation ID.")
-        if self.rate <= 0:
+        if not 0 < self.rate < math.inf:
             raise DeploymentError("The rate is a number of write units a second above 0.")
         for name, chosen_id in (("tenant", self.tenant_id), ("conversation", self.thread_id)):
             if chosen_id is not None and (not chosen_id or set(chosen_id) & set("#~/")):

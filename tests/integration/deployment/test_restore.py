@@ -222,6 +222,7 @@ def test_wrong_usage_says_what_to_do(stage: DeployedStage) -> None:
         (("--from", "nowhere", "--conversation", THREAD), "Name the conversation's tenant too"),
         (("--from", "nowhere", "--tenant", "~project#"), "is not the id of a tenant"),
         (("--from", "nowhere", "--rate", "0"), "above 0"),
+        (("--from", "nowhere", "--rate", "nan"), "above 0"),
     ):
         assert message in stage.refuse(*arguments)
     stage.begin_recovery()
