@@ -133,7 +133,9 @@ def check_declared(schema: object) -> None:
     try:
         json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError, RecursionError):  # YAML has dates, and other values that models cannot be sent
-        raise SchemaProblem("it must hold JSON values only; put dates into quotes") from None
+        raise SchemaProblem(
+            "it must hold JSON values only: no binary data or infinite numbers, and dates in quotes"
+        ) from None
 
 
 def walk_subschemas(schema: object) -> Iterator[Schema]:

@@ -125,7 +125,7 @@ async def test_yaml_is_taken_as_in_a_file(authors: Authors) -> None:
         (
             "name: T\ndescription: d\nsystem_prompt: p\ntools: [{type: http, name: t, description: d, "
             "url: 'https://a.example', parameters: {type: object, default: !!binary /w==}}]\n",
-            "JSON does not know.",
+            "it must hold JSON values only: no binary data or infinite numbers, and dates in quotes.",
         ),
     ],
 )

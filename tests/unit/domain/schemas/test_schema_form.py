@@ -106,7 +106,7 @@ def nest(depth: int) -> dict[str, Any]:
         ({"patternProperties": {"a" * (MAX_PATTERN + 1): {}}}, "a pattern has at most 1,000 characters"),
         (nest(MAX_DEPTH), "more than 100 schemas deep"),
         (nest(MAX_DEPTH * 100), "more than 100 schemas deep"),
-        ({"default": date(2026, 1, 1)}, "JSON values only; put dates into quotes"),
+        ({"default": date(2026, 1, 1)}, "JSON values only: no binary data or infinite numbers, and dates in quotes"),
         ({"enum": [float("inf")]}, "JSON values only"),
     ],
 )
