@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from baton import settings as families
+from baton.domain.definition import get_message
 from baton.settings.base import Settings
 from baton.settings.models import ProviderSettings
 from baton_local.demo_model.sentence_encoder import make_encoder_url
@@ -171,7 +172,7 @@ def _check_profiles() -> None:
 
 def _describe(errors: Iterable[ErrorDetails]) -> str:
     return "A setting is wrong. " + "; ".join(
-        f"{'.'.join(map(str, error['loc']))}: {_WORDS.get(error['type'], error['msg'])}"
+        f"{'.'.join(map(str, error['loc']))}: {_WORDS.get(error['type'], get_message(error))}"
         + (f" (it is {textwrap.shorten(repr(error['input']), MAX_REPORTED)})" if "input" in error else "")
         for error in errors
     )

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from baton.adapters.tokens.embed_keys import read_embed_keys
 from baton.adapters.tokens.verifier import read_locale, read_name, read_picture
+from baton.domain.definition import get_message
 from baton.domain.tenants.identity import MAX_USER_NAME, is_reserved_user
 from baton_local.errors import LocalCloudError
 from baton_local.serving.asgi import AsgiApp
@@ -154,7 +155,8 @@ def _read_developer_keys(text: str) -> dict[str, object]:
 def _make_problem(problem: ValidationError) -> Response:
     """Return the answer to a request that is not valid, as a problem document."""
     errors = [
-        f"{'.'.join(map(str, error['loc'])) or 'body'}: {error['msg']}" for error in problem.errors(include_url=False)
+        f"{'.'.join(map(str, error['loc'])) or 'body'}: {get_message(error)}"
+        for error in problem.errors(include_url=False)
     ]
     return JSONResponse(
         {

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from baton.domain.definition import get_message
 from baton.settings.base import Settings
 from baton_deployment.checks import Check, fails, fine, note
 from baton_deployment.settings_file import MOVED
@@ -110,7 +111,7 @@ def _find_problems(family: type[Settings]) -> Iterator[tuple[str, str]]:
         for error in problem.errors(include_url=False, include_input=False):
             location = [str(part) for part in error["loc"]]
             within = f" (at {'.'.join(location[1:])})" if location[1:] else ""
-            yield (location[0] if location else family.__name__), f"{error['msg']}{within}"
+            yield (location[0] if location else family.__name__), f"{get_message(error)}{within}"
 
 
 def _check_size(template: DeployedTemplate) -> Check:

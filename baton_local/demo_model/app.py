@@ -18,6 +18,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from baton.adapters.models.token_counter import TiktokenCounter
+from baton.domain.definition import get_message
 from baton_local.demo_model import SCRIPT
 from baton_local.demo_model.completion import Completion
 from baton_local.demo_model.likeness import EncoderLikeness
@@ -61,10 +62,10 @@ def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder
         first = error.errors()[0]
         if first["type"] == "json_invalid":
             return _make_error(400, "We could not parse the JSON body of your request.")
-        param = ".".join(str(step) for step in first["loc"] if step != "body")
+        param, message = ".".join(str(step) for step in first["loc"] if step != "body"), get_message(first)
         if not param:
-            return _make_error(400, f"Invalid request: {first['msg'].removeprefix('Value error, ')}.")
-        return _make_error(400, f"Invalid value for '{param}': {first['msg']}.", param=param)
+            return _make_error(400, f"Invalid request: {message}.")
+        return _make_error(400, f"Invalid value for '{param}': {message}.", param=param)
 
     @app.exception_handler(HTTPException)
     async def refuse_url(request: Request, error: HTTPException) -> JSONResponse:

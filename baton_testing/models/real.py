@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from baton.adapters.aws.secrets import SecretsManager
 from baton.composition.models.provider_models import make_provider_models
+from baton.domain.definition import get_message
 from baton.domain.errors import ModelError
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents.files import ThreadFiles
@@ -85,5 +86,7 @@ def read_settings(default: str | None = None) -> EndpointSettings:
     try:
         return EndpointSettings(**own)
     except ValidationError as problem:
-        wrong = (f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in problem.errors(include_input=False))
+        wrong = (
+            f"{'.'.join(map(str, error['loc']))}: {get_message(error)}" for error in problem.errors(include_input=False)
+        )
         raise CannotRun(f"A setting is wrong. {'; '.join(wrong)}.") from None

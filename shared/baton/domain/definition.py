@@ -64,6 +64,11 @@ KINDS = {
 """Messages in place of those of pydantic that name types of Python, by the kind of the error."""
 
 
+def get_message(error: ErrorDetails) -> str:
+    """Return pydantic's message about a value, without the prefix of messages that validators of Baton raise."""
+    return error["msg"].removeprefix("Value error, ")
+
+
 def in_plain_words(error: ErrorDetails) -> str:
     """Return what is wrong with a field: a message of Baton, or pydantic's without the prefix "Value error, "."""
     if error["type"] == "value_error":

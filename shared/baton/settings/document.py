@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import NoDecode
 
 from baton.domain.agents.model_providers import Provider
-from baton.domain.definition import KINDS
+from baton.domain.definition import KINDS, get_message
 from baton.domain.runs.usage import Price, Prices
 from baton.domain.tenants.egress_policy import HOST_ENTRY
 from baton.domain.tenants.identity import OidcIssuer
@@ -234,7 +234,7 @@ def _describe_fault(error: ErrorDetails, document: type[BaseModel]) -> str:
         return f"is an unknown field{_suggest(str(location[-1]), _find_fields(location[:-1], document))}"
     if kind == "string_pattern_mismatch" and location[0] in FORMS:
         return FORMS[str(location[0])]
-    return "is missing" if kind == "missing" else KINDS.get(kind, error["msg"])
+    return "is missing" if kind == "missing" else KINDS.get(kind, get_message(error))
 
 
 def _suggest(name: str, fields: Mapping[str, Any]) -> str:

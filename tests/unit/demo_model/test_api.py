@@ -233,3 +233,8 @@ async def test_another_embedding_model_leaves_the_encoder_alone() -> None:
 
     other = create_app({"BATON_EMBEDDING_MODEL": "off"}, SentenceEncoder(folder))
     assert await answer_of(other, "Who is my wife?") == "Your wife is Kim."
+
+
+async def test_a_field_that_is_refused_is_described_in_openais_words(api: httpx.AsyncClient) -> None:
+    error = (await api.post("/embeddings", json={"model": "all-MiniLM-L6-v2", "input": [""]})).json()["error"]
+    assert error["message"].startswith("Invalid value for 'input': must")

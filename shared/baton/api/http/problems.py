@@ -21,6 +21,7 @@ from starlette.routing import Match
 from baton.api.http.dependencies import decode_thread_id, load_use_cases
 from baton.api.http.schemas import describe
 from baton.domain import errors
+from baton.domain.definition import get_message
 from baton.domain.errors import BatonError, Forbidden, InternalError, InvalidRequest
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope, resolve_thread_ref
@@ -248,4 +249,4 @@ def convert_validation_error(error: RequestValidationError) -> BatonError:
     if not location and first["type"] in ("model_attributes_type", "model_type", "dict_type"):
         return InvalidRequest("The body must be a JSON object.")
     where = write_field_path(location)
-    return InvalidRequest(f"{where}: {first['msg']}." if where else f"{first['msg']}.")
+    return InvalidRequest(f"{where}: {get_message(first)}." if where else f"{get_message(first)}.")

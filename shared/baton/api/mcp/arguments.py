@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from baton.api.mcp.access import McpCaller
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
+from baton.domain.definition import get_message
 from baton.domain.errors import AgentMismatch, InterruptUnavailable, InvalidRequest
 from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.tenants.identity import Scope
@@ -167,7 +168,7 @@ def _parse_arguments(values: dict[str, Any] | None) -> _CallArguments:
         return _CallArguments.model_validate(values or {})
     except ValidationError as error:
         first = error.errors()[0]
-        raise InvalidRequest(f"{write_field_path(first['loc'])[:100]}: {first['msg'][:200]}.") from None
+        raise InvalidRequest(f"{write_field_path(first['loc'])[:100]}: {get_message(first)[:200]}.") from None
 
 
 def _read_idempotency_key(meta: Mapping[str, Any] | None) -> str | None:

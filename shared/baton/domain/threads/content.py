@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource
 from pydantic import Field, PlainSerializer, TypeAdapter, ValidationError
 
+from baton.domain.definition import get_message
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
 from baton.domain.json_values import is_within
 from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
@@ -157,7 +158,7 @@ def _parse_part(item: object, where: str) -> Part:
         part: Part = _PARTS[kind].validate_python(without_download_url(item))
     except ValidationError as error:
         first = error.errors()[0]
-        raise InvalidRequest(f"{write_field_path((where, *first['loc']))}: {first['msg'][:200]}.") from None
+        raise InvalidRequest(f"{write_field_path((where, *first['loc']))}: {get_message(first)[:200]}.") from None
     if isinstance(part, TextPart):
         return part
     _check_source(part, where)

@@ -319,3 +319,9 @@ async def test_a_users_export_has_their_schedules(served: Served) -> None:
     exported = await served.get("/users/me/export")
     lines = [json.loads(line) for line in exported.text.splitlines()]
     assert [line for line in lines if line.get("type") == "schedule"] == [{"type": "schedule", **schedule}]
+
+
+async def test_a_field_that_a_validator_refuses_is_described_in_plain_words(served: Served) -> None:
+    answer = await served.post("/schedules", WATER | {"endsAt": "tomorrow"})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("endsAt: must be an ISO 8601 time with a time zone")

@@ -12,6 +12,7 @@ from a2a.utils import errors
 from pydantic import BaseModel, ValidationError
 
 from baton.api.a2a.json_text import to_reason
+from baton.domain.definition import get_message
 from baton.domain.threads.content import write_field_path
 
 KNOWN_CODES = frozenset(range(-32007, -32000)) | {-32700, -32600, -32601, -32602, -32603}
@@ -77,7 +78,9 @@ def to_parameters(method: str, params: Any, request_id: Any) -> tuple[str, Any]:
         )
     except ValidationError as error:
         first = error.errors()[0]
-        raise errors.InvalidParamsError(f"{write_field_path(first['loc'])[:200]}: {first['msg'][:200]}.") from None
+        raise errors.InvalidParamsError(
+            f"{write_field_path(first['loc'])[:200]}: {get_message(first)[:200]}."
+        ) from None
     try:
         converted = convert(request)
     except Exception as error:  # noqa: BLE001 - protobuf raises several classes for invalid values of the client
