@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -191,7 +192,8 @@ def test_a_process_ends_with_the_one_that_started_it(
 def children_of(pid: int) -> list[int]:
     results = []
     for thread in Path(f"/proc/{pid}/task").iterdir():
-        results += [int(child) for child in (thread / "children").read_text().split()]
+        with suppress(FileNotFoundError):  # the thread has ended since
+            results += [int(child) for child in (thread / "children").read_text().split()]
     return results
 
 
