@@ -233,13 +233,21 @@ async def repair_results(transport: AbstractAsyncContextManager[Any]) -> AsyncGe
         yield _RepairedStream(received), sent
 
 
+_OPTIONAL_MEMBERS: Mapping[str, type] = {"isError": bool, "nextCursor": str, "_meta": dict}
+"""Optional members of results, and their forms."""
+
+
 def repair_result(result: dict[str, Any]) -> dict[str, Any]:
     """Return the result of ``tools/list`` or ``tools/call`` without optional members of the wrong form.
 
     Tools without a name or without an object schema are left out. Content of the wrong form is replaced by a text that
-    says so.
+    says so. Structured content that is not an object becomes one, as its member ``result``; null is dropped.
     """
-    fields = dict(result)
+    fields = {
+        name: value
+        for name, value in result.items()
+        if name not in _OPTIONAL_MEMBERS or isinstance(value, _OPTIONAL_MEMBERS[name])
+    }
     if isinstance(fields.get("tools"), list):
         fields["tools"] = [tool for raw in fields["tools"] if (tool := _repair_tool(raw)) is not None]
     if isinstance(fields.get("content"), list):

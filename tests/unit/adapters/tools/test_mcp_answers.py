@@ -249,3 +249,9 @@ def test_each_cause_of_an_error_is_read_once() -> None:
 def test_content_of_an_unknown_form_is_replaced_by_a_note(block: Any) -> None:
     [replaced] = repair_result({"content": [block]})["content"]
     assert replaced["text"] == "[Content of a kind that is not understood here.]"
+
+
+@pytest.mark.parametrize(("name", "value"), [("isError", None), ("isError", "no"), ("_meta", []), ("nextCursor", 5)])
+def test_optional_members_of_a_result_that_have_another_form_are_dropped(name: str, value: object) -> None:
+    content = [{"type": "text", "text": "Sunny."}]
+    assert repair_result({"content": content, name: value}) == {"content": content}
