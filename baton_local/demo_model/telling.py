@@ -159,7 +159,11 @@ def _find_questions(message: str) -> Iterator[str]:
 
 
 def _may_answer(statement: str, question: str) -> bool:
-    """Return whether a statement is about the subject of a question: the user, or somebody they mentioned."""
+    """Return whether a statement may answer a question.
+
+    Any statement may answer a question about the user, and one that shares a word with it any other question. Questions
+    for instructions ("how do I") and for explanations ("what is") are about knowledge, which documents have.
+    """
     if _OWN.search(question):
         return _HOW_TO.match(question) is None
     words = find_content_words(question)

@@ -26,7 +26,7 @@ from baton.ports.threads.background import BackgroundTasks
 from baton.threads.background.task_results import TaskResults
 
 MAX_FAILURES = 8
-"""Consecutive checks without an answer of the agent after which its task has failed: two hours."""
+"""Consecutive checks without an answer of the agent after which its task has failed: 1.5 to 3.5 hours."""
 FILE = "[File: {}]"
 NO_ANSWER = "The agent gave an empty answer."
 NO_TOKEN = "The agent acts for the user, who is not here: it cannot work in the background."  # noqa: S105
