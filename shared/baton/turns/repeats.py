@@ -79,7 +79,12 @@ class Repeats:
         if call.subscriber is not None:
             thread = await self.services.store.get_thread(call.scope, thread_id)
             replay = await self.replays.replay_after(call.scope, thread, thread.last_seq)
-            await self._send(call, call.subscriber, replay.events)
+            if await self._send(call, call.subscriber, replay.events):
+                # The worker may have logged events before the connection was attached, and does not send them to it.
+                thread = await self.services.store.get_thread(call.scope, thread_id)
+                since = await self.replays.replay_after(call.scope, thread, replay.last_seq)
+                connection_id = call.subscriber.connection_id
+                await send_to(self.services.connections, connection_id, since.events, patience=WORKER_SECONDS)
             return None
         dead_leases: list[LeaseMark] = []
 
@@ -94,13 +99,13 @@ class Repeats:
                 call.emit(event)
         return dead_leases[-1] if dead_leases else None
 
-    async def _send(self, call: TurnCall, subscriber: Subscriber, events: Sequence[Event]) -> None:
-        """Attach the subscriber and send it the events, unless its token has expired."""
+    async def _send(self, call: TurnCall, subscriber: Subscriber, events: Sequence[Event]) -> bool:
+        """Attach the subscriber and send it the events. Return False if its token has expired or it has gone."""
         if read_machine_time(self.services.agents.clock) >= subscriber.token_expires_at:
-            return
+            return False
         thread_id, connection_id = call.request.thread.id, subscriber.connection_id
         await self.services.live.attach(call.scope, thread_id, connection_id, subscriber.token_expires_at)
-        await send_to(self.services.connections, connection_id, events, patience=WORKER_SECONDS)
+        return await send_to(self.services.connections, connection_id, events, patience=WORKER_SECONDS)
 
 
 async def find_adoptable(store: ThreadStore, lease: Lease, record: TurnRecord) -> tuple[StoredMessage, ...] | None:
