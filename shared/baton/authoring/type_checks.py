@@ -12,6 +12,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from pydantic import TypeAdapter, ValidationError
 
+from baton.domain.definition import get_message
 from baton.domain.metrics import Metric, count
 from baton.domain.schemas.type_check import MAX_MESSAGE, TypeCheck, TypeProblem
 
@@ -54,6 +55,6 @@ def find_problems(validate: Callable[[Any], Any], value: Any) -> tuple[TypeProbl
 def list_problems(error: ValidationError) -> tuple[TypeProblem, ...]:
     """Return the first ``MAX_PROBLEMS`` problems in an error of pydantic. Their messages are cut at ``MAX_MESSAGE``."""
     return tuple(
-        TypeProblem(problem["loc"], problem["msg"].removeprefix("Value error, ")[:MAX_MESSAGE], problem["type"])
+        TypeProblem(problem["loc"], get_message(problem)[:MAX_MESSAGE], problem["type"])
         for problem in error.errors(include_url=False, include_context=False, include_input=False)[:MAX_PROBLEMS]
     )

@@ -70,12 +70,10 @@ def get_message(error: ErrorDetails) -> str:
 
 
 def in_plain_words(error: ErrorDetails) -> str:
-    """Return what is wrong with a field: a message of Baton, or pydantic's without the prefix "Value error, "."""
-    if error["type"] == "value_error":
-        return str(error["ctx"]["error"])
+    """Return what is wrong with a field: a message of Baton, or that of ``get_message``."""
     if error["type"] == "string_type" and isinstance(error["input"], bool | int | float | date):
         return "must be text: put it into quotes"
-    return KINDS.get(error["type"], error["msg"])
+    return KINDS.get(error["type"], get_message(error))
 
 
 def describe_unknown_field(name: object, names: Iterable[str]) -> str:
