@@ -52,6 +52,11 @@ class Workers:
         turn = self.simulation.turns.run(harness.ada, harness.request("m1"), lambda event: None, seconds=600)
         return self.loop.start(process, turn), process  # type: ignore[arg-type]
 
+    async def attach_tab(self) -> None:
+        """Attach the tab before a run that begins over HTTP."""
+        token_expires_at = self.harness.clock.now().replace(year=2041)
+        await self.simulation.live.attach(self.harness.ada, self.harness.thread_id, "tab", token_expires_at)
+
     @property
     def attempts(self) -> list[int]:
         """The attempts of which the tab has events, in order."""
@@ -157,10 +162,7 @@ def test_a_starved_worker_loses_its_run_once_at_most(seconds: float) -> None:
 
 def test_a_worker_that_has_lost_its_record_takes_over_no_run() -> None:
     async def scenario(workers: Workers) -> None:
-        harness = workers.harness
-        await workers.simulation.live.attach(
-            harness.ada, harness.thread_id, "tab", harness.clock.now().replace(year=2041)
-        )
+        await workers.attach_tab()
         _, caller = workers.call()
         await workers.wait_for_event(1)
         caller.is_dead = True
@@ -195,9 +197,7 @@ def test_a_worker_that_wakes_up_after_its_successor_began_says_no_more() -> None
 def test_a_caller_who_comes_back_takes_over_from_a_dead_one_before_its_lease_ends() -> None:
     async def scenario(workers: Workers) -> None:
         _, process = workers.call()
-        await workers.simulation.live.attach(
-            workers.harness.ada, workers.harness.thread_id, "tab", workers.harness.clock.now().replace(year=2041)
-        )
+        await workers.attach_tab()
         await workers.wait_for_event(1)
         process.is_dead = True
         died = workers.loop.time()
@@ -243,10 +243,7 @@ def test_a_living_worker_that_is_asked_for_a_sign_of_life_renews_its_lease_once(
 
 def test_a_run_that_was_taken_over_is_not_presumed_dead_again_when_its_worker_is_held_up() -> None:
     async def scenario(workers: Workers) -> None:
-        harness = workers.harness
-        await workers.simulation.live.attach(
-            harness.ada, harness.thread_id, "tab", harness.clock.now().replace(year=2041)
-        )
+        await workers.attach_tab()
         _, dead = workers.call()
         await workers.wait_for_event(1)
         dead.is_dead = True
