@@ -61,13 +61,8 @@ def read_yaml(text: str, *, aliases: bool = True, is_trusted: bool = False) -> Y
         raise InvalidYaml(problem, mark.line + 1 if mark else 1) from None
     except yaml.YAMLError as error:
         raise InvalidYaml(str(error).partition("\n")[0]) from None
-    except (
-        ArithmeticError,
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-    ):  # a date such as 2026-02-31, or `!!int` of nothing
+    except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError):
+        # For example a date such as 2026-02-31, `!!int` of nothing, or a number that is too large.
         raise InvalidYaml("a value is not valid for its type, such as a date that does not exist") from None
 
 
